@@ -1,0 +1,372 @@
+//! The cassette in memory: its text, and what stands where in it.
+//!
+//! A [`Cassette`] keeps the file's own bytes and knows their parts as [`Place`]s. Payloads stay text until somebody
+//! asks for a message's wire bytes, so loading costs one pass and little memory, and a rewrite can keep every byte
+//! that it does not address.
+
+use std::fmt;
+
+use super::spelling::Spelling;
+use crate::wire::Span;
+
+/// A place in a cassette's text; cassettes over 4 GiB are refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset behind the last byte.
+    pub end: u32,
+}
+
+impl Place {
+    /// The same place as a span.
+    pub const fn span(self) -> Span {
+        Span::new(self.start as usize, self.end as usize)
+    }
+}
+
+impl From<Span> for Place {
+    /// # Panics
+    /// Panics past 4 GiB; the loader refuses such a text first.
+    fn from(span: Span) -> Self {
+        let at = |offset: usize| u32::try_from(offset).expect("cassettes over 4 GiB are refused");
+        Self { start: at(span.start), end: at(span.end) }
+    }
+}
+
+/// A loaded cassette.
+#[derive(Debug)]
+pub struct Cassette {
+    /// The file's bytes, UTF-8.
+    pub text: Vec<u8>,
+    /// Top-level `match` rules, in order.
+    pub rules: Vec<MatchRule>,
+    /// Names in `vars`.
+    pub vars: Vec<String>,
+    /// False where the file says `"redacted": false`.
+    pub redacted: bool,
+    /// The sessions, in file order.
+    pub sessions: Vec<Session>,
+    /// The exchanges, in file order.
+    pub exchanges: Vec<Exchange>,
+    /// Unknown members and other things that load but deserve a word, in file order.
+    pub warnings: Vec<Warning>,
+    /// Where the top-level members stand, for rewrites that keep the rest.
+    pub layout: Layout,
+}
+
+/// Where the arrays of a cassette's document stand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layout {
+    /// The `sessions` array, brackets included.
+    pub sessions: Option<Place>,
+    /// The `exchanges` array, brackets included.
+    pub exchanges: Option<Place>,
+}
+
+/// Something in the file that loads but deserves a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Offset in the text.
+    pub at: usize,
+    /// One sentence: what was found, what was meant perhaps.
+    pub text: String,
+}
+
+/// One entry of `sessions`.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    /// `session`: its number, unique in the cassette.
+    pub number: u32,
+    /// `recording`: which recording it belongs to; the highest is the newest.
+    pub recording: u32,
+    /// `journal`: the id of the journal it was folded from.
+    pub journal: Option<String>,
+    /// `at`: when it began, RFC 3339.
+    pub at: Option<String>,
+    /// `by`: the program that recorded it.
+    pub by: Option<String>,
+    /// `transport`: `stdio` (HTTP forms come with their transports).
+    pub transport: Option<String>,
+    /// `protocol`: the negotiated revision.
+    pub protocol: Option<String>,
+    /// `client`: the client's name.
+    pub client: Option<String>,
+    /// `server`: the server's name and version.
+    pub server: Option<String>,
+    /// `spelling`: how its messages are spelled.
+    pub spelling: Spelling,
+    /// `end`: only where the server ended by itself.
+    pub end: Option<End>,
+    /// `gap`: how many messages passed unrecorded because recording failed.
+    pub gap: u64,
+    /// The whole entry.
+    pub place: Place,
+}
+
+/// How a session's server ended by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// `exit`: its status.
+    pub exit: Option<i32>,
+    /// `signal`: the signal that ended it.
+    pub signal: Option<i32>,
+    /// `partial`: the bytes of its unfinished last line.
+    pub partial: Option<Vec<u8>>,
+}
+
+/// One entry of `exchanges`.
+#[derive(Debug)]
+pub struct Exchange {
+    /// `key`, unique in the cassette.
+    pub key: Box<str>,
+    /// Index into [`Cassette::sessions`].
+    pub session: u32,
+    /// `client`; none for a push.
+    pub client: Option<Message>,
+    /// `after`: what came just before the client message (for a push: before its first item).
+    pub after: Option<Ref>,
+    /// `server`, in order.
+    pub server: Vec<Item>,
+    /// `unanswered`.
+    pub unanswered: Option<Unanswered>,
+    /// Its own `match` rule.
+    pub rule: Option<Box<MatchRule>>,
+    /// The whole entry.
+    pub place: Place,
+}
+
+/// One message as it stands in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Which member it stands in.
+    pub form: Form,
+    /// That member's value.
+    pub place: Place,
+    /// The id it had when recorded: written, or derived where it is an ordinary one.
+    pub id: Id,
+}
+
+/// The members a message can stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `request`: `{"method", "params"}`, members unknown to us, `id` where it is no ordinary one.
+    Request,
+    /// `notification`: the same without id.
+    Notification,
+    /// `result`: the result itself.
+    Result,
+    /// `error`: the error object.
+    Error,
+    /// `batch`: an array of messages, each in its own form, responses with `to`.
+    Batch,
+    /// `raw`: the line's text as a JSON string.
+    Raw,
+    /// `base64`: the line's bytes, where they are not UTF-8.
+    Base64,
+    /// `omitted`: `{"bytes", "sha256"}` of a message over `--max-message`.
+    Omitted,
+}
+
+/// A recorded id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Id {
+    /// No `id` member.
+    #[default]
+    Absent,
+    /// A plain non-negative integer.
+    Number(u64),
+    /// Any other token, raw, `null` included.
+    Token(Box<[u8]>),
+}
+
+/// One item of an exchange's `server` list.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// `after_ms`: how long after the item before it.
+    pub after_ms: u32,
+    /// What the server sent (`same_as` is resolved).
+    pub message: Message,
+    /// `answer`: what the client answered to a server request.
+    pub answer: Option<Box<Answer>>,
+    /// `after`: what came just before it in the session, where that is not the item before it.
+    pub after: Option<Ref>,
+    /// `guess`: it was filed here although several exchanges were open.
+    pub guess: bool,
+}
+
+/// The client's answer to a server request.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// `after_ms`: how long after the request.
+    pub after_ms: u32,
+    /// The answer: `result`, `error`, `raw` or `base64`.
+    pub message: Message,
+    /// `after`: what came just before it in the session, where that is not its request.
+    pub after: Option<Ref>,
+}
+
+/// A moment of a session, as `after` names it: `KEY`, `KEY #2`, `KEY #2 answer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ref {
+    /// Index into [`Cassette::exchanges`].
+    pub exchange: u32,
+    /// Which moment of that exchange.
+    pub moment: Moment,
+}
+
+/// A moment of one exchange; items count from 0 here and from 1 in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Moment {
+    /// The client's message.
+    Client,
+    /// A server item.
+    Item(u32),
+    /// The client's answer to that server item.
+    Answer(u32),
+}
+
+/// Why an exchange has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// `cancelled`: the client cancelled it.
+    Cancelled,
+    /// `open`: it was open when the client closed its side, or is a stream that stays open.
+    Open,
+    /// `lost`: the recorder was killed or its upstream broke.
+    Lost,
+}
+
+impl Unanswered {
+    /// The three words.
+    pub const ALL: [Self; 3] = [Self::Cancelled, Self::Open, Self::Lost];
+
+    /// The word in the file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Open => "open",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// A `match` rule: where a live request may differ from the recorded one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MatchRule {
+    /// `when`: which requests; an empty one means all.
+    pub when: When,
+    /// `ignore`: JSON Pointers of places left out with all below.
+    pub ignore: Vec<String>,
+    /// `pattern`: pointer and regular expression; both values must match it.
+    pub pattern: Vec<(String, String)>,
+    /// `type`: pointer and JSON type (`string`, `number`, `boolean`, `object`, `array`, `null`).
+    pub types: Vec<(String, String)>,
+    /// The rule's text.
+    pub place: Place,
+}
+
+/// A selector: every member that is given must fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct When {
+    /// `method`.
+    pub method: Option<String>,
+    /// `tool`: `params.name` of `tools/call`.
+    pub tool: Option<String>,
+    /// `prompt`: `params.name` of `prompts/get`.
+    pub prompt: Option<String>,
+    /// `uri`: `params.uri` of a resource method.
+    pub uri: Option<String>,
+    /// `key`: the recorded exchange's key.
+    pub key: Option<String>,
+}
+
+impl Form {
+    /// The member's name.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Notification => "notification",
+            Self::Result => "result",
+            Self::Error => "error",
+            Self::Batch => "batch",
+            Self::Raw => "raw",
+            Self::Base64 => "base64",
+            Self::Omitted => "omitted",
+        }
+    }
+
+    /// Every form.
+    pub const ALL: [Self; 8] = [
+        Self::Request,
+        Self::Notification,
+        Self::Result,
+        Self::Error,
+        Self::Batch,
+        Self::Raw,
+        Self::Base64,
+        Self::Omitted,
+    ];
+}
+
+impl Id {
+    /// The id of a raw token.
+    pub fn of(token: Option<&[u8]>) -> Self {
+        let Some(token) = token else { return Self::Absent };
+        let plain = token == b"0" || (!token.starts_with(b"0") && token.iter().all(u8::is_ascii_digit));
+        match std::str::from_utf8(token).ok().filter(|_| plain).and_then(|text| text.parse().ok()) {
+            Some(number) => Self::Number(number),
+            None => Self::Token(token.into()),
+        }
+    }
+
+    /// Appends the raw token; nothing where the id is absent.
+    pub fn push(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Absent => {}
+            Self::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            Self::Token(token) => out.extend_from_slice(token),
+        }
+    }
+
+    /// The id an ordinary request after this one has: one more; 0 at the start of a session.
+    pub const fn next(&self) -> Self {
+        match self {
+            Self::Number(number) => Self::Number(number + 1),
+            _ => Self::Number(0),
+        }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut token = Vec::new();
+        self.push(&mut token);
+        f.write_str(&String::from_utf8_lossy(&token))
+    }
+}
+
+impl Cassette {
+    /// The text at a place.
+    pub fn at(&self, place: Place) -> &[u8] {
+        place.span().of(&self.text)
+    }
+
+    /// The exchange with this key.
+    pub fn find(&self, key: &str) -> Option<&Exchange> {
+        self.exchanges.iter().find(|exchange| *exchange.key == *key)
+    }
+
+    /// Line and column of an offset, both from 1; columns count characters.
+    pub fn line_column(&self, offset: usize) -> (usize, usize) {
+        line_column(&self.text, offset)
+    }
+}
+
+/// Line and column of an offset in a text, both from 1; columns count characters.
+pub fn line_column(text: &[u8], offset: usize) -> (usize, usize) {
+    let before = &text[..offset.min(text.len())];
+    let start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+    let line = 1 + memchr::memchr_iter(b'\n', before).count();
+    (line, 1 + String::from_utf8_lossy(&before[start..]).chars().count())
+}

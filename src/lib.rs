@@ -1,0 +1,6 @@
+//! Record and replay MCP (Model Context Protocol) traffic.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
+pub mod cassette;
+pub mod traffic;
+pub mod wire;

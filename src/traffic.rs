@@ -1,0 +1,78 @@
+//! The one vocabulary all else speaks: what happened on the wire, in order.
+//!
+//! A recorder's tap turns reads into [`Event`]s, the journal stores them, folding turns them into exchanges. Bytes
+//! are the peers' own (after redaction); time is microseconds since the recording began.
+
+use std::borrow::Cow;
+
+use crate::wire::lines::Oversize;
+
+/// Microseconds since some start that the context names.
+pub type Micros = u64;
+
+/// Which way something travelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the client to the server.
+    ToServer,
+    /// From the server to the client.
+    ToClient,
+}
+
+impl Direction {
+    /// The other way.
+    pub const fn reverse(self) -> Self {
+        match self {
+            Self::ToServer => Self::ToClient,
+            Self::ToClient => Self::ToServer,
+        }
+    }
+}
+
+/// One ordered stream. On stdio there are two, one each way, and both are lane 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Lane(pub u32);
+
+/// Something that happened, once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// When, in microseconds since the recording began.
+    pub at: Micros,
+    /// Which way.
+    pub direction: Direction,
+    /// On which stream.
+    pub lane: Lane,
+    /// What.
+    pub payload: Payload<'a>,
+}
+
+/// What an [`Event`] tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload<'a> {
+    /// A message or a line of noise, whole: a stdio line without its `\n` (a `\r` before it is part of it).
+    Message(Cow<'a, [u8]>),
+    /// What stood behind the last line end when the stream ended.
+    Partial(Cow<'a, [u8]>),
+    /// A message over `--max-message`: passed on, and recorded as what is known of it.
+    Oversize(Oversize),
+    /// The sender closed this stream.
+    Closed,
+    /// The server's process ended.
+    Exit(Exit),
+    /// Recording failed here (disk full, say); so many messages are not in the journal.
+    Gap {
+        /// How many messages passed unrecorded.
+        messages: u64,
+    },
+}
+
+/// How a server's process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Exit status, or none where a signal ended it.
+    pub status: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether it ended by itself: before its input was closed and not by a signal of ours.
+    pub by_itself: bool,
+}

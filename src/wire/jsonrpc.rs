@@ -1,0 +1,270 @@
+//! The JSON-RPC envelope of one message, as places in its bytes.
+//!
+//! Only the envelope is read; params and results stay text. What MCP's pages say of ids, tokens and names that the
+//! recorder and the replayer need is asked of [`Message`], never of a typed model
+//! (specification 2025-11-25 and 2026-07-28, basic/index).
+
+use std::borrow::Cow;
+
+use super::{
+    Span,
+    scan::{self, ScanError},
+};
+
+/// What a message is, by its envelope alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `method` and `id` (even `"id": null`, which is no notification).
+    Request,
+    /// `method` and no `id` member at all.
+    Notification,
+    /// No `method`, but `result`.
+    Result,
+    /// No `method`, but `error`.
+    Error,
+    /// An array with at least one JSON-RPC message in it (revision 2025-03-26).
+    Batch,
+    /// No JSON-RPC message: log lines, other JSON, blank lines.
+    Noise,
+}
+
+impl Kind {
+    /// Whether the message answers a request.
+    pub const fn is_response(self) -> bool {
+        matches!(self, Self::Result | Self::Error)
+    }
+}
+
+/// One message and the places of its envelope's members.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// The bytes the spans count in.
+    pub bytes: &'a [u8],
+    /// What it is.
+    pub kind: Kind,
+    id: Option<Span>,
+    method: Option<Span>,
+    params: Option<Span>,
+    outcome: Option<Span>,
+}
+
+impl<'a> Message<'a> {
+    /// Reads the envelope of one line, event or body; a byte order mark and white space around it do not matter.
+    ///
+    /// A message counts as JSON-RPC when it says `"jsonrpc": "2.0"`, is an object, and is complete; what stands in
+    /// its values may be anything.
+    pub fn read(bytes: &'a [u8]) -> Self {
+        let whole = scan::trim(bytes);
+        match bytes.get(whole.start) {
+            Some(b'{') => Self::read_object(bytes, whole).unwrap_or_else(|_| Self::noise(bytes)),
+            Some(b'[') => {
+                let batch = Self { kind: Kind::Batch, outcome: Some(whole), ..Self::noise(bytes) };
+                let complete = scan::skip_value(bytes, whole.start) == Ok(whole.end);
+                if complete && batch.members().any(|member| member.kind != Kind::Noise) {
+                    batch
+                } else {
+                    Self::noise(bytes)
+                }
+            }
+            _ => Self::noise(bytes),
+        }
+    }
+
+    const fn noise(bytes: &'a [u8]) -> Self {
+        Self { bytes, kind: Kind::Noise, id: None, method: None, params: None, outcome: None }
+    }
+
+    fn read_object(bytes: &'a [u8], whole: Span) -> Result<Self, ScanError> {
+        let mut message = Self::noise(bytes);
+        let (mut is_jsonrpc, mut is_error) = (false, false);
+        let mut members = scan::members(bytes, whole.start);
+        for member in &mut members {
+            let member = member?;
+            let value = Some(member.value);
+            let name = member.name.of(bytes);
+            match scan::unescape(name).as_ref() {
+                b"jsonrpc" => is_jsonrpc = scan::string_is(member.value.of(bytes), "2.0"),
+                b"id" => message.id = value,
+                b"method" if bytes[member.value.start] == b'"' => message.method = value,
+                b"params" => message.params = value,
+                b"result" => message.outcome = value,
+                b"error" => (message.outcome, is_error) = (value, true),
+                _ => {}
+            }
+        }
+        message.kind = match (message.method.is_some(), message.id.is_some(), message.outcome.is_some()) {
+            _ if !is_jsonrpc || members.end() != whole.end => return Ok(Self::noise(bytes)),
+            (true, true, _) => Kind::Request,
+            (true, false, _) => Kind::Notification,
+            (false, _, true) if is_error => Kind::Error,
+            (false, _, true) => Kind::Result,
+            (false, _, false) => return Ok(Self::noise(bytes)),
+        };
+        Ok(message)
+    }
+
+    /// The members of a batch; nothing for any other kind.
+    pub fn members(&self) -> impl Iterator<Item = Message<'a>> {
+        let bytes = self.bytes;
+        let array = (self.kind == Kind::Batch).then_some(self.outcome).flatten();
+        let spans = array.into_iter().flat_map(move |span| scan::elements(bytes, span.start));
+        spans.map_while(Result::ok).map(move |span| Message::read(span.of(bytes)))
+    }
+
+    /// Place of the raw `id` token.
+    pub const fn id_span(&self) -> Option<Span> {
+        self.id
+    }
+
+    /// Place of the raw `params` value.
+    pub const fn params_span(&self) -> Option<Span> {
+        self.params
+    }
+
+    /// Place of the raw `result` or `error` value.
+    pub const fn outcome_span(&self) -> Option<Span> {
+        self.outcome
+    }
+
+    /// The raw `id` token, `null` included.
+    pub fn id(&self) -> Option<&'a [u8]> {
+        self.id.map(|span| span.of(self.bytes))
+    }
+
+    /// The id as it is compared: see [`id_key`]. None for an absent or null id.
+    pub fn id_key(&self) -> Option<Cow<'a, [u8]>> {
+        self.id().filter(|id| *id != b"null").map(id_key)
+    }
+
+    /// The method with escapes undone; empty where there is none.
+    pub fn method(&self) -> Cow<'a, str> {
+        self.method.map_or(Cow::Borrowed(""), |span| text(span.of(self.bytes)))
+    }
+
+    /// The raw params value.
+    pub fn params(&self) -> Option<&'a [u8]> {
+        self.params.map(|span| span.of(self.bytes))
+    }
+
+    /// The raw result or error value.
+    pub fn outcome(&self) -> Option<&'a [u8]> {
+        self.outcome.map(|span| span.of(self.bytes))
+    }
+
+    /// The raw value at a JSON Pointer below `params`.
+    pub fn param(&self, pointer: &str) -> Option<&'a [u8]> {
+        self.param_span(pointer).map(|span| span.of(self.bytes))
+    }
+
+    /// The place of the value at a JSON Pointer below `params`.
+    pub fn param_span(&self, pointer: &str) -> Option<Span> {
+        scan::pointer(self.bytes, self.params?, pointer)
+    }
+
+    /// What a request is about, beside its method: the tool's or prompt's name, the resource's URI, the task's id.
+    pub fn name(&self) -> Option<Cow<'a, str>> {
+        let pointer = match self.method().as_ref() {
+            "tools/call" | "prompts/get" => "/name",
+            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "/uri",
+            "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => "/taskId",
+            _ => return None,
+        };
+        self.param(pointer).filter(|raw| raw.first() == Some(&b'"')).map(text)
+    }
+
+    /// The progress token a request asks for, raw.
+    pub fn progress_token(&self) -> Option<&'a [u8]> {
+        self.param("/_meta/progressToken")
+    }
+
+    /// The id that `notifications/cancelled` names, raw.
+    pub fn cancelled_id(&self) -> Option<&'a [u8]> {
+        (self.method() == "notifications/cancelled").then(|| self.param("/requestId")).flatten()
+    }
+
+    /// Whether a request is of the modern era (2026-07-28 on): it carries its protocol version itself.
+    pub fn is_modern(&self) -> bool {
+        self.param("/_meta/io.modelcontextprotocol~1protocolVersion").is_some()
+    }
+}
+
+/// An id in the form in which two ids are compared: a string's text behind one quote, any other token as it
+/// stands. So `1` and `"1"` differ, and `"a"` and `"\u0061"` do not.
+pub fn id_key(raw: &[u8]) -> Cow<'_, [u8]> {
+    if raw.first() == Some(&b'"') && memchr::memchr(b'\\', raw).is_some() {
+        let mut key = vec![b'"'];
+        key.extend_from_slice(&scan::unescape(raw));
+        Cow::Owned(key)
+    } else if raw.first() == Some(&b'"') {
+        Cow::Borrowed(&raw[..raw.len().saturating_sub(1)])
+    } else {
+        Cow::Borrowed(raw)
+    }
+}
+
+/// A raw JSON string as text; what is not UTF-8 is shown as replacement characters.
+pub fn text(raw: &[u8]) -> Cow<'_, str> {
+    match scan::unescape(raw) {
+        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> Kind {
+        Message::read(text.as_bytes()).kind
+    }
+
+    #[test]
+    fn the_envelope_alone_says_what_a_message_is() {
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Kind::Request);
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"method":"tools/list"}"#), Kind::Request);
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#), Kind::Notification);
+        assert_eq!(kind(r#"{"result":{},"id":1,"jsonrpc":"2.0"}"#), Kind::Result);
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","error":{"code":1,"message":""}}"#), Kind::Error);
+        assert_eq!(kind("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r"), Kind::Request);
+        assert_eq!(kind(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#), Kind::Batch);
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":{"mean":NaN}}"#), Kind::Result);
+    }
+
+    #[test]
+    fn what_is_no_message_is_noise() {
+        for noise in [
+            "",
+            "   ",
+            "42",
+            "\"text\"",
+            "[2025-01-01] log",
+            "[]",
+            "[1]",
+            "{not json}",
+            r#"{"id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"} x"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"te"#,
+        ] {
+            assert_eq!(kind(noise), Kind::Noise, "{noise}");
+        }
+    }
+
+    #[test]
+    fn ids_are_compared_with_their_type_and_not_by_spelling() {
+        assert_ne!(id_key(b"1"), id_key(b"\"1\""));
+        assert_eq!(id_key(br#""a\u0022""#), id_key(br#""a\"""#));
+        assert_ne!(id_key(b"0"), id_key(b"0.0"));
+    }
+
+    #[test]
+    fn names_tokens_and_cancelled_ids_are_read_from_params() {
+        let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools\/call","params":{"name":"a","name":"b c","_meta":{"progressToken":"p"}}}"#;
+        let call = Message::read(call);
+        assert_eq!((call.method().as_ref(), call.name().as_deref()), ("tools/call", Some("b c")));
+        assert_eq!(call.progress_token(), Some(&b"\"p\""[..]));
+        let cancel = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+        assert_eq!(Message::read(cancel).cancelled_id(), Some(&b"7"[..]));
+    }
+}

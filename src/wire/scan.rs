@@ -1,0 +1,624 @@
+//! A tolerant JSON scanner that yields places instead of values.
+//!
+//! It accepts everything JSON's grammar allows, at any depth, and also what peers send although the grammar does
+//! not allow it: bare words such as `NaN`, bytes that are not UTF-8, raw control characters in strings, repeated
+//! names. [`is_json`] is the strict question. Nothing recurses: nesting is counted, not followed.
+
+use std::borrow::Cow;
+
+use memchr::memchr2;
+
+use super::Span;
+
+/// The text is not even loosely JSON at `at`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected} at byte {at}")]
+pub struct ScanError {
+    /// Offset of the byte that does not fit.
+    pub at: usize,
+    /// What would have fitted.
+    pub expected: &'static str,
+}
+
+const fn error<T>(at: usize, expected: &'static str) -> Result<T, ScanError> {
+    Err(ScanError { at, expected })
+}
+
+/// Offset of the first byte from `at` on that is no white space of JSON.
+pub fn skip_space(text: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\r' | b'\n') = text.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// The text without a UTF-8 byte order mark and white space at its edges, as a span of `text`.
+pub fn trim(text: &[u8]) -> Span {
+    let bom = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let start = skip_space(text, bom);
+    let mut end = text.len();
+    while end > start && matches!(text[end - 1], b' ' | b'\t' | b'\r' | b'\n') {
+        end -= 1;
+    }
+    Span::new(start, end)
+}
+
+/// `at` stands on an opening quote; offset behind the closing one.
+fn skip_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
+    let mut from = at + 1;
+    loop {
+        match memchr2(b'"', b'\\', text.get(from..).unwrap_or_default()) {
+            None => return error(text.len(), "a closing quote"),
+            Some(found) if text[from + found] == b'"' => return Ok(from + found + 1),
+            Some(found) => from += found + 2,
+        }
+    }
+}
+
+const fn ends_word(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' | b'"' | b'{' | b'}' | b'[' | b']')
+}
+
+/// `at` stands on the first byte of a number or bare word; offset behind it.
+fn skip_word(text: &[u8], at: usize) -> usize {
+    let mut end = at;
+    while end < text.len() && !ends_word(text[end]) {
+        end += 1;
+    }
+    end
+}
+
+/// `at` stands on the first byte of a value (no white space); offset behind the value.
+///
+/// # Errors
+/// When no value begins there, or when it does not end.
+pub fn skip_value(text: &[u8], at: usize) -> Result<usize, ScanError> {
+    match text.get(at) {
+        None => error(at, "a value"),
+        Some(b'"') => skip_string(text, at),
+        Some(b'{' | b'[') => {
+            let (mut depth, mut from) = (0usize, at);
+            loop {
+                match text.get(from) {
+                    None => return error(text.len(), "a closing bracket"),
+                    Some(b'"') => {
+                        from = skip_string(text, from)?;
+                        continue;
+                    }
+                    Some(b'{' | b'[') => depth += 1,
+                    Some(b'}' | b']') => {
+                        depth -= 1;
+                        if depth == 0 {
+                            return Ok(from + 1);
+                        }
+                    }
+                    Some(_) => {}
+                }
+                from += 1;
+            }
+        }
+        Some(_) => match skip_word(text, at) {
+            end if end == at => error(at, "a value"),
+            end => Ok(end),
+        },
+    }
+}
+
+/// One member of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The name, quotes included.
+    pub name: Span,
+    /// The value, without white space around it.
+    pub value: Span,
+}
+
+/// The members of the object that begins at `at` (on its brace), in order; spans count from the start of `text`.
+pub fn members(text: &[u8], at: usize) -> Members<'_> {
+    Members { text, at, state: State::First }
+}
+
+/// The elements of the array that begins at `at` (on its bracket), in order.
+pub fn elements(text: &[u8], at: usize) -> Elements<'_> {
+    Elements { text, at, state: State::First }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    First,
+    Next,
+    Done,
+}
+
+/// Iterator made by [`members`]. After an error it ends.
+pub struct Members<'a> {
+    text: &'a [u8],
+    at: usize,
+    state: State,
+}
+
+impl Members<'_> {
+    /// Offset behind the closing brace, once the iterator has ended without error.
+    pub const fn end(&self) -> usize {
+        self.at
+    }
+
+    fn step(&mut self) -> Result<Option<Member>, ScanError> {
+        let open = [b'{', b','][usize::from(self.state == State::Next)];
+        let mut at = skip_space(self.text, self.at);
+        if self.state == State::Next && self.text.get(at) == Some(&b'}') {
+            self.at = at + 1;
+            return Ok(None);
+        }
+        if self.text.get(at) != Some(&open) {
+            return error(at, if open == b'{' { "an object" } else { "a comma or a closing brace" });
+        }
+        at = skip_space(self.text, at + 1);
+        if self.state == State::First && self.text.get(at) == Some(&b'}') {
+            self.at = at + 1;
+            return Ok(None);
+        }
+        if self.text.get(at) != Some(&b'"') {
+            return error(at, "a member's name in quotes");
+        }
+        let name = Span::new(at, skip_string(self.text, at)?);
+        at = skip_space(self.text, name.end);
+        if self.text.get(at) != Some(&b':') {
+            return error(at, "a colon");
+        }
+        at = skip_space(self.text, at + 1);
+        let value = Span::new(at, skip_value(self.text, at)?);
+        self.at = value.end;
+        self.state = State::Next;
+        Ok(Some(Member { name, value }))
+    }
+}
+
+impl Iterator for Members<'_> {
+    type Item = Result<Member, ScanError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == State::Done {
+            return None;
+        }
+        let step = self.step().transpose();
+        if !matches!(step, Some(Ok(_))) {
+            self.state = State::Done;
+        }
+        step
+    }
+}
+
+/// Iterator made by [`elements`]. After an error it ends.
+pub struct Elements<'a> {
+    text: &'a [u8],
+    at: usize,
+    state: State,
+}
+
+impl Elements<'_> {
+    fn step(&mut self) -> Result<Option<Span>, ScanError> {
+        let open = [b'[', b','][usize::from(self.state == State::Next)];
+        let mut at = skip_space(self.text, self.at);
+        if self.state == State::Next && self.text.get(at) == Some(&b']') {
+            self.at = at + 1;
+            return Ok(None);
+        }
+        if self.text.get(at) != Some(&open) {
+            return error(at, if open == b'[' { "an array" } else { "a comma or a closing bracket" });
+        }
+        at = skip_space(self.text, at + 1);
+        if self.state == State::First && self.text.get(at) == Some(&b']') {
+            self.at = at + 1;
+            return Ok(None);
+        }
+        let value = Span::new(at, skip_value(self.text, at)?);
+        self.at = value.end;
+        self.state = State::Next;
+        Ok(Some(value))
+    }
+}
+
+impl Iterator for Elements<'_> {
+    type Item = Result<Span, ScanError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == State::Done {
+            return None;
+        }
+        let step = self.step().transpose();
+        if !matches!(step, Some(Ok(_))) {
+            self.state = State::Done;
+        }
+        step
+    }
+}
+
+/// The value of the last member called `name` of the object that begins at `at`: where a name stands twice, the
+/// last one counts, as it does for the JSON parsers of every SDK.
+pub fn member(text: &[u8], at: usize, name: &str) -> Option<Span> {
+    let mut found = None;
+    for member in members(text, at) {
+        let Ok(member) = member else { break };
+        if string_is(member.name.of(text), name) {
+            found = Some(member.value);
+        }
+    }
+    found
+}
+
+/// The value at a JSON Pointer (RFC 6901) below the value at `root`; `""` is the value itself.
+pub fn pointer(text: &[u8], root: Span, pointer: &str) -> Option<Span> {
+    let mut here = root;
+    for step in pointer.split('/').skip(1) {
+        let name = step.replace("~1", "/").replace("~0", "~");
+        here = match text.get(here.start) {
+            Some(b'{') => member(text, here.start, &name)?,
+            Some(b'[') => elements(text, here.start).nth(name.parse().ok()?)?.ok()?,
+            _ => return None,
+        };
+    }
+    Some(here)
+}
+
+/// What one step of a [`Lexer`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// `{`
+    ObjectStart,
+    /// `}`
+    ObjectEnd,
+    /// `[`
+    ArrayStart,
+    /// `]`
+    ArrayEnd,
+    /// A member's name, quotes included in the span.
+    Name,
+    /// A string value, quotes included in the span.
+    String,
+    /// A number, `true`, `false`, `null`, or a bare word that JSON does not know.
+    Word,
+}
+
+/// Walks one value token by token, with its nesting on a stack of bits; commas and colons are checked, not given.
+#[derive(Clone, Debug)]
+pub struct Lexer<'a> {
+    text: &'a [u8],
+    at: usize,
+    /// One entry for each open container: true for an object.
+    open: Vec<bool>,
+    expects: Expects,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expects {
+    Value,
+    /// After `{`: a name or the end. After `[`: a value or the end.
+    FirstOrEnd,
+    CommaOrEnd,
+    Done,
+}
+
+impl<'a> Lexer<'a> {
+    /// Reads the value that begins at or after `at`.
+    pub const fn new(text: &'a [u8], at: usize) -> Self {
+        Self { text, at, open: Vec::new(), expects: Expects::Value }
+    }
+
+    /// How many containers are open.
+    pub const fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Offset behind what has been read.
+    pub const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The next token with its place, or `None` behind the value.
+    ///
+    /// # Errors
+    /// When the text does not go on as loosely as JSON does.
+    #[expect(clippy::should_implement_trait, reason = "an iterator of results would hide that an error is final")]
+    pub fn next(&mut self) -> Result<Option<(Token, Span)>, ScanError> {
+        if self.expects == Expects::Done {
+            return Ok(None);
+        }
+        let mut at = skip_space(self.text, self.at);
+        let in_object = self.open.last() == Some(&true);
+        let close = if in_object { b'}' } else { b']' };
+        let first = self.expects == Expects::FirstOrEnd;
+        if self.expects != Expects::Value {
+            if self.text.get(at) == Some(&close) {
+                self.open.pop();
+                self.after_value(at + 1);
+                let token = if in_object { Token::ObjectEnd } else { Token::ArrayEnd };
+                return Ok(Some((token, Span::new(at, at + 1))));
+            }
+            if !first {
+                if self.text.get(at) != Some(&b',') {
+                    return error(at, if in_object { "a comma or a closing brace" } else { "a comma or a closing bracket" });
+                }
+                at = skip_space(self.text, at + 1);
+            }
+            if in_object {
+                return self.name(at).map(Some);
+            }
+        }
+        let token = match self.text.get(at) {
+            Some(b'{') => Token::ObjectStart,
+            Some(b'[') => Token::ArrayStart,
+            Some(b'"') => Token::String,
+            Some(_) => Token::Word,
+            None => return error(at, "a value"),
+        };
+        if matches!(token, Token::ObjectStart | Token::ArrayStart) {
+            self.open.push(token == Token::ObjectStart);
+            self.expects = Expects::FirstOrEnd;
+            self.at = at + 1;
+            return Ok(Some((token, Span::new(at, at + 1))));
+        }
+        let span = Span::new(at, skip_value(self.text, at)?);
+        self.after_value(span.end);
+        Ok(Some((token, span)))
+    }
+
+    fn name(&mut self, at: usize) -> Result<(Token, Span), ScanError> {
+        if self.text.get(at) != Some(&b'"') {
+            return error(at, "a member's name in quotes");
+        }
+        let span = Span::new(at, skip_string(self.text, at)?);
+        let colon = skip_space(self.text, span.end);
+        if self.text.get(colon) != Some(&b':') {
+            return error(colon, "a colon");
+        }
+        self.at = colon + 1;
+        self.expects = Expects::Value;
+        Ok((Token::Name, span))
+    }
+
+    fn after_value(&mut self, at: usize) {
+        self.at = at;
+        self.expects = if self.open.is_empty() { Expects::Done } else { Expects::CommaOrEnd };
+    }
+}
+
+/// Whether the whole text is one value of strict JSON (RFC 8259): UTF-8, known words, well-formed numbers and
+/// escapes. Lone surrogate escapes, repeated names and numbers of any size are allowed by its grammar.
+pub fn is_json(text: &[u8]) -> bool {
+    if std::str::from_utf8(text).is_err() {
+        return false;
+    }
+    let mut lexer = Lexer::new(text, 0);
+    loop {
+        match lexer.next() {
+            Err(_) => return false,
+            Ok(None) => return skip_space(text, lexer.at()) == text.len(),
+            Ok(Some((Token::Name | Token::String, span))) if !is_string(span.of(text)) => return false,
+            Ok(Some((Token::Word, span))) if !is_word(span.of(text)) => return false,
+            Ok(Some(_)) => {}
+        }
+    }
+}
+
+fn is_word(word: &[u8]) -> bool {
+    matches!(word, b"true" | b"false" | b"null") || is_number(word)
+}
+
+/// Whether the text is a number by JSON's grammar.
+pub fn is_number(word: &[u8]) -> bool {
+    let digits = |from: usize| word[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let mut at = usize::from(word.first() == Some(&b'-'));
+    match word.get(at) {
+        Some(b'0') => at += 1,
+        Some(b'1'..=b'9') => at += digits(at),
+        _ => return false,
+    }
+    if word.get(at) == Some(&b'.') {
+        let fraction = digits(at + 1);
+        if fraction == 0 {
+            return false;
+        }
+        at += 1 + fraction;
+    }
+    if let Some(b'e' | b'E') = word.get(at) {
+        at += 1;
+        if let Some(b'+' | b'-') = word.get(at) {
+            at += 1;
+        }
+        let exponent = digits(at);
+        if exponent == 0 {
+            return false;
+        }
+        at += exponent;
+    }
+    at == word.len()
+}
+
+/// `raw` is a string with its quotes; whether its inside is as JSON wants it.
+fn is_string(raw: &[u8]) -> bool {
+    let inside = &raw[1..raw.len() - 1];
+    let mut at = 0;
+    while at < inside.len() {
+        match inside[at] {
+            0..=0x1f => return false,
+            b'\\' => match inside.get(at + 1) {
+                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => at += 2,
+                Some(b'u') if hex4(inside, at + 2).is_some() => at += 6,
+                _ => return false,
+            },
+            _ => at += 1,
+        }
+    }
+    true
+}
+
+fn hex4(text: &[u8], at: usize) -> Option<u32> {
+    let mut code = 0;
+    for &digit in text.get(at..at + 4)? {
+        code = code * 16 + (digit as char).to_digit(16)?;
+    }
+    Some(code)
+}
+
+/// The text of a string given with its quotes, escapes undone.
+///
+/// A lone surrogate becomes its three bytes of generalized UTF-8, so that two strings are equal by code unit
+/// exactly when these bytes are equal. An escape JSON does not know stays as it stands.
+pub fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
+    let inside = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+    let Some(first) = memchr::memchr(b'\\', inside) else { return Cow::Borrowed(inside) };
+    let mut text = Vec::with_capacity(inside.len());
+    text.extend_from_slice(&inside[..first]);
+    let mut at = first;
+    while at < inside.len() {
+        if inside[at] != b'\\' {
+            let run = memchr::memchr(b'\\', &inside[at..]).unwrap_or(inside.len() - at);
+            text.extend_from_slice(&inside[at..at + run]);
+            at += run;
+            continue;
+        }
+        let simple = match inside.get(at + 1) {
+            Some(b'b') => 8,
+            Some(b'f') => 12,
+            Some(b'n') => b'\n',
+            Some(b'r') => b'\r',
+            Some(b't') => b'\t',
+            Some(&byte @ (b'"' | b'\\' | b'/')) => byte,
+            Some(b'u') if hex4(inside, at + 2).is_some() => {
+                at += push_code_unit(inside, at, &mut text);
+                continue;
+            }
+            _ => {
+                text.push(b'\\');
+                at += 1;
+                continue;
+            }
+        };
+        text.push(simple);
+        at += 2;
+    }
+    Cow::Owned(text)
+}
+
+/// Appends the character whose `\uXXXX` escape begins at `at`, pairing surrogates; how many bytes were read.
+fn push_code_unit(inside: &[u8], at: usize, text: &mut Vec<u8>) -> usize {
+    let high = hex4(inside, at + 2).unwrap_or_default();
+    if (0xd800..0xdc00).contains(&high)
+        && inside.get(at + 6..at + 8) == Some(b"\\u")
+        && let Some(low) = hex4(inside, at + 8)
+        && (0xdc00..0xe000).contains(&low)
+    {
+        let code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+        let pair = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        text.extend_from_slice(pair.encode_utf8(&mut [0; 4]).as_bytes());
+        return 12;
+    }
+    match char::from_u32(high) {
+        Some(char) => text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+        None => text.extend_from_slice(&[
+            0xe0 | (high >> 12) as u8,
+            0x80 | ((high >> 6) & 0x3f) as u8,
+            0x80 | (high & 0x3f) as u8,
+        ]),
+    }
+    6
+}
+
+/// Whether a string given with its quotes spells `text`, whatever its escapes.
+pub fn string_is(raw: &[u8], text: &str) -> bool {
+    let Some(inside) = raw.get(1..raw.len().saturating_sub(1)) else { return false };
+    inside == text.as_bytes() || (memchr::memchr(b'\\', inside).is_some() && *unescape(raw) == *text.as_bytes())
+}
+
+/// Appends `text` as a JSON string with its quotes, escaping only what JSON demands.
+pub fn push_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    for char in text.chars() {
+        match char {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            '\r' => out.extend_from_slice(b"\\r"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            '\u{8}' => out.extend_from_slice(b"\\b"),
+            '\u{c}' => out.extend_from_slice(b"\\f"),
+            '\0'..='\x1f' => out.extend_from_slice(format!("\\u{:04x}", char as u32).as_bytes()),
+            _ => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        members(text.as_bytes(), 0)
+            .map(|m| m.map(|m| String::from_utf8_lossy(m.name.of(text.as_bytes())).into_owned()))
+            .collect::<Result<_, _>>()
+            .unwrap_or_else(|error| vec![error.to_string()])
+    }
+
+    #[test]
+    fn members_are_found_whatever_stands_in_them() {
+        assert_eq!(names(r#"{}"#), [] as [&str; 0]);
+        assert_eq!(names(r#"{ "a" : NaN , "b":{"}":[1,"]"]}, "a":-Infinity }"#), ["\"a\"", "\"b\"", "\"a\""]);
+        assert_eq!(names(r#"{"a":1,}"#), ["expected a member's name in quotes at byte 7"]);
+        assert_eq!(names(r#"{not json}"#), ["expected a member's name in quotes at byte 1"]);
+    }
+
+    #[test]
+    fn a_repeated_name_counts_last() {
+        let text = br#"{"n":1,"N":2,"n":3}"#;
+        assert_eq!(member(text, 0, "n").map(|span| span.of(text)), Some(&b"3"[..]));
+    }
+
+    #[test]
+    fn pointers_follow_rfc_6901() {
+        let text = br#"{"a/b":{"m~n":[10,{"":7}]}}"#;
+        let whole = Span::new(0, text.len());
+        assert_eq!(pointer(text, whole, "/a~1b/m~0n/1/").map(|span| span.of(text)), Some(&b"7"[..]));
+        assert_eq!(pointer(text, whole, "/a~1b/m~0n/2"), None);
+        assert_eq!(pointer(text, whole, ""), Some(whole));
+    }
+
+    #[test]
+    fn strings_are_equal_by_code_unit() {
+        assert!(string_is(br#""tools\/call""#, "tools/call"));
+        assert_eq!(*unescape(br#""\ud83d\ude00""#), *"😀".as_bytes());
+        assert_eq!(*unescape(br#""\ude00\ud83d""#), [0xed, 0xb8, 0x80, 0xed, 0xa0, 0xbd]);
+        assert_eq!(*unescape(br#""a\n\"\u0041\x""#), *b"a\n\"A\\x");
+    }
+
+    #[test]
+    fn strict_json_is_told_from_what_is_only_tolerated() {
+        for good in ["1e400", r#"{"a":[1,-0.5E+3,"\ud83d",true,null]}"#, " [] ", "123456789012345678901234567890"] {
+            assert!(is_json(good.as_bytes()), "{good}");
+        }
+        for bad in ["NaN", "01", "1.", "[1,]", "{\"a\":1} x", "\"\\x\"", "\"\n\"", "", "{\"a\" 1}", "[1 2]", "tru"] {
+            assert!(!is_json(bad.as_bytes()), "{bad}");
+        }
+        assert!(!is_json(b"\"\xff\""));
+    }
+
+    #[test]
+    fn a_million_levels_are_only_counted() {
+        let deep = [vec![b'['; 1_000_000], vec![b']'; 1_000_000]].concat();
+        assert_eq!(skip_value(&deep, 0), Ok(deep.len()));
+        assert!(is_json(&deep));
+        assert!(!is_json(&deep[..deep.len() - 1]));
+    }
+
+    #[test]
+    fn every_cut_of_a_text_ends_in_an_error_or_a_value_and_never_a_panic() {
+        let text = r#"{"a\"":[1,{"b":"\u00e9\ud83d"},NaN],"c":""}"#.as_bytes();
+        for cut in 0..text.len() {
+            assert!(skip_value(&text[..cut], 0).is_err(), "{cut}");
+            assert!(!is_json(&text[..cut]));
+            let _ = unescape(&text[..cut]);
+            let _ = members(&text[..cut], 0).count();
+        }
+    }
+}
