@@ -330,9 +330,9 @@ impl Id {
     }
 
     /// The id an ordinary request after this one has: one more; 0 at the start of a session.
-    pub const fn next(&self) -> Self {
+    pub fn next(&self) -> Self {
         match self {
-            Self::Number(number) => Self::Number(number + 1),
+            Self::Number(number) => Self::Number(number.wrapping_add(1)),
             _ => Self::Number(0),
         }
     }
