@@ -57,7 +57,9 @@ impl LineSplitter {
             }
             self.keep(rest);
             match self.oversize.take() {
-                Some((hash, line)) => each(Line::Oversize(Oversize { sha256: hash.finalize().into(), ..line })),
+                Some((hash, line)) => {
+                    each(Line::Oversize(Oversize { sha256: hash.finalize().into(), ..line }))
+                }
                 None => each(Line::Whole(&self.partial)),
             }
             // A long line's room is given back; an ordinary one's is used again.
@@ -111,7 +113,9 @@ mod tests {
             splitter.feed(chunk, |line| {
                 seen.push(match line {
                     Line::Whole(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-                    Line::Oversize(line) => format!("{} {:02x}{:02x}", line.size, line.sha256[0], line.sha256[1]),
+                    Line::Oversize(line) => {
+                        format!("{} {:02x}{:02x}", line.size, line.sha256[0], line.sha256[1])
+                    }
                 });
             });
         }
@@ -137,7 +141,11 @@ mod tests {
         // sha256("0123456789") begins 84d8.
         for cut in 0..=text.len() {
             let (seen, rest) = lines(9, &[&text[..cut], &text[cut..]]);
-            assert_eq!((seen.as_slice(), rest), (&["10 84d8".to_owned(), "ok".to_owned()][..], None), "cut at {cut}");
+            assert_eq!(
+                (seen.as_slice(), rest),
+                (&["10 84d8".to_owned(), "ok".to_owned()][..], None),
+                "cut at {cut}"
+            );
         }
     }
 

@@ -319,7 +319,10 @@ impl<'a> Lexer<'a> {
     ///
     /// # Errors
     /// When the text does not go on as loosely as JSON does.
-    #[expect(clippy::should_implement_trait, reason = "an iterator of results would hide that an error is final")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator of results would hide that an error is final"
+    )]
     pub fn next(&mut self) -> Result<Option<(Token, Span)>, ScanError> {
         if self.expects == Expects::Done {
             return Ok(None);
@@ -337,7 +340,10 @@ impl<'a> Lexer<'a> {
             }
             if !first {
                 if self.text.get(at) != Some(&b',') {
-                    return error(at, if in_object { "a comma or a closing brace" } else { "a comma or a closing bracket" });
+                    return error(
+                        at,
+                        if in_object { "a comma or a closing brace" } else { "a comma or a closing bracket" },
+                    );
                 }
                 at = skip_space(self.text, at + 1);
             }
@@ -528,7 +534,8 @@ fn push_code_unit(inside: &[u8], at: usize, text: &mut Vec<u8>) -> usize {
 /// Whether a string given with its quotes spells `text`, whatever its escapes.
 pub fn string_is(raw: &[u8], text: &str) -> bool {
     let Some(inside) = raw.get(1..raw.len().saturating_sub(1)) else { return false };
-    inside == text.as_bytes() || (memchr::memchr(b'\\', inside).is_some() && *unescape(raw) == *text.as_bytes())
+    inside == text.as_bytes()
+        || (memchr::memchr(b'\\', inside).is_some() && *unescape(raw) == *text.as_bytes())
 }
 
 /// Appends `text` as a JSON string with its quotes, escaping only what JSON demands.
@@ -594,10 +601,14 @@ mod tests {
 
     #[test]
     fn strict_json_is_told_from_what_is_only_tolerated() {
-        for good in ["1e400", r#"{"a":[1,-0.5E+3,"\ud83d",true,null]}"#, " [] ", "123456789012345678901234567890"] {
+        for good in
+            ["1e400", r#"{"a":[1,-0.5E+3,"\ud83d",true,null]}"#, " [] ", "123456789012345678901234567890"]
+        {
             assert!(is_json(good.as_bytes()), "{good}");
         }
-        for bad in ["NaN", "01", "1.", "[1,]", "{\"a\":1} x", "\"\\x\"", "\"\n\"", "", "{\"a\" 1}", "[1 2]", "tru"] {
+        for bad in
+            ["NaN", "01", "1.", "[1,]", "{\"a\":1} x", "\"\\x\"", "\"\n\"", "", "{\"a\" 1}", "[1 2]", "tru"]
+        {
             assert!(!is_json(bad.as_bytes()), "{bad}");
         }
         assert!(!is_json(b"\"\xff\""));

@@ -1,1 +1,3 @@
-//! Integration tests.
+//! Integration tests: one binary. `support/` starts the program and its peers; each other module is one subject.
+
+mod layering;

@@ -1,0 +1,27 @@
+# What .ci/run does, in pieces. `just` lists them.
+
+# The peers of the real-peer tests are installed into target/peers/ on first use.
+_list:
+    @just --list --unsorted
+
+# Everything that is tested; real peers that cannot be installed here are skipped and named.
+test *ARGS:
+    cargo test {{ARGS}}
+
+# Formatting, lints and documentation.
+check:
+    cargo fmt --check
+    cargo clippy --all-targets -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+
+# Licences, sources, duplicate and vulnerable crates.
+deny:
+    cargo deny check
+
+# The whole gate, as CI runs it.
+ci:
+    bash .ci/run
+
+# A static Linux binary: target/x86_64-unknown-linux-gnu/release/tapedeck
+dist:
+    RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --target x86_64-unknown-linux-gnu
