@@ -2,5 +2,6 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod cassette;
+pub mod exit_code;
 pub mod traffic;
 pub mod wire;

@@ -1,3 +1,4 @@
 //! Integration tests: one binary. `support/` starts the program and its peers; each other module is one subject.
 
+mod cli;
 mod layering;

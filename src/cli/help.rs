@@ -1,0 +1,72 @@
+//! The help page of the whole program: commands by group, exit statuses.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+use mcp_tapedeck::exit_code::ExitCode;
+
+/// The commands a person meets, by group. A test sees to it that none is missing.
+const GROUPS: [(&str, &[&str]); 1] = [("Service", &["completions", "help"])];
+
+/// Puts the grouped list of commands and the exit statuses into the program's help page.
+pub(super) fn group(mut command: Command) -> Command {
+    command.build();
+    let page = page(&command);
+    command.help_template("{about-with-newline}\n{usage-heading} {usage}\n{after-help}").after_help(page)
+}
+
+fn page(command: &Command) -> String {
+    let mut page = String::new();
+    for (group, names) in GROUPS {
+        let _ = writeln!(page, "{group}:");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(page, "  {name:<12} {about}");
+        }
+        page.push('\n');
+    }
+    page.push_str("Each has a page of its own: tapedeck help COMMAND\n\nExit status:\n");
+    for code in ExitCode::ALL {
+        let _ = writeln!(page, "  {}  {}", code.code(), code.meaning());
+    }
+    page.push_str(
+        "A wrapped server's own status, where it is not 0, is passed on, and so is the signal that ended it.\n\n\
+         Example:\n  tapedeck record session.json -- npx -y @modelcontextprotocol/server-everything\n  \
+         tapedeck replay session.json",
+    );
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn each_command_stands_in_one_group() {
+        let mut command = crate::cli::Cli::command();
+        command.build();
+        let mut known: Vec<_> = command
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(Command::get_name)
+            .collect();
+        let mut grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        known.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, known);
+    }
+
+    #[test]
+    fn each_page_has_an_example() {
+        let mut command = group(crate::cli::Cli::command());
+        command.build();
+        for command in command.get_subcommands_mut().filter(|command| !command.is_hide_set()) {
+            if command.get_name() != "help" {
+                let page = command.render_long_help().to_string();
+                assert!(page.contains("Example"), "{page}");
+            }
+        }
+    }
+}
