@@ -2,6 +2,7 @@
 
 pub mod blob;
 pub mod draft;
+pub mod journal;
 pub mod key;
 pub mod model;
 pub mod spelling;

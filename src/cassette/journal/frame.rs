@@ -1,0 +1,223 @@
+//! One frame as bytes: its head, and its payload by bincode.
+
+use std::borrow::Cow;
+
+use bincode::{BorrowDecode, Encode, config};
+use sha2::{Digest, Sha256};
+
+use super::{JournalHeader, MAGIC, VERSION};
+use crate::{
+    traffic::{Direction, Event, Exit, Lane, Payload},
+    wire::lines::Oversize,
+};
+
+/// What a frame begins with: bytes that no UTF-8 text holds.
+pub(super) const MARK: [u8; 4] = [0xf7, 0xa5, 0xfe, 0xc3];
+/// Length of mark, length and CRC.
+pub(super) const HEAD: usize = 12;
+/// The longest payload: a length beyond it is damage, so that no length makes a reader allocate without end.
+pub(super) const MAX_PAYLOAD: usize = 1 << 30;
+/// The longest message that is kept whole; a longer one is kept as size, hash and its two ends.
+pub const MAX_MESSAGE: usize = MAX_PAYLOAD - 4096;
+
+/// Decoding is limited always: without a limit a hostile length makes bincode ask for that much memory.
+const CONFIG: config::Configuration<config::LittleEndian, config::Varint, config::Limit<MAX_PAYLOAD>> =
+    config::standard().with_limit::<MAX_PAYLOAD>();
+
+/// What a frame behind the header says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry<'a> {
+    /// Something happened.
+    Event(Event<'a>),
+    /// The recorder ended in good order; a journal without it was left by one that was killed, or still runs.
+    End,
+}
+
+/// The payload of a frame. bincode tells variants by their position: new ones go to the end.
+#[derive(Encode, BorrowDecode)]
+enum Frame<'a> {
+    Header(HeaderFrame),
+    Event(EventFrame<'a>),
+    End,
+}
+
+#[derive(Encode, BorrowDecode)]
+struct HeaderFrame {
+    id: String,
+    parent: u32,
+    parent_start: u64,
+    boot: String,
+    started_ms: u64,
+    by: String,
+    transport: String,
+    vars: Vec<String>,
+    redacted: bool,
+    replace: bool,
+    cassette: Option<String>,
+}
+
+#[derive(Encode, BorrowDecode)]
+struct EventFrame<'a> {
+    at: u64,
+    to_server: bool,
+    lane: u32,
+    payload: PayloadFrame<'a>,
+}
+
+#[derive(Encode, BorrowDecode)]
+enum PayloadFrame<'a> {
+    Message(&'a [u8]),
+    Partial(&'a [u8]),
+    Oversize { size: u64, sha256: [u8; 32], head: &'a [u8], tail: &'a [u8] },
+    Closed,
+    Exit { status: Option<i32>, signal: Option<i32>, by_itself: bool },
+    Gap { messages: u64 },
+}
+
+/// The bytes a journal begins with: magic, version, and the header's frame.
+pub fn encode_header(header: &JournalHeader) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    out.extend_from_slice(&VERSION.to_le_bytes());
+    let header = header.clone();
+    push_frame(
+        &Frame::Header(HeaderFrame {
+            id: header.id,
+            parent: header.parent,
+            parent_start: header.parent_start,
+            boot: header.boot,
+            started_ms: header.started_ms,
+            by: header.by,
+            transport: header.transport,
+            vars: header.vars,
+            redacted: header.redacted,
+            replace: header.replace,
+            cassette: header.cassette,
+        }),
+        &mut out,
+    );
+    out
+}
+
+/// Appends the frame of one event; with room in `out` nothing is allocated.
+pub fn encode(event: &Event<'_>, out: &mut Vec<u8>) {
+    let payload = match &event.payload {
+        Payload::Message(bytes) if bytes.len() > MAX_MESSAGE => return encode_cut(event, bytes, out),
+        Payload::Message(bytes) => PayloadFrame::Message(bytes),
+        Payload::Partial(bytes) => PayloadFrame::Partial(&bytes[..bytes.len().min(MAX_MESSAGE)]),
+        Payload::Oversize(line) => PayloadFrame::Oversize {
+            size: line.size,
+            sha256: line.sha256,
+            head: &line.head,
+            tail: &line.tail,
+        },
+        Payload::Closed => PayloadFrame::Closed,
+        &Payload::Exit(Exit { status, signal, by_itself }) => {
+            PayloadFrame::Exit { status, signal, by_itself }
+        }
+        &Payload::Gap { messages } => PayloadFrame::Gap { messages },
+    };
+    let to_server = event.direction == Direction::ToServer;
+    push_frame(&Frame::Event(EventFrame { at: event.at, to_server, lane: event.lane.0, payload }), out);
+}
+
+/// Appends the frame of a message that no frame can hold.
+fn encode_cut(event: &Event<'_>, bytes: &[u8], out: &mut Vec<u8>) {
+    let line = Oversize {
+        size: bytes.len() as u64,
+        sha256: Sha256::digest(bytes).into(),
+        head: bytes[..4096].to_vec(),
+        tail: bytes[bytes.len() - 4096..].to_vec(),
+    };
+    encode(&Event { payload: Payload::Oversize(line), ..*event }, out);
+}
+
+/// Appends the frame that says that the recorder ended in good order.
+pub fn encode_end(out: &mut Vec<u8>) {
+    push_frame(&Frame::End, out);
+}
+
+fn push_frame(frame: &Frame<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(&MARK);
+    out.extend_from_slice(&[0; HEAD - MARK.len()]);
+    bincode::encode_into_std_write(frame, out, CONFIG).expect("a vector takes every frame");
+    let (head, payload) = out[start..].split_at_mut(HEAD);
+    let length = u32::try_from(payload.len()).expect("messages are cut to what a frame holds");
+    head[4..8].copy_from_slice(&length.to_le_bytes());
+    head[8..].copy_from_slice(&checksum(length, payload).to_le_bytes());
+}
+
+fn checksum(length: u32, payload: &[u8]) -> u32 {
+    let mut hash = crc32fast::Hasher::new();
+    hash.update(&length.to_le_bytes());
+    hash.update(payload);
+    hash.finalize()
+}
+
+/// Length of the payload of the frame whose head this is; none where it is the head of no frame.
+pub(super) fn payload_length(head: &[u8]) -> Option<usize> {
+    let length = number(head, 4)? as usize;
+    (head.starts_with(&MARK) && length <= MAX_PAYLOAD).then_some(length)
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes)
+}
+
+/// Whether these bytes are one frame, whole and undamaged.
+pub(super) fn is_whole(frame: &[u8]) -> bool {
+    let Some(length) = payload_length(frame) else { return false };
+    let sum = number(frame, 8);
+    frame.len() == HEAD + length && sum == Some(checksum(length as u32, &frame[HEAD..]))
+}
+
+/// Reads one frame, as [`super::FramePlace`] names it; none where the bytes are damaged or of another version.
+pub fn decode(frame: &[u8]) -> Option<Entry<'_>> {
+    is_whole(frame).then(|| decode_payload(&frame[HEAD..])).flatten()
+}
+
+/// Reads the payload of a frame that was found whole.
+pub(super) fn decode_payload(payload: &[u8]) -> Option<Entry<'_>> {
+    match decode_frame(payload)? {
+        Frame::Header(_) => None,
+        Frame::Event(frame) => Some(Entry::Event(event(frame))),
+        Frame::End => Some(Entry::End),
+    }
+}
+
+fn decode_frame(payload: &[u8]) -> Option<Frame<'_>> {
+    let (frame, length) = bincode::borrow_decode_from_slice(payload, CONFIG).ok()?;
+    (length == payload.len()).then_some(frame)
+}
+
+pub(super) fn decode_header(payload: &[u8]) -> Option<JournalHeader> {
+    let Frame::Header(frame) = decode_frame(payload)? else { return None };
+    Some(JournalHeader {
+        id: frame.id,
+        parent: frame.parent,
+        parent_start: frame.parent_start,
+        boot: frame.boot,
+        started_ms: frame.started_ms,
+        by: frame.by,
+        transport: frame.transport,
+        vars: frame.vars,
+        redacted: frame.redacted,
+        replace: frame.replace,
+        cassette: frame.cassette,
+    })
+}
+
+fn event(frame: EventFrame<'_>) -> Event<'_> {
+    let payload = match frame.payload {
+        PayloadFrame::Message(bytes) => Payload::Message(Cow::Borrowed(bytes)),
+        PayloadFrame::Partial(bytes) => Payload::Partial(Cow::Borrowed(bytes)),
+        PayloadFrame::Oversize { size, sha256, head, tail } => {
+            Payload::Oversize(Oversize { size, sha256, head: head.to_vec(), tail: tail.to_vec() })
+        }
+        PayloadFrame::Closed => Payload::Closed,
+        PayloadFrame::Exit { status, signal, by_itself } => Payload::Exit(Exit { status, signal, by_itself }),
+        PayloadFrame::Gap { messages } => Payload::Gap { messages },
+    };
+    let direction = if frame.to_server { Direction::ToServer } else { Direction::ToClient };
+    Event { at: frame.at, direction, lane: Lane(frame.lane), payload }
+}

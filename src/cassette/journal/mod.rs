@@ -1,0 +1,122 @@
+//! The journal: the binary, append-only file of wire events that a recorder writes.
+//!
+//! ```text
+//! magic (8 bytes)  version (u32)  frame  frame  frame …
+//! frame: mark (4 bytes)  length (u32)  crc32 of length and payload (u32)  payload (bincode)
+//! ```
+//!
+//! Numbers are little-endian. The first frame is the [`JournalHeader`]; the others are [`Entry`]s. A recorder appends
+//! whole frames and is killed at any byte: [`JournalReader`] takes what stands before a torn last frame, refuses
+//! damage before a whole one, and skips it only when asked to recover.
+//!
+//! This is the only module that knows bincode, which stores no types: the frame structs are the journal's own and
+//! payloads are bytes. Nothing here touches files; a source of bytes is whatever reads.
+
+mod frame;
+mod reader;
+
+use std::io;
+
+use sha2::{Digest, Sha256};
+
+pub use frame::{Entry, MAX_MESSAGE, decode, encode, encode_end, encode_header};
+pub use reader::{JournalReader, Loss};
+
+/// What a journal begins with. The first byte is no text, the line ends show transfers that rewrite them.
+pub const MAGIC: [u8; 8] = *b"\x93tape\r\n\x1a";
+
+/// The version of the format.
+///
+/// - 1: the first.
+pub const VERSION: u32 = 1;
+
+/// Who wrote a journal, and for whom.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JournalHeader {
+    /// Its name for ever, 12 hexadecimal digits: the sessions folded from it keep it.
+    pub id: String,
+    /// Process id of the recorder's parent: of the client, or of what started the recorder for it.
+    pub parent: u32,
+    /// When that process started, in a unit of its system's; 0 where that is not known.
+    pub parent_start: u64,
+    /// Which run of that system this was, since process ids and starts begin again with each.
+    pub boot: String,
+    /// When the recording began, in milliseconds since 1970 UTC.
+    pub started_ms: u64,
+    /// The program that records, with its version.
+    pub by: String,
+    /// The transport: `stdio`.
+    pub transport: String,
+    /// The names of `--var`.
+    pub vars: Vec<String>,
+    /// Whether redaction was on.
+    pub redacted: bool,
+    /// Whether the recording is to take the place of the cassette's older ones once it ended well.
+    pub replace: bool,
+    /// The cassette's path, only where the journal could not be written beside it.
+    pub cassette: Option<String>,
+}
+
+impl JournalHeader {
+    /// What tells the recorder's parent process from any other: equal for the sessions of one recording. None where
+    /// the start of the parent is not known, since a process id alone comes back.
+    pub fn parent_key(&self) -> Option<String> {
+        let known = self.parent_start != 0;
+        let text = format!("{} {} {}", self.parent, self.parent_start, self.boot);
+        known.then(|| Sha256::digest(text).iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// Where a frame stands in its journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FramePlace {
+    /// Offset of its mark.
+    pub at: u64,
+    /// Length of the whole frame.
+    pub len: u32,
+}
+
+/// A journal cannot be read, or not further.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// The file does not begin as a journal does.
+    #[error("this is no journal of tapedeck: it does not begin with its magic bytes")]
+    NoJournal,
+    /// The file ends before its header does: its recorder was killed before it wrote a message.
+    #[error("the journal ends before its header does: it holds no message")]
+    NoHeader,
+    /// Written in a format this program does not know.
+    #[error(
+        "the journal has version {found}, this program reads version {VERSION}; a newer tapedeck is needed"
+    )]
+    Version {
+        /// The version it says.
+        found: u32,
+    },
+    /// A frame is damaged although a whole one follows, so this is no torn end.
+    #[error(
+        "the journal is damaged at byte {at} and whole again at byte {resumes}; `tapedeck recover` skips what is lost"
+    )]
+    Damaged {
+        /// Where whole frames end.
+        at: u64,
+        /// Where the next whole frame begins.
+        resumes: u64,
+    },
+    /// Behind a damaged place so much looks like frames and is none that the search was given up.
+    #[error("the journal is damaged at byte {at} and no whole frame was found behind it")]
+    Hopeless {
+        /// Where whole frames end.
+        at: u64,
+    },
+    /// A frame came through whole but is none that this version has.
+    #[error("the journal holds a frame at byte {at} that this program does not know")]
+    Unknown {
+        /// Where that frame begins.
+        at: u64,
+    },
+    /// The source failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
