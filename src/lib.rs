@@ -3,5 +3,6 @@
 
 pub mod cassette;
 pub mod exit_code;
+pub mod store;
 pub mod traffic;
 pub mod wire;

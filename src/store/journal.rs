@@ -1,0 +1,253 @@
+//! A recorder's journal: locked as long as the recorder lives, appended to by one write for each read it makes.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use fs_err::File;
+
+use super::{disk::Disk, lock::lock_created, paths};
+use crate::{
+    cassette::journal::{JournalHeader, encode, encode_end, encode_header},
+    traffic::Event,
+};
+
+/// Room that is kept between writes; what a long message needed beyond it is given back.
+const ROOM: usize = 1 << 20;
+
+/// A journal that this process writes.
+#[derive(Debug)]
+pub struct Journal {
+    disk: Disk,
+    file: File,
+    path: PathBuf,
+    /// How much of the file is whole frames.
+    length: u64,
+    /// Whether a write that failed may have left something behind them.
+    is_torn: bool,
+    buffer: Vec<u8>,
+}
+
+impl Journal {
+    /// Creates the journal of a recorder of `cassette` and its folder: beside the cassette, or in the user's state
+    /// folder where that cannot be written.
+    ///
+    /// # Errors
+    /// When neither can be written: what the system said of the first.
+    pub fn create(cassette: &Path, header: JournalHeader) -> io::Result<Self> {
+        Self::create_on(&Disk::default(), cassette, header, paths::state_folder().as_deref())
+    }
+
+    pub(super) fn create_on(
+        disk: &Disk,
+        cassette: &Path,
+        mut header: JournalHeader,
+        state: Option<&Path>,
+    ) -> io::Result<Self> {
+        let cassette = paths::resolve(cassette)?;
+        let suffix = paths::journal_suffix(&header);
+        let beside = Self::begin(disk, paths::with_suffix(&cassette, &suffix), &header);
+        match (beside, state, cassette.file_name().map(Path::new)) {
+            (Err(error), Some(state), Some(name)) => {
+                header.cassette = Some(cassette.to_string_lossy().into_owned());
+                let elsewhere = Self::begin(disk, paths::with_suffix(&state.join(name), &suffix), &header);
+                elsewhere.map_err(|_| error)
+            }
+            (beside, ..) => beside,
+        }
+    }
+
+    fn begin(disk: &Disk, path: PathBuf, header: &JournalHeader) -> io::Result<Self> {
+        disk.create_folder(paths::folder(&path))?;
+        let file = loop {
+            let file = disk.create_new(&path, 0o600)?;
+            if lock_created(disk, &file, &path)? {
+                break file;
+            }
+        };
+        let buffer = encode_header(header);
+        let mut journal = Self { disk: disk.clone(), file, path, length: 0, is_torn: false, buffer };
+        if let Err(error) = journal.append() {
+            // An empty journal helps nobody; a disk that refuses this too leaves it to the next fold.
+            let _ = journal.disk.remove(&journal.path);
+            return Err(error);
+        }
+        Ok(journal)
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends events, all by one write. What comes back as written is in the hands of the system: it survives the
+    /// end of this process, however that comes.
+    ///
+    /// # Errors
+    /// When the disk takes them not, or not all; then none of them is in the journal, which stays whole.
+    pub fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
+        self.buffer.clear();
+        for event in events {
+            encode(event, &mut self.buffer);
+        }
+        self.append()
+    }
+
+    fn append(&mut self) -> io::Result<()> {
+        if self.is_torn {
+            self.disk.truncate(&self.file, self.length)?;
+        }
+        self.is_torn = true;
+        if let Err(error) = self.disk.write(&self.file, &self.buffer) {
+            self.is_torn = self.disk.truncate(&self.file, self.length).is_err();
+            return Err(error);
+        }
+        self.is_torn = false;
+        self.length += self.buffer.len() as u64;
+        if self.buffer.capacity() > ROOM {
+            self.buffer = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Says that the recording ended in good order, and lets the journal go: from here on anybody may fold it.
+    ///
+    /// # Errors
+    /// When that cannot be written, or when somebody took the journal away while it was recorded.
+    pub fn finish(mut self) -> io::Result<PathBuf> {
+        self.buffer.clear();
+        encode_end(&mut self.buffer);
+        self.append()?;
+        if !self.disk.is_still(&self.file, &self.path)? {
+            let lost = format!("the journal {} was removed while it was written", self.path.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, lost));
+        }
+        Ok(self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{borrow::Cow, os::unix::fs::PermissionsExt, sync::Arc, sync::Mutex};
+
+    use rustix::{
+        fs::{FlockOperation, flock},
+        io::FdFlags,
+    };
+
+    use super::{super::disk::Step, *};
+    use crate::{
+        cassette::journal::{Entry, JournalReader},
+        traffic::{Direction, Lane, Payload},
+    };
+
+    fn header() -> JournalHeader {
+        JournalHeader { id: "0123456789ab".to_owned(), ..JournalHeader::default() }
+    }
+
+    fn event(text: &str) -> Event<'_> {
+        let payload = Payload::Message(Cow::Borrowed(text.as_bytes()));
+        Event { at: 0, direction: Direction::ToServer, lane: Lane(0), payload }
+    }
+
+    fn texts(path: &Path) -> Vec<String> {
+        let mut reader = JournalReader::new(fs_err::File::open(path).unwrap()).unwrap();
+        let mut texts = Vec::new();
+        while let Some((_, entry)) = reader.next().unwrap() {
+            texts.push(match entry {
+                Entry::Event(Event { payload: Payload::Message(bytes), .. }) => {
+                    String::from_utf8(bytes.into_owned()).unwrap()
+                }
+                entry => format!("{entry:?}"),
+            });
+        }
+        assert_eq!(reader.torn(), None);
+        texts
+    }
+
+    #[test]
+    fn a_journal_is_private_locked_and_not_inherited_until_it_is_finished() {
+        let folder = tempfile::tempdir().unwrap();
+        let cassette = folder.path().join("new/folders/c.json");
+        let mut journal = Journal::create_on(&Disk::default(), &cassette, header(), None).unwrap();
+        journal.write(&[event("a"), event("b")]).unwrap();
+        assert_eq!(journal.path().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(rustix::io::fcntl_getfd(&journal.file).unwrap().contains(FdFlags::CLOEXEC));
+        let other = fs_err::File::open(journal.path()).unwrap();
+        let try_lock = || flock(&other, FlockOperation::NonBlockingLockExclusive);
+        assert!(try_lock().is_err(), "a reader must see that it lives");
+        let path = journal.finish().unwrap();
+        assert!(try_lock().is_ok());
+        assert_eq!(texts(&path), ["a", "b", "End"]);
+    }
+
+    #[test]
+    fn events_of_one_call_are_one_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let steps = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&steps);
+        let before = move |step| {
+            noted.lock().unwrap().push(step);
+            Ok(())
+        };
+        let disk = Disk { before: Some(Arc::new(before)) };
+        let mut journal = Journal::create_on(&disk, &folder.path().join("c.json"), header(), None).unwrap();
+        steps.lock().unwrap().clear();
+        journal.write(&[event("a"), event("b"), event("c")]).unwrap();
+        assert_eq!(*steps.lock().unwrap(), [Step::Write]);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_whole_frames_and_recording_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let fails = Arc::new(Mutex::new(Vec::new()));
+        let failing = Arc::clone(&fails);
+        let before = move |step| match failing.lock().unwrap().contains(&step) {
+            true => Err(io::ErrorKind::WriteZero.into()),
+            false => Ok(()),
+        };
+        let disk = Disk { before: Some(Arc::new(before)) };
+        let mut journal = Journal::create_on(&disk, &folder.path().join("c.json"), header(), None).unwrap();
+        journal.write(&[event("before")]).unwrap();
+        for steps in [vec![Step::Write], vec![Step::Write, Step::Truncate]] {
+            *fails.lock().unwrap() = steps;
+            journal.write(&[event("the disk is full")]).unwrap_err();
+        }
+        fails.lock().unwrap().clear();
+        journal.write(&[event("after")]).unwrap();
+        assert_eq!(texts(&journal.finish().unwrap()), ["before", "after", "End"]);
+    }
+
+    #[test]
+    fn where_the_folder_cannot_be_written_the_journal_goes_to_the_state_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        fs_err::write(folder.path().join("file"), "").unwrap();
+        let cassette = folder.path().join("file/c.json");
+        let journal = Journal::create_on(&Disk::default(), &cassette, header(), Some(&state)).unwrap();
+        assert_eq!(journal.path(), state.join("c.json.19700101T000000-0123456789ab.journal"));
+        let reader = JournalReader::new(fs_err::File::open(journal.path()).unwrap()).unwrap();
+        assert_eq!(reader.header().cassette.as_deref(), cassette.to_str());
+        Journal::create_on(&Disk::default(), &cassette, header(), None).unwrap_err();
+    }
+
+    #[test]
+    fn a_journal_taken_away_before_it_was_locked_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.json.19700101T000000-0123456789ab.journal");
+        let (taken, name) = (Mutex::new(false), path.clone());
+        let before = move |step| {
+            if step == Step::Lock && !std::mem::replace(&mut *taken.lock().unwrap(), true) {
+                fs_err::remove_file(&name).unwrap();
+            }
+            Ok(())
+        };
+        let disk = Disk { before: Some(Arc::new(before)) };
+        let mut journal = Journal::create_on(&disk, &folder.path().join("c.json"), header(), None).unwrap();
+        journal.write(&[event("kept")]).unwrap();
+        assert_eq!(texts(&path), ["kept"]);
+        fs_err::remove_file(&path).unwrap();
+        assert_eq!(journal.finish().unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
