@@ -35,70 +35,105 @@ pub struct Oversize {
 /// Cuts what it is fed into lines; holds at most the limit of an unfinished one.
 #[derive(Debug)]
 pub struct LineSplitter {
+    open: Unfinished,
+    /// The line that came in several pieces and ended in the last one; its room is used again.
+    joined: Vec<u8>,
+}
+
+/// What stands behind the last line end.
+#[derive(Debug)]
+struct Unfinished {
     limit: usize,
-    partial: Vec<u8>,
+    bytes: Vec<u8>,
     oversize: Option<(Sha256, Oversize)>,
 }
 
 impl LineSplitter {
     /// Lines up to `limit` bytes are kept whole.
     pub const fn new(limit: usize) -> Self {
-        Self { limit, partial: Vec::new(), oversize: None }
+        Self { open: Unfinished { limit, bytes: Vec::new(), oversize: None }, joined: Vec::new() }
     }
 
-    /// Gives each line that `chunk` ends to `each`, in order.
-    pub fn feed(&mut self, mut chunk: &[u8], mut each: impl FnMut(Line<'_>)) {
-        while let Some(end) = memchr(b'\n', chunk) {
-            let (rest, next) = (&chunk[..end], &chunk[end + 1..]);
-            chunk = next;
-            if self.oversize.is_none() && self.partial.is_empty() && rest.len() <= self.limit {
-                each(Line::Whole(rest));
-                continue;
-            }
-            self.keep(rest);
-            match self.oversize.take() {
-                Some((hash, line)) => {
-                    each(Line::Oversize(Oversize { sha256: hash.finalize().into(), ..line }))
-                }
-                None => each(Line::Whole(&self.partial)),
-            }
-            // A long line's room is given back; an ordinary one's is used again.
-            if self.partial.capacity() > 1 << 20 {
-                self.partial = Vec::new();
-            } else {
-                self.partial.clear();
-            }
+    /// Gives each line that `chunk` ends to `each`, in order; they can be kept until the next chunk.
+    pub fn feed<'a>(&'a mut self, mut chunk: &'a [u8], mut each: impl FnMut(Line<'a>)) {
+        let Self { open, joined } = self;
+        // A long line's room is given back.
+        if joined.capacity() > 1 << 20 {
+            *joined = Vec::new();
         }
-        self.keep(chunk);
+        // Only the first line can have begun in an earlier chunk.
+        if open.has_begun()
+            && let Some(end) = memchr(b'\n', chunk)
+        {
+            open.keep(&chunk[..end]);
+            chunk = &chunk[end + 1..];
+            each(open.take(joined));
+        }
+        while let Some(end) = memchr(b'\n', chunk) {
+            let (line, next) = (&chunk[..end], &chunk[end + 1..]);
+            chunk = next;
+            each(match line.len() > open.limit {
+                true => Line::Oversize(Oversize::measure(line)),
+                false => Line::Whole(line),
+            });
+        }
+        open.keep(chunk);
     }
 
     /// What stands behind the last `\n`, at the end of the stream.
     pub fn finish(self) -> Option<Vec<u8>> {
-        match self.oversize {
+        match self.open.oversize {
             Some((_, line)) => Some(line.head),
-            None if self.partial.is_empty() => None,
-            None => Some(self.partial),
+            None if self.open.bytes.is_empty() => None,
+            None => Some(self.open.bytes),
         }
+    }
+}
+
+impl Unfinished {
+    fn has_begun(&self) -> bool {
+        self.oversize.is_some() || !self.bytes.is_empty()
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        if self.oversize.is_none() && self.partial.len() + bytes.len() <= self.limit {
-            self.partial.extend_from_slice(bytes);
+        if self.oversize.is_none() && self.bytes.len() + bytes.len() <= self.limit {
+            self.bytes.extend_from_slice(bytes);
             return;
         }
-        let before = std::mem::take(&mut self.partial);
-        let (hash, line) = self.oversize.get_or_insert_with(|| {
-            (Sha256::new(), Oversize { size: 0, sha256: [0; 32], head: Vec::new(), tail: Vec::new() })
-        });
-        for bytes in [&before[..], bytes] {
-            hash.update(bytes);
-            line.size += bytes.len() as u64;
-            let room = EDGE - line.head.len();
-            line.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            line.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(EDGE)..]);
-            let over = line.tail.len().saturating_sub(EDGE);
-            line.tail.drain(..over);
+        let before = std::mem::take(&mut self.bytes);
+        let (hash, line) = self.oversize.get_or_insert_with(|| (Sha256::new(), Oversize::EMPTY));
+        line.add(hash, &before);
+        line.add(hash, bytes);
+    }
+
+    /// The line, now that it has ended.
+    fn take<'a>(&mut self, joined: &'a mut Vec<u8>) -> Line<'a> {
+        if let Some((hash, line)) = self.oversize.take() {
+            return Line::Oversize(Oversize { sha256: hash.finalize().into(), ..line });
         }
+        joined.clear();
+        std::mem::swap(joined, &mut self.bytes);
+        Line::Whole(joined)
+    }
+}
+
+impl Oversize {
+    const EMPTY: Self = Self { size: 0, sha256: [0; 32], head: Vec::new(), tail: Vec::new() };
+
+    fn measure(line: &[u8]) -> Self {
+        let (mut hash, mut measured) = (Sha256::new(), Self::EMPTY);
+        measured.add(&mut hash, line);
+        Self { sha256: hash.finalize().into(), ..measured }
+    }
+
+    fn add(&mut self, hash: &mut Sha256, bytes: &[u8]) {
+        hash.update(bytes);
+        self.size += bytes.len() as u64;
+        let room = EDGE - self.head.len();
+        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(EDGE)..]);
+        let over = self.tail.len().saturating_sub(EDGE);
+        self.tail.drain(..over);
     }
 }
 
@@ -153,10 +188,22 @@ mod tests {
     fn both_ends_of_an_oversize_line_are_kept() {
         let long = [b"A".repeat(5000), b"Z".repeat(5000)].concat();
         let mut splitter = LineSplitter::new(100);
+        let rest = [&long[3000..], b"\n"].concat();
         splitter.feed(&long[..3000], |_| unreachable!());
-        splitter.feed(&[&long[3000..], b"\n"].concat(), |line| {
+        splitter.feed(&rest, |line| {
             let Line::Oversize(line) = line else { panic!("kept whole") };
             assert_eq!((line.size, line.head, line.tail), (10_000, b"A".repeat(4096), b"Z".repeat(4096)));
         });
+    }
+
+    #[test]
+    fn the_lines_of_one_chunk_can_be_kept_together() {
+        let mut splitter = LineSplitter::new(64);
+        splitter.feed(b"be", |_| unreachable!());
+        let mut kept = Vec::new();
+        splitter.feed(b"gun\nwhole\nnex", |line| kept.push(line));
+        assert_eq!(kept, [Line::Whole(b"begun"), Line::Whole(b"whole")]);
+        kept.clear();
+        splitter.feed(b"t\n", |line| assert_eq!(line, Line::Whole(b"next")));
     }
 }
