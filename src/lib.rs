@@ -4,5 +4,7 @@
 pub mod cassette;
 pub mod exit_code;
 pub mod store;
+pub mod proxy;
 pub mod traffic;
+pub mod transport;
 pub mod wire;

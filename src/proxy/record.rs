@@ -1,0 +1,289 @@
+//! The recording session of a stdio server: two pipes with a tap between them, and the end of it all.
+//!
+//! One thread for each direction reads, has the tap write what the read ended, and writes; both block where the
+//! system makes them wait. The thread that called [`record`] waits for what matters to the ending and does what
+//! [`Ending`](super::shutdown) says.
+
+use std::{
+    ffi::OsString,
+    io,
+    os::fd::OwnedFd,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    },
+    thread,
+    time::Instant,
+};
+
+use super::{
+    child::Child,
+    shutdown::{Ending, Grace, Happened, Pulse, Signals, Step},
+    tap::{Tap, Tapped},
+};
+use crate::{
+    traffic::{Direction, Exit, Micros, Payload},
+    transport::stdio::{self, Client, Outlet, Server, StartError},
+};
+
+pub use super::tap::{Hide, Sink};
+
+/// The room of one read: what a pipe holds, and more.
+const READ: usize = 128 << 10;
+
+/// Value of [`Session::quiet_since`] while a read is on its way to the client.
+const BUSY: Micros = Micros::MAX;
+
+/// How a session is recorded.
+pub struct RecordOptions {
+    /// The server's command: program and arguments.
+    pub command: Vec<OsString>,
+    /// Longer messages pass, and are recorded as envelope, size and hash.
+    pub max_message: usize,
+    /// A sink that fails ends the session.
+    pub require_recording: bool,
+    /// How long each step of an ending may take.
+    pub grace: Grace,
+    /// Signals to pass on to the server.
+    pub signals: Option<Signals>,
+    /// What is hidden from the sink.
+    pub hide: Box<dyn Hide>,
+    /// Told once, in the middle of the session, when the sink has failed: one sentence.
+    pub warn: Box<dyn FnMut(&str)>,
+}
+
+impl RecordOptions {
+    /// The usual way to record this command.
+    pub fn new(command: Vec<OsString>) -> Self {
+        Self {
+            command,
+            max_message: 64 << 20,
+            require_recording: false,
+            grace: Grace::default(),
+            signals: None,
+            hide: Box::new(()),
+            warn: Box::new(|_| ()),
+        }
+    }
+}
+
+/// How a session ended.
+#[derive(Debug)]
+pub struct Ended<S> {
+    /// How the server ended. Neither status nor signal: it could not be ended.
+    pub exit: Exit,
+    /// The signal that asked us to end, and when: the caller has until two seconds after that.
+    pub asked: Option<(i32, Instant)>,
+    /// How many messages the sink did not take.
+    pub missed: u64,
+    /// The sink, with all events in it.
+    pub sink: S,
+}
+
+/// A session that did not come about, or was broken off.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The server's command cannot be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The sink failed, and `require_recording` says that this is fatal.
+    #[error("the recording cannot be written, and the session was ended because of it: {0}")]
+    Sink(#[source] io::Error),
+}
+
+/// Starts the server, passes bytes both ways until it is over, and has every message written to the sink before it
+/// is passed on whole.
+///
+/// Call it from the main thread (see [`Server::start`]). When it returns, a thread may still wait for the client's
+/// next bytes; it passes nothing on.
+///
+/// # Errors
+/// When the server cannot be started; when the sink fails and that is fatal.
+pub fn record<S: Sink + 'static>(
+    options: RecordOptions,
+    client: Client,
+    sink: S,
+) -> Result<Ended<S>, RecordError> {
+    let RecordOptions { command, max_message, require_recording, grace, signals, hide, warn } = options;
+    let server = Server::start(&command)?;
+    let (happened, happenings) = mpsc::channel();
+    let signals = signals.map(|signals| signals.forward(happened.clone()));
+    let session = Arc::new(Session {
+        tap: Tap::new(sink, hide, max_message, require_recording),
+        to_server: Outlet::new(server.input),
+        to_client: Outlet::new(client.output),
+        quiet_since: AtomicU64::new(0),
+    });
+    let child = Child::watch(server.child, happened.clone());
+    {
+        let (session, happened) = (Arc::clone(&session), happened.clone());
+        thread::spawn(move || session.pass_to_client(server.output, &happened));
+    }
+    {
+        let session = Arc::clone(&session);
+        thread::spawn(move || session.pass_to_server(client.input, &happened));
+    }
+    let mut supervisor = Supervisor {
+        session: &session,
+        child,
+        happenings,
+        ending: Ending::new(grace),
+        warn,
+        asked: None,
+        failure: None,
+    };
+    supervisor.run();
+    if let Some(signals) = signals {
+        signals.close();
+    }
+    supervisor.finish()
+}
+
+/// What both directions' threads and the supervisor share.
+struct Session<S> {
+    tap: Tap<S>,
+    to_server: Outlet,
+    to_client: Outlet,
+    /// Since when nothing is on its way to the client, in the tap's time; [`BUSY`] while something is.
+    quiet_since: AtomicU64,
+}
+
+impl<S: Sink> Session<S> {
+    fn pass_to_server(&self, input: OwnedFd, happened: &Sender<Happened>) {
+        let mut room = vec![0; READ];
+        while let Some(chunk) = read(&input, &mut room) {
+            // A server that reads no more leaves the client with a closed pipe, as it would without us.
+            if !passes(self.tap.chunk(Direction::ToServer, chunk), happened)
+                || self.to_server.write(chunk).is_err()
+            {
+                return;
+            }
+        }
+        passes(self.tap.close(Direction::ToServer, true), happened);
+        self.to_server.close();
+        tell(happened, Happened::InputClosed);
+    }
+
+    fn pass_to_client(&self, output: OwnedFd, happened: &Sender<Happened>) {
+        let mut room = vec![0; READ];
+        while let Some(chunk) = read(&output, &mut room) {
+            self.quiet_since.store(BUSY, Ordering::Relaxed);
+            if !passes(self.tap.chunk(Direction::ToClient, chunk), happened) {
+                return;
+            }
+            if self.to_client.write(chunk).is_err() {
+                self.to_client.close();
+                return tell(happened, Happened::ClientGone);
+            }
+            self.quiet_since.store(self.tap.now(), Ordering::Relaxed);
+        }
+        passes(self.tap.close(Direction::ToClient, true), happened);
+        self.to_client.close();
+        tell(happened, Happened::OutputClosed);
+    }
+
+    fn pulse(&self) -> Pulse {
+        let quiet_since = self.quiet_since.load(Ordering::Relaxed);
+        let (is_owing, settled) = self.tap.owing();
+        Pulse {
+            quiet_since: (quiet_since != BUSY).then(|| self.tap.instant(quiet_since)),
+            is_owing,
+            settled,
+            has_others: false,
+        }
+    }
+}
+
+/// The bytes of one read; none at the end of the stream, and where it is broken.
+fn read<'a>(fd: &OwnedFd, room: &'a mut [u8]) -> Option<&'a [u8]> {
+    match stdio::read(fd, room) {
+        Ok(0) | Err(_) => None,
+        Ok(length) => Some(&room[..length]),
+    }
+}
+
+/// Whether what was tapped goes on.
+fn passes(tapped: Tapped, happened: &Sender<Happened>) -> bool {
+    match tapped {
+        Tapped::Pass => true,
+        Tapped::PassUnwritten(error) => {
+            tell(happened, Happened::SinkFailed(error));
+            true
+        }
+        Tapped::Refuse(error) => {
+            tell(happened, Happened::SinkRefused(error));
+            false
+        }
+        Tapped::Over => false,
+    }
+}
+
+fn tell(happened: &Sender<Happened>, what: Happened) {
+    // Nobody listens once the session is over.
+    let _ = happened.send(what);
+}
+
+/// Waits for what matters to the ending, and does it.
+struct Supervisor<'a, S> {
+    session: &'a Session<S>,
+    child: Child,
+    happenings: Receiver<Happened>,
+    ending: Ending,
+    warn: Box<dyn FnMut(&str)>,
+    asked: Option<(i32, Instant)>,
+    failure: Option<io::Error>,
+}
+
+impl<S: Sink> Supervisor<'_, S> {
+    fn run(&mut self) {
+        loop {
+            let mut pulse = self.session.pulse();
+            pulse.has_others = self.ending.asks_for_others() && self.child.has_others();
+            match self.ending.next(Instant::now(), &pulse) {
+                Step::CloseInput => self.session.to_server.close(),
+                Step::Signal(signal) => self.child.signal(signal),
+                Step::Wait(until) => self.wait(until),
+                Step::End => return,
+            }
+        }
+    }
+
+    fn wait(&mut self, until: Option<Instant>) {
+        let what = match until {
+            None => self.happenings.recv().map_err(RecvTimeoutError::from),
+            Some(until) => self.happenings.recv_timeout(until.saturating_duration_since(Instant::now())),
+        };
+        let Ok(what) = what else { return };
+        let now = Instant::now();
+        self.ending.happened(now, &what);
+        match what {
+            Happened::Signal(signal) => self.asked = self.asked.or(Some((signal, now))),
+            Happened::SinkFailed(error) => (self.warn)(&format!(
+                "the recording has a gap, the session goes on: the journal cannot be written ({error})"
+            )),
+            Happened::SinkRefused(error) => self.failure = self.failure.take().or(Some(error)),
+            Happened::InputClosed | Happened::ClientGone | Happened::OutputClosed | Happened::Exited => {}
+        }
+    }
+
+    fn finish(mut self) -> Result<Ended<S>, RecordError> {
+        let (status, signal) = self.child.end();
+        let exit = Exit { status, signal, by_itself: self.ending.by_itself() };
+        let tap = &self.session.tap;
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            tap.close(direction, false);
+        }
+        let (sink, missed) = tap.finish(Payload::Exit(exit)).expect("a session is finished once");
+        self.session.to_client.close();
+        self.session.to_server.close();
+        match self.failure {
+            Some(error) => Err(RecordError::Sink(error)),
+            None => Ok(Ended { exit, asked: self.asked, missed, sink }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

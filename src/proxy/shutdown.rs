@@ -1,0 +1,315 @@
+//! When a session ends, how a server is told, and how we end ourselves.
+//!
+//! [`Ending`] holds the rules and nothing else: it is told what happened and asked what is to be done now. What it
+//! decides is done by [`super::record`].
+
+use std::{
+    io,
+    process::exit,
+    sync::mpsc::Sender,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Resource, Rlimit};
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
+
+use crate::traffic::Exit;
+
+/// How long each step of an ending may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Grace {
+    /// From the end of the server's input to SIGTERM; while a request is unanswered, from the last output.
+    pub input: Duration,
+    /// From SIGTERM to SIGKILL.
+    pub term: Duration,
+    /// How long an output that outlives its server must be silent to count as ended; and how long a server may
+    /// outlive its output before its input is closed.
+    pub silence: Duration,
+    /// From a signal that we pass on to SIGKILL.
+    pub signal: Duration,
+    /// From a signal that we pass on to our own end, whatever is still open.
+    pub limit: Duration,
+}
+
+impl Default for Grace {
+    fn default() -> Self {
+        Self {
+            input: Duration::from_secs(3),
+            term: Duration::from_secs(1),
+            silence: Duration::from_secs(1),
+            signal: Duration::from_millis(1200),
+            limit: Duration::from_millis(1600),
+        }
+    }
+}
+
+/// How often the group of a server that we have signalled is looked at: nobody tells when a member leaves it.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Something that matters to how a session ends.
+#[derive(Debug)]
+pub(super) enum Happened {
+    /// The client closed its side, and the server's input is closed.
+    InputClosed,
+    /// The client takes no more output.
+    ClientGone,
+    /// The server's output ended.
+    OutputClosed,
+    /// The server's process ended.
+    Exited,
+    /// We are to end: a signal to pass on.
+    Signal(i32),
+    /// The sink failed for the first time, and the session goes on.
+    SinkFailed(io::Error),
+    /// The sink failed, and the session must not go on.
+    SinkRefused(io::Error),
+}
+
+/// How the traffic stands at the moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pulse {
+    /// Since when no output has been on its way; none while some is.
+    pub(super) quiet_since: Option<Instant>,
+    /// Whether a request of the client is unanswered.
+    pub(super) is_owing: bool,
+    /// When the last unanswered request was answered.
+    pub(super) settled: Option<Instant>,
+    /// Whether the server's process group has members beside the server.
+    pub(super) has_others: bool,
+}
+
+/// What is to be done now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Close the server's input.
+    CloseInput,
+    /// Send a signal to the server's process group.
+    Signal(i32),
+    /// Nothing, until then or until something happens.
+    Wait(Option<Instant>),
+    /// The session is over.
+    End,
+}
+
+/// The rules of ending.
+#[derive(Debug)]
+pub(super) struct Ending {
+    grace: Grace,
+    input_closed: Option<Instant>,
+    /// The server's input is to be closed by us although the client has not closed its side.
+    must_close: bool,
+    output_closed: Option<Instant>,
+    exited: Option<Instant>,
+    /// The output ended, or the process, before the input was closed and before any signal of ours.
+    by_itself: bool,
+    /// A signal to pass on.
+    received: Option<i32>,
+    /// When the first signal went to the group.
+    signalled: bool,
+    kill_at: Option<Instant>,
+    give_up_at: Option<Instant>,
+    killed: Option<Instant>,
+}
+
+impl Ending {
+    pub(super) const fn new(grace: Grace) -> Self {
+        Self {
+            grace,
+            input_closed: None,
+            must_close: false,
+            output_closed: None,
+            exited: None,
+            by_itself: false,
+            received: None,
+            signalled: false,
+            kill_at: None,
+            give_up_at: None,
+            killed: None,
+        }
+    }
+
+    /// Whether the server ended by itself, as far as is known.
+    pub(super) const fn by_itself(&self) -> bool {
+        self.by_itself
+    }
+
+    /// Whether [`Pulse::has_others`] matters now.
+    pub(super) const fn asks_for_others(&self) -> bool {
+        self.signalled && self.exited.is_some()
+    }
+
+    pub(super) fn happened(&mut self, now: Instant, what: &Happened) {
+        let untouched = self.input_closed.is_none() && !self.signalled;
+        match what {
+            Happened::InputClosed => self.input_closed = self.input_closed.or(Some(now)),
+            Happened::ClientGone => {
+                self.must_close = self.input_closed.is_none();
+                self.output_closed = self.output_closed.or(Some(now));
+            }
+            Happened::OutputClosed => {
+                self.by_itself |= untouched;
+                self.output_closed = self.output_closed.or(Some(now));
+            }
+            Happened::Exited => {
+                self.by_itself = (self.by_itself || untouched) && !self.signalled;
+                self.exited = Some(now);
+            }
+            Happened::Signal(signal) => self.received = Some(*signal),
+            Happened::SinkFailed(_) => {}
+            Happened::SinkRefused(_) => self.received = self.received.or(Some(SIGTERM)),
+        }
+    }
+
+    /// What is to be done now. Each call's step is taken as done.
+    pub(super) fn next(&mut self, now: Instant, pulse: &Pulse) -> Step {
+        if let Some(signal) = self.received.take() {
+            return self.pass_on(now, signal);
+        }
+        if self.must_close {
+            self.must_close = false;
+            self.input_closed = Some(now);
+            return Step::CloseInput;
+        }
+        if reached(self.give_up_at, now) {
+            return Step::End;
+        }
+        let step =
+            if self.signalled { self.after_signal(now, pulse) } else { self.before_signal(now, pulse) };
+        match (step, self.give_up_at) {
+            (Step::Wait(until), Some(limit)) => {
+                Step::Wait(Some(until.map_or(limit, |until| until.min(limit))))
+            }
+            (step, _) => step,
+        }
+    }
+
+    /// A server that has ended leaves its children alone; all others hear of it at once.
+    fn pass_on(&mut self, now: Instant, signal: i32) -> Step {
+        if self.exited.is_some() && !self.signalled {
+            return Step::End;
+        }
+        self.give_up_at = self.give_up_at.or(Some(now + self.grace.limit));
+        self.signal(signal, now + self.grace.signal)
+    }
+
+    fn signal(&mut self, signal: i32, kill_at: Instant) -> Step {
+        self.signalled = true;
+        self.kill_at = Some(self.kill_at.map_or(kill_at, |planned| planned.min(kill_at)));
+        Step::Signal(signal)
+    }
+
+    fn before_signal(&mut self, now: Instant, pulse: &Pulse) -> Step {
+        if self.exited.is_some() {
+            return self.drain(now, pulse);
+        }
+        if let (Some(closed), None) = (self.output_closed, self.input_closed) {
+            let due = closed + self.grace.silence;
+            self.must_close = due <= now;
+            return if self.must_close { self.next(now, pulse) } else { Step::Wait(Some(due)) };
+        }
+        match self.input_due(now, pulse) {
+            Some(due) if due <= now => self.signal(SIGTERM, now + self.grace.term),
+            due => Step::Wait(due),
+        }
+    }
+
+    /// The server has ended; whoever else holds its output may still be speaking.
+    fn drain(&self, now: Instant, pulse: &Pulse) -> Step {
+        if self.output_closed.is_some() {
+            return Step::End;
+        }
+        // What is on its way to the client arrives, however slowly the client reads.
+        let Some(quiet_since) = pulse.quiet_since else { return Step::Wait(Some(now + self.grace.silence)) };
+        let patience =
+            self.input_due(now, pulse).into_iter().chain(self.exited.map(|at| at + self.grace.input));
+        let patience = self.input_closed.and(patience.max());
+        let due = patience.into_iter().chain([quiet_since + self.grace.silence]).min();
+        if reached(due, now) { Step::End } else { Step::Wait(due) }
+    }
+
+    /// When the patience that follows the end of input is over.
+    fn input_due(&self, now: Instant, pulse: &Pulse) -> Option<Instant> {
+        let closed = self.input_closed?;
+        let last = match (pulse.is_owing, pulse.quiet_since) {
+            (true, None) => Some(now),
+            (true, since) => since,
+            (false, _) => pulse.settled,
+        };
+        Some(last.map_or(closed, |last| last.max(closed)) + self.grace.input)
+    }
+
+    fn after_signal(&mut self, now: Instant, pulse: &Pulse) -> Step {
+        if self.exited.is_some() && (self.killed.is_some() || !pulse.has_others) {
+            return self.drain(now, pulse);
+        }
+        match self.killed {
+            None if reached(self.kill_at, now) => {
+                self.killed = Some(now);
+                Step::Signal(SIGKILL)
+            }
+            // Members of the group leave it unheard.
+            None => Step::Wait(self.exited.map(|_| now + LOOK).or(self.kill_at)),
+            // Not even that ends a process that the system itself holds.
+            Some(killed) if reached(Some(killed + self.grace.term), now) => Step::End,
+            Some(killed) => Step::Wait(Some(killed + self.grace.term)),
+        }
+    }
+}
+
+fn reached(due: Option<Instant>, now: Instant) -> bool {
+    due.is_some_and(|due| due <= now)
+}
+
+/// The signals that ask us to end, passed on to a session instead.
+#[derive(Debug)]
+pub struct Signals(signal_hook::iterator::Signals);
+
+impl Signals {
+    /// From now on SIGTERM, SIGINT and SIGHUP no longer end this process by themselves. What was ignored when we
+    /// were started stays so (`nohup`): a server inherits that.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn install() -> io::Result<Self> {
+        let ignored = ignored_signals();
+        let wanted = [SIGTERM, SIGINT, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+        Ok(Self(signal_hook::iterator::Signals::new(wanted)?))
+    }
+
+    /// Sends each to the session that listens, until the handle is closed.
+    pub(super) fn forward(mut self, to: Sender<Happened>) -> signal_hook::iterator::Handle {
+        let handle = self.0.handle();
+        thread::spawn(move || {
+            for signal in self.0.forever() {
+                if to.send(Happened::Signal(signal)).is_err() {
+                    break;
+                }
+            }
+        });
+        handle
+    }
+}
+
+/// The mask of ignored signals, where the system tells it (Linux).
+fn ignored_signals() -> u64 {
+    let status = fs_err::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Ends this process as the server ended: by the same status, or by the same signal. A core dump would be ours, not
+/// the server's, and is not written.
+pub fn end_like(end: Exit) -> ! {
+    let Some(signal) = end.signal else { exit(end.status.unwrap_or(1)) };
+    let limit = rustix::process::getrlimit(Resource::Core);
+    let none = Rlimit { current: Some(0), maximum: limit.maximum };
+    // Where these fail a core file is the worst that can happen.
+    let _ = rustix::process::setrlimit(Resource::Core, none);
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    // Signals it does not know have no handler of ours.
+    let _ = signal_hook::low_level::raise(signal);
+    exit(128 + signal)
+}

@@ -1,0 +1,289 @@
+//! The tap between two pipes: what passes is cut into messages, cleaned, and written before it goes on.
+//!
+//! Both directions share one [`Recorder`] behind a lock, so the sink's order is the order of tapping, and no peer can
+//! react to a message that is not yet written. A chunk that ends no line needs no lock.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+    io, mem,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use memchr::memchr;
+
+use crate::{
+    traffic::{Direction, Event, Lane, Micros, Payload},
+    wire::{
+        jsonrpc::{Kind, Message},
+        lines::{Line, LineSplitter, Oversize},
+    },
+};
+
+/// Where a recording goes.
+pub trait Sink: Send {
+    /// Writes all of these, in order and at once.
+    ///
+    /// # Errors
+    /// When one of them is not written. The session goes on, what is missing is counted, and the next call tells how
+    /// much it was with an event of its own.
+    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()>;
+}
+
+/// What is taken out of messages before they are written; the traffic itself stays as it is.
+pub trait Hide: Send {
+    /// The message as it may be written.
+    fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]>;
+}
+
+/// Nothing is hidden.
+impl Hide for () {
+    fn message<'a>(&mut self, _: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        Cow::Borrowed(bytes)
+    }
+}
+
+/// What is to become of a chunk.
+#[derive(Debug)]
+pub(super) enum Tapped {
+    /// It goes on.
+    Pass,
+    /// It goes on; the sink has failed for the first time.
+    PassUnwritten(io::Error),
+    /// It does not: what happened before could not be written, and that is fatal here.
+    Refuse(io::Error),
+    /// It does not: the session is over.
+    Over,
+}
+
+/// Both directions' taps.
+pub(super) struct Tap<S> {
+    start: Instant,
+    to_server: Mutex<LineSplitter>,
+    to_client: Mutex<LineSplitter>,
+    recorder: Mutex<Option<Recorder<S>>>,
+    /// How many requests of the client are unanswered.
+    owed: AtomicUsize,
+    /// When the last of them was answered.
+    settled: AtomicU64,
+}
+
+impl<S: Sink> Tap<S> {
+    pub(super) fn new(sink: S, hide: Box<dyn Hide>, max_message: usize, is_fatal: bool) -> Self {
+        let recorder = Recorder {
+            sink,
+            hide,
+            is_fatal,
+            has_failed: false,
+            missed: 0,
+            lost: 0,
+            unanswered: Unanswered::default(),
+            room: Vec::new(),
+        };
+        Self {
+            start: Instant::now(),
+            to_server: Mutex::new(LineSplitter::new(max_message)),
+            to_client: Mutex::new(LineSplitter::new(max_message)),
+            recorder: Mutex::new(Some(recorder)),
+            owed: AtomicUsize::new(0),
+            settled: AtomicU64::new(0),
+        }
+    }
+
+    /// Microseconds since the session began.
+    pub(super) fn now(&self) -> Micros {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(Micros::MAX)
+    }
+
+    /// The instant of a moment of [`Self::now`].
+    pub(super) fn instant(&self, at: Micros) -> Instant {
+        self.start + Duration::from_micros(at)
+    }
+
+    /// Whether a request of the client is unanswered, and when the last one was answered.
+    pub(super) fn owing(&self) -> (bool, Option<Instant>) {
+        let settled = self.settled.load(Ordering::Relaxed);
+        (self.owed.load(Ordering::Relaxed) > 0, (settled > 0).then(|| self.instant(settled)))
+    }
+
+    /// Writes what `chunk` ends.
+    pub(super) fn chunk(&self, direction: Direction, chunk: &[u8]) -> Tapped {
+        let mut splitter = lock(self.splitter(direction));
+        if memchr(b'\n', chunk).is_none() {
+            splitter.feed(chunk, |_| ());
+            return Tapped::Pass;
+        }
+        let mut recorder = lock(&self.recorder);
+        let Some(recorder) = &mut *recorder else { return Tapped::Over };
+        let at = self.now();
+        let tapped = recorder.record(at, |hide, unanswered, events| {
+            splitter.feed(chunk, |line| {
+                unanswered.line(direction, &line);
+                events.push(event(at, direction, payload(hide, direction, line)));
+            });
+        });
+        let owed = recorder.unanswered.requests.len();
+        if self.owed.swap(owed, Ordering::Relaxed) > 0 && owed == 0 {
+            self.settled.store(at, Ordering::Relaxed);
+        }
+        tapped
+    }
+
+    /// Writes what stood behind the last line end, and that the sender closed this direction if it did.
+    pub(super) fn close(&self, direction: Direction, is_closed: bool) -> Tapped {
+        let splitter = {
+            let mut splitter = lock(self.splitter(direction));
+            mem::replace(&mut *splitter, LineSplitter::new(0))
+        };
+        let mut recorder = lock(&self.recorder);
+        let Some(recorder) = &mut *recorder else { return Tapped::Over };
+        let at = self.now();
+        let partial = splitter.finish();
+        if partial.is_none() && !is_closed {
+            return Tapped::Pass;
+        }
+        recorder.record(at, |hide, _, events| {
+            if let Some(partial) = &partial {
+                events.push(event(at, direction, Payload::Partial(hide.message(direction, partial))));
+            }
+            if is_closed {
+                events.push(event(at, direction, Payload::Closed));
+            }
+        })
+    }
+
+    /// Writes the last event and gives the sink back with the number of messages it did not take. From now on
+    /// nothing passes.
+    pub(super) fn finish(&self, last: Payload<'static>) -> Option<(S, u64)> {
+        let mut recorder = lock(&self.recorder).take()?;
+        let at = self.now();
+        recorder.record(at, |_, _, events| events.push(event(at, Direction::ToClient, last)));
+        Some((recorder.sink, recorder.lost))
+    }
+
+    const fn splitter(&self, direction: Direction) -> &Mutex<LineSplitter> {
+        match direction {
+            Direction::ToServer => &self.to_server,
+            Direction::ToClient => &self.to_client,
+        }
+    }
+}
+
+/// What both directions share.
+struct Recorder<S> {
+    sink: S,
+    hide: Box<dyn Hide>,
+    is_fatal: bool,
+    has_failed: bool,
+    /// Messages that are not written, and of which the sink does not know yet.
+    missed: u64,
+    /// Messages that are not written.
+    lost: u64,
+    unanswered: Unanswered,
+    /// Room for events, used again.
+    room: Vec<Event<'static>>,
+}
+
+impl<S: Sink> Recorder<S> {
+    /// One write of all events that `fill` adds.
+    fn record<'a>(
+        &'a mut self,
+        at: Micros,
+        fill: impl FnOnce(&mut dyn Hide, &mut Unanswered, &mut Vec<Event<'a>>),
+    ) -> Tapped {
+        let mut events = recycle(mem::take(&mut self.room));
+        if self.missed > 0 {
+            events.push(event(at, Direction::ToClient, Payload::Gap { messages: self.missed }));
+        }
+        fill(&mut *self.hide, &mut self.unanswered, &mut events);
+        let outcome = self.sink.write(&events);
+        let messages = events.iter().filter(|event| is_message(&event.payload)).count() as u64;
+        self.room = recycle(events);
+        let Err(error) = outcome else {
+            self.missed = 0;
+            return Tapped::Pass;
+        };
+        self.missed += messages;
+        self.lost += messages;
+        match (self.is_fatal, mem::replace(&mut self.has_failed, true)) {
+            (true, _) => Tapped::Refuse(error),
+            (false, false) => Tapped::PassUnwritten(error),
+            (false, true) => Tapped::Pass,
+        }
+    }
+}
+
+const fn is_message(payload: &Payload<'_>) -> bool {
+    matches!(payload, Payload::Message(_) | Payload::Oversize(_))
+}
+
+const fn event(at: Micros, direction: Direction, payload: Payload<'_>) -> Event<'_> {
+    Event { at, direction, lane: Lane(0), payload }
+}
+
+fn payload<'a>(hide: &mut dyn Hide, direction: Direction, line: Line<'a>) -> Payload<'a> {
+    match line {
+        Line::Whole(bytes) => Payload::Message(hide.message(direction, bytes)),
+        Line::Oversize(line) => Payload::Oversize(Oversize {
+            head: hide.message(direction, &line.head).into_owned(),
+            tail: hide.message(direction, &line.tail).into_owned(),
+            ..line
+        }),
+    }
+}
+
+/// The same room for events that borrow from elsewhere; a very large one is given back.
+fn recycle<'b>(mut events: Vec<Event<'_>>) -> Vec<Event<'b>> {
+    events.clear();
+    if events.capacity() > 4096 {
+        return Vec::new();
+    }
+    events.into_iter().map(|_| -> Event<'b> { unreachable!("cleared") }).collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The client's requests that have no answer yet. Of each id a hash is kept: if two are ever equal, a session ends a
+/// little earlier or later than it might.
+#[derive(Default)]
+struct Unanswered {
+    hasher: RandomState,
+    requests: HashMap<u64, u32>,
+}
+
+impl Unanswered {
+    fn line(&mut self, direction: Direction, line: &Line<'_>) {
+        if let Line::Whole(bytes) = line {
+            let message = Message::read(bytes);
+            self.message(direction, &message);
+            message.members().for_each(|member| self.message(direction, &member));
+        }
+    }
+
+    fn message(&mut self, direction: Direction, message: &Message<'_>) {
+        let id = match (direction, message.kind) {
+            (Direction::ToServer, Kind::Request) | (Direction::ToClient, Kind::Result | Kind::Error) => {
+                message.id()
+            }
+            (Direction::ToServer, Kind::Notification) => message.cancelled_id(),
+            _ => None,
+        };
+        let Some(id) = id else { return };
+        let id = self.hasher.hash_one(crate::wire::jsonrpc::id_key(id));
+        if message.kind == Kind::Request {
+            *self.requests.entry(id).or_insert(0) += 1;
+        } else if let Some(count) = self.requests.get_mut(&id) {
+            *count -= 1;
+            if *count == 0 {
+                self.requests.remove(&id);
+            }
+        }
+    }
+}
