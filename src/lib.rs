@@ -3,8 +3,8 @@
 
 pub mod cassette;
 pub mod exit_code;
-pub mod store;
 pub mod proxy;
+pub mod store;
 pub mod traffic;
 pub mod transport;
 pub mod wire;

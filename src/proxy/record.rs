@@ -5,7 +5,6 @@
 //! [`Ending`](super::shutdown) says.
 
 use std::{
-    ffi::OsString,
     io,
     os::fd::OwnedFd,
     sync::{
@@ -24,7 +23,7 @@ use super::{
 };
 use crate::{
     traffic::{Direction, Exit, Micros, Payload},
-    transport::stdio::{self, Client, Outlet, Server, StartError},
+    transport::stdio::{self, Client, Outlet, Server},
 };
 
 pub use super::tap::{Hide, Sink};
@@ -37,8 +36,6 @@ const BUSY: Micros = Micros::MAX;
 
 /// How a session is recorded.
 pub struct RecordOptions {
-    /// The server's command: program and arguments.
-    pub command: Vec<OsString>,
     /// Longer messages pass, and are recorded as envelope, size and hash.
     pub max_message: usize,
     /// A sink that fails ends the session.
@@ -53,11 +50,9 @@ pub struct RecordOptions {
     pub warn: Box<dyn FnMut(&str)>,
 }
 
-impl RecordOptions {
-    /// The usual way to record this command.
-    pub fn new(command: Vec<OsString>) -> Self {
+impl Default for RecordOptions {
+    fn default() -> Self {
         Self {
-            command,
             max_message: 64 << 20,
             require_recording: false,
             grace: Grace::default(),
@@ -81,33 +76,30 @@ pub struct Ended<S> {
     pub sink: S,
 }
 
-/// A session that did not come about, or was broken off.
+/// A session that was broken off.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The server's command cannot be started.
-    #[error(transparent)]
-    Start(#[from] StartError),
     /// The sink failed, and `require_recording` says that this is fatal.
     #[error("the recording cannot be written, and the session was ended because of it: {0}")]
     Sink(#[source] io::Error),
 }
 
-/// Starts the server, passes bytes both ways until it is over, and has every message written to the sink before it
-/// is passed on whole.
+/// Passes bytes both ways between a client and a server that has just been started, until it is over, and has every
+/// message written to the sink before it is passed on whole.
 ///
-/// Call it from the main thread (see [`Server::start`]). When it returns, a thread may still wait for the client's
+/// When it returns, a thread may still wait for the client's
 /// next bytes; it passes nothing on.
 ///
 /// # Errors
-/// When the server cannot be started; when the sink fails and that is fatal.
+/// When the sink fails and that is fatal.
 pub fn record<S: Sink + 'static>(
-    options: RecordOptions,
+    server: Server,
     client: Client,
     sink: S,
+    options: RecordOptions,
 ) -> Result<Ended<S>, RecordError> {
-    let RecordOptions { command, max_message, require_recording, grace, signals, hide, warn } = options;
-    let server = Server::start(&command)?;
+    let RecordOptions { max_message, require_recording, grace, signals, hide, warn } = options;
     let (happened, happenings) = mpsc::channel();
     let signals = signals.map(|signals| signals.forward(happened.clone()));
     let session = Arc::new(Session {

@@ -1,6 +1,7 @@
 //! Sessions with real processes: small shell and Python scripts on the other side of real pipes.
 
 use std::{
+    ffi::OsString,
     io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read, Write},
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
@@ -62,16 +63,17 @@ struct Talk {
 
 impl Talk {
     fn with(command: &[&str], tweak: impl FnOnce(&mut RecordOptions) + Send + 'static) -> Self {
-        let command = command.iter().map(OsString::from).collect();
+        let command: Vec<_> = command.iter().map(OsString::from).collect();
         let (their_input, input) = io::pipe().unwrap();
         let (output, their_output) = io::pipe().unwrap();
         let client = Client { input: their_input.into(), output: their_output.into() };
         let log = Log::default();
         let sink = log.clone();
         let session = thread::spawn(move || {
-            let mut options = RecordOptions { grace: PATIENT, ..RecordOptions::new(command) };
+            let mut options = RecordOptions { grace: PATIENT, ..RecordOptions::default() };
             tweak(&mut options);
-            record(options, client, sink)
+            let server = Server::start(&command).unwrap();
+            record(server, client, sink, options)
         });
         Self { input: Some(input), output: BufReader::new(output), log, session }
     }
