@@ -200,6 +200,8 @@ fn an_allowed_use_is_no_fault() {
             "cassette::model",
             "#[cfg(test)]\nmod tests { use std::fs; fn f() { { std::env::args(); } } }\nfn g() {}",
         ),
+        ("cassette::model", "struct S {\n #[cfg(test)]\n hook: Option<std::fs::File>,\n}\nfn g() {}"),
+        ("cassette::model", "struct S {\n #[cfg(test)]\n hook: Option<std::fs::File>\n}\nfn g() {}"),
         ("cassette::model", "use std::time::Duration; use std::io::{Read, Write};"),
         ("proxy::record", "use crate::{replay::Replayer, store}; use std::time::Instant;"),
         ("main", "use clap::Parser; mod cli;"),

@@ -76,7 +76,7 @@ fn absolute(module: &[String], path: &[&str]) -> String {
     whole.join("::")
 }
 
-/// Drops every item behind `#[cfg(test)]`.
+/// Drops every item, field and parameter behind `#[cfg(test)]`.
 fn without_tests(tokens: Vec<Token<'_>>) -> Vec<Token<'_>> {
     const MARK: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
     let mut kept = Vec::with_capacity(tokens.len());
@@ -88,13 +88,15 @@ fn without_tests(tokens: Vec<Token<'_>>) -> Vec<Token<'_>> {
             let mut depth = 0_usize;
             while at < tokens.len() {
                 let text = tokens[at].text;
-                at += 1;
                 match text {
-                    "{" => depth += 1,
-                    "}" => depth -= 1,
+                    "{" | "(" | "[" => depth += 1,
+                    // The end of what a field stands in is not the field's.
+                    "}" | ")" | "]" if depth == 0 => break,
+                    "}" | ")" | "]" => depth -= 1,
                     _ => {}
                 }
-                if depth == 0 && matches!(text, "}" | ";") {
+                at += 1;
+                if depth == 0 && matches!(text, "}" | ";" | ",") {
                     break;
                 }
             }
