@@ -6,7 +6,7 @@ use clap::Command;
 use mcp_tapedeck::exit_code::ExitCode;
 
 /// The commands a person meets, by group. A test sees to it that none is missing.
-const GROUPS: [(&str, &[&str]); 1] = [("Service", &["completions", "help"])];
+const GROUPS: [(&str, &[&str]); 2] = [("Files", &["schema"]), ("Service", &["completions", "help"])];
 
 /// Puts the grouped list of commands and the exit statuses into the program's help page.
 pub(super) fn group(mut command: Command) -> Command {

@@ -10,6 +10,7 @@ mod demo;
 mod failure;
 mod help;
 mod output;
+mod schema;
 
 use std::{ffi::OsString, process};
 
@@ -31,6 +32,7 @@ enum Command {
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     DemoServer,
+    Schema(schema::SchemaArgs),
 }
 
 /// Runs the command that the process was started with.
@@ -58,6 +60,7 @@ impl Command {
         match self {
             Self::Completions(args) => completions::run(&args),
             Self::DemoServer => demo::server::run(),
+            Self::Schema(args) => schema::run(&args),
         }
     }
 }

@@ -1,0 +1,37 @@
+//! `tapedeck schema`: the JSON Schema of our files, for editors and other programs.
+
+use clap::{Args, ValueEnum};
+use mcp_tapedeck::exit_code::ExitCode;
+
+use super::{failure::Failure, output};
+
+/// Print the JSON Schema (2020-12) of a kind of file
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  tapedeck schema cassette > cassette.schema.json
+
+An editor that knows JSON Schema completes and checks a cassette whose first member is
+  \"$schema\": \"./cassette.schema.json\"")]
+pub(super) struct SchemaArgs {
+    /// The kind of file
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    /// What `record` writes and `replay` reads
+    Cassette,
+    /// What `replay --report` writes and `verdict` reads
+    Report,
+}
+
+pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
+    output::print(match args.kind {
+        Kind::Cassette => CASSETTE,
+        Kind::Report => REPORT,
+    })?;
+    Ok(ExitCode::Good)
+}
+
+const CASSETTE: &str = include_str!("schema/cassette.json");
+const REPORT: &str = include_str!("schema/report.json");
