@@ -13,7 +13,7 @@ use crate::cassette::journal::JournalHeader;
 /// When the system gives no random bytes.
 pub fn new_header(transport: &str) -> io::Result<JournalHeader> {
     let mut id = [0; 6];
-    getrandom::fill(&mut id)?;
+    getrandom::fill(&mut id).map_err(|error| io::Error::other(error.to_string()))?;
     let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_pid().unsigned_abs());
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(JournalHeader {
