@@ -4,6 +4,7 @@
 pub mod cassette;
 pub mod exit_code;
 pub mod proxy;
+pub mod record;
 pub mod store;
 pub mod traffic;
 pub mod transport;

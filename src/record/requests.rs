@@ -1,0 +1,112 @@
+//! Requests that wait for their answers, by id.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, VecDeque},
+};
+
+use crate::wire::{jsonrpc::id_key, scan};
+
+/// An exchange: its session and its number in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) session: usize,
+    pub(super) exchange: usize,
+}
+
+/// The requests of one direction.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    /// Those that have no answer, oldest first, by an id in which spelling and type do not count.
+    open: HashMap<Box<[u8]>, VecDeque<Request>>,
+    /// The last one of each id that has one.
+    answered: HashMap<Box<[u8]>, Owner>,
+}
+
+#[derive(Debug)]
+struct Request {
+    key: Box<[u8]>,
+    owner: Owner,
+    /// Of a server request: the number of its item.
+    item: usize,
+    is_cancelled: bool,
+}
+
+impl Requests {
+    /// Notes a request; `id` is the raw token, `null` included.
+    pub(super) fn open(&mut self, id: &[u8], owner: Owner, item: usize) {
+        let request = Request { key: id_key(id).into(), owner, item, is_cancelled: false };
+        self.open.entry(loose_key(id).into()).or_default().push_back(request);
+    }
+
+    /// The request that a response with this id answers, with its item's number; from now on it is answered.
+    pub(super) fn answer(&mut self, id: &[u8], session: usize) -> Option<(Owner, usize)> {
+        let (loose, key) = (loose_key(id), id_key(id));
+        let requests = self.open.get_mut(&*loose)?;
+        let rank = |request: &Request| {
+            (*request.key != *key, request.owner.session != session, request.is_cancelled)
+        };
+        let best = requests.iter().position(|request| rank(request) == (false, false, false));
+        let at = match best {
+            Some(at) => at,
+            None => (0..requests.len()).min_by_key(|&at| rank(&requests[at]))?,
+        };
+        let request = requests.remove(at)?;
+        if requests.is_empty() {
+            self.open.remove(&*loose);
+        }
+        self.answered.insert(request.key, request.owner);
+        Some((request.owner, request.item))
+    }
+
+    /// The exchange of the answered request with exactly this id.
+    pub(super) fn answered(&self, id: &[u8]) -> Option<Owner> {
+        self.answered.get(&*id_key(id)).copied()
+    }
+
+    /// The unanswered request with this id that was not cancelled before; from now on it is.
+    pub(super) fn cancel(&mut self, id: &[u8], session: usize) -> Option<Owner> {
+        let requests = self.open.get_mut(&*loose_key(id))?;
+        let key = id_key(id);
+        let rank = |request: &Request| (request.owner.session != session, *request.key != *key);
+        let living = requests.iter_mut().filter(|request| !request.is_cancelled);
+        let request = living.min_by_key(|request| rank(request))?;
+        request.is_cancelled = true;
+        Some(request.owner)
+    }
+}
+
+/// An id in a form in which `7`, `"7"` and `7.0` are equal.
+fn loose_key(id: &[u8]) -> Cow<'_, [u8]> {
+    let text = match id_key(id) {
+        Cow::Borrowed(key) => Cow::Borrowed(key.strip_prefix(b"\"").unwrap_or(key)),
+        Cow::Owned(key) => Cow::Owned(key[1..].to_vec()),
+    };
+    let is_fraction =
+        scan::is_number(&text) && text.contains(&b'.') && !text.contains(&b'e') && !text.contains(&b'E');
+    if !is_fraction {
+        return text;
+    }
+    let digits = text.trim_ascii_end();
+    let kept = digits.iter().rposition(|&digit| digit != b'0').unwrap_or_default();
+    let end = if digits[kept] == b'.' { kept } else { kept + 1 };
+    Cow::Owned(digits[..end].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_loosely_equal_whatever_their_type_and_fraction() {
+        let key = |id: &str| String::from_utf8(loose_key(id.as_bytes()).into_owned()).unwrap();
+        for id in ["7", "\"7\"", "7.0", "7.00", "\"7.0\"", "\"\\u0037\""] {
+            assert_eq!(key(id), "7", "{id}");
+        }
+        for (id, expected) in
+            [("0.0", "0"), ("100", "100"), ("100.50", "100.5"), ("\"a.0\"", "a.0"), ("\"\"", "")]
+        {
+            assert_eq!(key(id), expected, "{id}");
+        }
+    }
+}
