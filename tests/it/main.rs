@@ -2,4 +2,6 @@
 
 mod cli;
 mod layering;
+mod matrix;
 mod schema;
+mod support;

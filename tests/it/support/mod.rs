@@ -1,0 +1,7 @@
+//! Starts the program and the peers around it.
+
+pub(crate) mod client;
+pub(crate) mod install;
+pub(crate) mod rust_client;
+pub(crate) mod scene;
+pub(crate) mod server;
