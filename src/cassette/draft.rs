@@ -20,6 +20,8 @@ pub struct SessionDraft<'a> {
     pub recording: u32,
     /// `journal`: the id of the journal it comes from.
     pub journal: Option<Cow<'a, str>>,
+    /// `parent`: what tells the recorder's parent process from any other; written after `journal`.
+    pub parent: Option<Cow<'a, str>>,
     /// `at`: when it began, RFC 3339.
     pub at: Option<Cow<'a, str>>,
     /// `by`: the program that recorded it.

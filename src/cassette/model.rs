@@ -82,6 +82,9 @@ pub struct Session {
     pub recording: u32,
     /// `journal`: the id of the journal it was folded from.
     pub journal: Option<String>,
+    /// `parent`: a hash that tells the recorder's parent process from any other; sessions with the same one are one
+    /// recording.
+    pub parent: Option<String>,
     /// `at`: when it began, RFC 3339.
     pub at: Option<String>,
     /// `by`: the program that recorded it.
