@@ -2,7 +2,25 @@
 
 pub mod blob;
 pub mod draft;
+pub mod error;
+mod expand;
+mod fmt;
+pub mod format;
 pub mod journal;
 pub mod key;
+mod layout;
+mod load;
+mod mark;
 pub mod model;
+mod print;
+mod reader;
+mod rebuild;
+mod shape;
 pub mod spelling;
+
+pub use error::{LoadError, LoadErrorKind};
+pub use fmt::format;
+pub use print::Printer;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,311 @@
+//! From the text of a payload back to the JSON that stood on the wire: white space dropped, markers written out.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+
+use super::{
+    blob::{self, BlobSource},
+    error::{LoadError, LoadErrorKind, Result},
+    model::{Cassette, Place},
+    reader::{Marker, MarkerAt, Reader},
+};
+use crate::wire::{Span, jsonrpc, scan};
+
+/// How deep `$json` may stand in `$json`: each level doubles backslashes, so a few more would fill the memory.
+pub(super) const DEEPEST_JSON: usize = 8;
+
+/// The longest message that markers may grow to.
+const LONGEST: usize = 1 << 30;
+
+/// How a JSON text is spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spacing {
+    /// No white space.
+    Compact,
+    /// A space behind each comma and colon.
+    Spaced,
+    /// One value a line, so many spaces for each level; a space behind each colon.
+    Indent(u8),
+}
+
+impl Cassette {
+    /// Appends the payload value at `place` as compact wire JSON: white space outside strings dropped, markers
+    /// written out.
+    ///
+    /// # Errors
+    /// When a blob cannot be read, or when the value grows beyond all measure.
+    pub fn expand(&self, place: Place, blobs: &dyn BlobSource, out: &mut Vec<u8>) -> Result<()> {
+        expand(&self.text, place.span(), Spacing::Compact, blobs, out)
+            .map_err(|error| error.locate(&self.text))
+    }
+}
+
+/// A `$json` marker whose value is being written.
+struct Json {
+    end: usize,
+    /// Behind the marker.
+    resume: usize,
+    out_start: usize,
+    spacing: Spacing,
+}
+
+/// Appends the value at `span` with its markers written out.
+pub(super) fn expand(
+    text: &[u8],
+    span: Span,
+    spacing: Spacing,
+    blobs: &dyn BlobSource,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    if !may_hold_markers(span.of(text)) {
+        return space_up_to(LONGEST, span.of(text), spacing, out, span.start);
+    }
+    let mut reader = Reader::new(text, span.start);
+    reader.value()?;
+    let (longest, mut at) = (out.len() + LONGEST, span.start);
+    let mut open: Vec<Json> = Vec::new();
+    for found in outer_markers(&reader.markers) {
+        while let Some(json) = open.pop_if(|json| found.span.start >= json.end) {
+            at = close(text, at, &json, out)?;
+        }
+        // Inside `$json` everything is written compact first, and spaced as a whole when it ends.
+        let inside = if open.is_empty() { spacing } else { Spacing::Compact };
+        space(&text[at..found.span.start], inside, out);
+        at = found.span.end;
+        let (value, json_spacing) = value(text, found)?;
+        match found.marker {
+            Marker::Lines => push_lines(text, value, out),
+            Marker::Literal => space(value.of(text), inside, out),
+            Marker::Blob => push_blob(text, value, blobs, out)?,
+            Marker::Json => {
+                let json = Json { end: value.end, resume: at, out_start: out.len(), spacing: json_spacing };
+                open.push(json);
+                at = value.start;
+            }
+        }
+        if out.len() > longest {
+            return Err(LoadError::new(found.span.start, LoadErrorKind::TooLong { limit: LONGEST }));
+        }
+    }
+    while let Some(json) = open.pop() {
+        at = close(text, at, &json, out)?;
+    }
+    space(&text[at..span.end], spacing, out);
+    Ok(())
+}
+
+/// Ends a `$json`: what was written since its start becomes a string. Where its text goes on.
+fn close(text: &[u8], at: usize, json: &Json, out: &mut Vec<u8>) -> Result<usize> {
+    space(&text[at..json.end], Spacing::Compact, out);
+    let compact = out.split_off(json.out_start);
+    let mut spaced = Vec::with_capacity(compact.len());
+    space_up_to(LONGEST, &compact, json.spacing, &mut spaced, at)?;
+    scan::push_string(&String::from_utf8_lossy(&spaced), out);
+    Ok(json.resume)
+}
+
+/// [`space`], with an error at offset `at` where the result would be longer than `longest`.
+fn space_up_to(longest: usize, json: &[u8], spacing: Spacing, out: &mut Vec<u8>, at: usize) -> Result<()> {
+    match spacing {
+        // Depth times indentation: a few kilobytes of brackets could fill the memory.
+        Spacing::Indent(spaces) if !indent(json, usize::from(spaces), longest, out) => {
+            Err(LoadError::new(at, LoadErrorKind::TooLong { limit: longest }))
+        }
+        Spacing::Indent(_) => Ok(()),
+        _ => {
+            space(json, spacing, out);
+            Ok(())
+        }
+    }
+}
+
+/// Whether it is worth looking for markers.
+pub(super) fn may_hold_markers(payload: &[u8]) -> bool {
+    memchr::memmem::find(payload, b"\"$").is_some() || memchr::memmem::find(payload, b"\\u0024").is_some()
+}
+
+/// The markers that count: not those inside a `$literal`.
+pub(super) fn outer_markers(markers: &[MarkerAt]) -> impl Iterator<Item = &MarkerAt> {
+    let mut literal_end = 0;
+    markers.iter().filter(move |found| {
+        if found.span.start < literal_end {
+            return false;
+        }
+        if found.marker == Marker::Literal {
+            literal_end = found.span.end;
+        }
+        true
+    })
+}
+
+/// Checks the markers of one payload.
+pub(super) fn check_markers(text: &[u8], markers: &[MarkerAt], blobs: &dyn BlobSource) -> Result<()> {
+    let mut json_ends = Vec::new();
+    for found in outer_markers(markers) {
+        while json_ends.pop_if(|end| found.span.start >= *end).is_some() {}
+        if found.marker == Marker::Json {
+            json_ends.push(found.span.end);
+            if json_ends.len() > DEEPEST_JSON {
+                return Err(LoadError::new(found.span.start, LoadErrorKind::TooDeep { limit: DEEPEST_JSON }));
+            }
+        }
+        let (value, _) = value(text, found)?;
+        match found.marker {
+            Marker::Lines if !is_lines(text, value) => {
+                return Err(wrong(found, value.start, "an array of strings, one a line"));
+            }
+            Marker::Blob => {
+                if text[value.start] != b'"' {
+                    return Err(wrong(found, value.start, "a blob's name"));
+                }
+                blob::fetch(&jsonrpc::text(value.of(text)), value.start, blobs)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn wrong(found: &MarkerAt, at: usize, expected: &'static str) -> LoadError {
+    LoadError::new(at, LoadErrorKind::Marker { marker: found.marker.name(), expected })
+}
+
+/// The value of a marker's member, and what its `$indent` says.
+fn value(text: &[u8], found: &MarkerAt) -> Result<(Span, Spacing)> {
+    let (mut value, mut spacing) = (Span::default(), Spacing::Compact);
+    for member in scan::members(text, found.span.start).map_while(std::result::Result::ok) {
+        if !scan::string_is(member.name.of(text), "$indent") {
+            value = member.value;
+            continue;
+        }
+        if found.marker != Marker::Json {
+            return Err(wrong(found, member.name.start, "no `$indent`, which goes with `$json`"));
+        }
+        spacing = match member.value.of(text) {
+            b"\"spaced\"" => Spacing::Spaced,
+            digits => match std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()) {
+                Some(spaces @ 0..=16) => Spacing::Indent(spaces),
+                _ => {
+                    return Err(wrong(
+                        found,
+                        member.value.start,
+                        "an `$indent` of 0 to 16 spaces or \"spaced\"",
+                    ));
+                }
+            },
+        };
+    }
+    Ok((value, spacing))
+}
+
+fn is_lines(text: &[u8], value: Span) -> bool {
+    text[value.start] == b'['
+        && scan::elements(text, value.start).all(|line| line.is_ok_and(|line| text[line.start] == b'"'))
+        && scan::elements(text, value.start).next().is_some()
+}
+
+fn push_lines(text: &[u8], value: Span, out: &mut Vec<u8>) {
+    out.push(b'"');
+    for (n, line) in scan::elements(text, value.start).map_while(std::result::Result::ok).enumerate() {
+        if n > 0 {
+            out.extend_from_slice(b"\\n");
+        }
+        out.extend_from_slice(&text[line.start + 1..line.end - 1]);
+    }
+    out.push(b'"');
+}
+
+fn push_blob(text: &[u8], value: Span, blobs: &dyn BlobSource, out: &mut Vec<u8>) -> Result<()> {
+    match blob::fetch(&jsonrpc::text(value.of(text)), value.start, blobs)? {
+        (blob::Kind::Text, bytes) => scan::push_string(&String::from_utf8_lossy(&bytes), out),
+        (blob::Kind::Base64, bytes) => {
+            out.push(b'"');
+            out.extend_from_slice(STANDARD.encode(bytes).as_bytes());
+            out.push(b'"');
+        }
+    }
+    Ok(())
+}
+
+/// Appends JSON text, or a piece of it that does not cut a string or word, without its white space or with a space
+/// behind each comma and colon.
+fn space(json: &[u8], spacing: Spacing, out: &mut Vec<u8>) {
+    compact(json, if spacing == Spacing::Compact { b"" } else { b" " }, out);
+}
+
+/// Whether `json` in this spacing is exactly `text`.
+pub(super) fn is_spaced(json: &[u8], spacing: Spacing, text: &[u8]) -> bool {
+    let mut spaced = Vec::with_capacity(text.len());
+    space_up_to(text.len(), json, spacing, &mut spaced, 0).is_ok() && spaced == text
+}
+
+fn compact(json: &[u8], behind: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while at < json.len() {
+        let start = at;
+        match json[at] {
+            b' ' | b'\t' | b'\r' | b'\n' => at += 1,
+            b',' | b':' => {
+                out.push(json[at]);
+                out.extend_from_slice(behind);
+                at += 1;
+            }
+            b'"' => {
+                at = scan::skip_value(json, at).unwrap_or(json.len());
+                out.extend_from_slice(&json[start..at]);
+            }
+            _ => {
+                let is_other = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' | b'"');
+                at += json[at..].iter().take_while(|byte| is_other(byte)).count();
+                out.extend_from_slice(&json[start..at]);
+            }
+        }
+    }
+}
+
+/// As `JSON.stringify(x, null, n)` and Python's `json.dumps(x, indent=n)` do. False, and unfinished, where that is
+/// longer than `longest`.
+fn indent(json: &[u8], spaces: usize, longest: usize, out: &mut Vec<u8>) -> bool {
+    let longest = out.len() + longest;
+    let (mut at, mut depth) = (0, 0usize);
+    let new_line = |depth: usize, out: &mut Vec<u8>| {
+        out.push(b'\n');
+        out.resize(out.len() + depth * spaces, b' ');
+    };
+    while at < json.len() {
+        if out.len() > longest {
+            return false;
+        }
+        let (start, byte) = (at, json[at]);
+        at += 1;
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            b':' => out.extend_from_slice(b": "),
+            b',' => {
+                out.push(b',');
+                new_line(depth, out);
+            }
+            b'{' | b'[' => {
+                out.push(byte);
+                at = scan::skip_space(json, at);
+                if let Some(b'}' | b']') = json.get(at) {
+                    out.push(json[at]);
+                    at += 1;
+                } else {
+                    depth += 1;
+                    new_line(depth, out);
+                }
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                new_line(depth, out);
+                out.push(byte);
+            }
+            b'"' => {
+                at = scan::skip_value(json, start).unwrap_or(json.len());
+                out.extend_from_slice(&json[start..at]);
+            }
+            _ => out.push(byte),
+        }
+    }
+    out.len() <= longest
+}

@@ -1,0 +1,217 @@
+//! Entries of `exchanges`.
+
+use super::{
+    super::{
+        error::{LoadError, LoadErrorKind, Result},
+        model::{Answer, Exchange, Form, Id, Item, Message, Moment, Unanswered},
+        shape::{ANSWER, CLIENT, EXCHANGE, ITEM},
+    },
+    Loader,
+    message::{Holder, Written},
+    resolve::Reference,
+};
+use crate::wire::Span;
+
+/// What the file says of an item's ids; they are known once the whole exchange is read.
+struct ItemIds {
+    at: usize,
+    message: Written,
+    answer: Option<(usize, Written)>,
+}
+
+impl Loader<'_> {
+    pub(super) fn exchange(&mut self) -> Result<()> {
+        let mut walk = self.begin(&EXCHANGE)?;
+        let index =
+            u32::try_from(self.cassette.exchanges.len()).expect("each takes more than one byte of 4 GiB");
+        let place = Span::new(walk.start, walk.start).into();
+        let mut exchange = Exchange {
+            key: Box::default(),
+            session: 0,
+            client: None,
+            after: None,
+            server: Vec::new(),
+            unanswered: None,
+            rule: None,
+            place,
+        };
+        let (mut number, mut client, mut ids) = ((1, walk.start), Written::Ordinary, Vec::new());
+        while let Some(member) = self.known(&mut walk)? {
+            match member {
+                "key" => exchange.key = self.text("key")?.into(),
+                "session" => number = (self.number("session", "the number of a session")?, self.reader.at),
+                "match" => exchange.rule = Some(Box::new(self.rule()?)),
+                "after" => self.after(index, Moment::Client)?,
+                "client" => {
+                    let (message, written) = self.client()?;
+                    (exchange.client, client) = (Some(message), written);
+                }
+                "server" => {
+                    self.list("server", |loader| {
+                        let n = u32::try_from(exchange.server.len())
+                            .expect("each takes more than one byte of 4 GiB");
+                        let (item, written) = loader.item(index, n)?;
+                        exchange.server.push(item);
+                        ids.push(written);
+                        Ok(())
+                    })?;
+                }
+                "unanswered" => exchange.unanswered = Some(self.unanswered()?),
+                _ => self.any()?,
+            }
+        }
+        if exchange.key.is_empty() {
+            return self.missing(&walk, "a `key`, which names it");
+        }
+        if exchange.client.is_none() && exchange.server.is_empty() {
+            return self.missing(&walk, "`client`, or for a push `server`");
+        }
+        exchange.place = Span::new(walk.start, self.reader.at).into();
+        self.derive_ids(&mut exchange, number.0, client, ids)?;
+        self.cassette.exchanges.push(exchange);
+        self.numbers.push(number);
+        Ok(())
+    }
+
+    fn after(&mut self, exchange: u32, moment: Moment) -> Result<()> {
+        let name = self.string("after", "the key of what came just before")?;
+        self.references.push(Reference { exchange, moment, member: "after", name });
+        Ok(())
+    }
+
+    fn client(&mut self) -> Result<(Message, Written)> {
+        let mut walk = self.begin(&CLIENT)?;
+        let mut holder = Holder::default();
+        while let Some(member) = self.known(&mut walk)? {
+            if !self.hold(&mut holder, &walk, member)? {
+                self.any()?;
+            }
+        }
+        match holder.message {
+            Some(message) => Ok((message, holder.inside)),
+            None => self.missing(&walk, "one of `request`, `notification`, `batch`, `raw`, `base64`"),
+        }
+    }
+
+    fn item(&mut self, exchange: u32, n: u32) -> Result<(Item, ItemIds)> {
+        let mut walk = self.begin(&ITEM)?;
+        let mut holder = Holder::default();
+        let (mut after_ms, mut guess, mut answer, mut same_as) = (0, false, None, None);
+        while let Some(member) = self.known(&mut walk)? {
+            match member {
+                "after_ms" => after_ms = self.number("after_ms", "milliseconds, a whole number")?,
+                "after" => self.after(exchange, Moment::Item(n))?,
+                "guess" => guess = self.boolean("guess")?,
+                "answer" => answer = Some(self.answer(exchange, n)?),
+                "same_as" => {
+                    same_as = Some(self.string("same_as", "the key of an exchange before this one")?)
+                }
+                _ => {
+                    if !self.hold(&mut holder, &walk, member)? {
+                        self.any()?;
+                    }
+                }
+            }
+        }
+        if let Some(name) = same_as {
+            let message = Message { form: Form::Result, place: name.into(), id: Id::Absent };
+            holder.set(walk.shape, name.start, "same_as", message)?;
+            self.references.push(Reference { exchange, moment: Moment::Item(n), member: "same_as", name });
+        }
+        holder.check_ids(walk.shape)?;
+        let written = holder.written();
+        let Some(message) = holder.message else {
+            return self.missing(&walk, "a message, such as `result` or `notification`");
+        };
+        if answer.is_some()
+            && !matches!(message.form, Form::Request | Form::Raw | Form::Omitted | Form::Batch)
+        {
+            let instead = "only requests are answered by the client";
+            let kind = LoadErrorKind::Misplaced { place: walk.shape.name, member: "answer".into(), instead };
+            return Err(LoadError::new(walk.start, kind));
+        }
+        let (answer, answer_ids) = match answer {
+            Some((answer, at, written)) => (Some(Box::new(answer)), Some((at, written))),
+            None => (None, None),
+        };
+        let ids = ItemIds { at: walk.start, message: written, answer: answer_ids };
+        Ok((Item { after_ms, message, answer, after: None, guess }, ids))
+    }
+
+    fn answer(&mut self, exchange: u32, n: u32) -> Result<(Answer, usize, Written)> {
+        let mut walk = self.begin(&ANSWER)?;
+        let mut holder = Holder::default();
+        let mut after_ms = 0;
+        while let Some(member) = self.known(&mut walk)? {
+            match member {
+                "after_ms" => after_ms = self.number("after_ms", "milliseconds, a whole number")?,
+                "after" => self.after(exchange, Moment::Answer(n))?,
+                _ => {
+                    if !self.hold(&mut holder, &walk, member)? {
+                        self.any()?;
+                    }
+                }
+            }
+        }
+        holder.check_ids(walk.shape)?;
+        let written = holder.written();
+        match holder.message {
+            Some(message) => Ok((Answer { after_ms, message, after: None }, walk.start, written)),
+            None => self.missing(&walk, "`result` or `error`"),
+        }
+    }
+
+    fn unanswered(&mut self) -> Result<Unanswered> {
+        let span = self.string("unanswered", "`cancelled`, `open` or `lost`")?;
+        let word = &self.reader.text[span.start + 1..span.end - 1];
+        match Unanswered::ALL.into_iter().find(|known| known.word().as_bytes() == word) {
+            Some(word) => Ok(word),
+            None => self.wrong(span.start, "unanswered", "`cancelled`, `open` or `lost`"),
+        }
+    }
+
+    /// Gives every message of an exchange its id: the written one, or the ordinary one.
+    fn derive_ids(
+        &mut self,
+        exchange: &mut Exchange,
+        number: u32,
+        client: Written,
+        ids: Vec<ItemIds>,
+    ) -> Result<()> {
+        let counters = self.counters.entry(number).or_default();
+        let mut asked = None;
+        if let Some(message) = &mut exchange.client {
+            message.id = counters.client.derive(message.form, client);
+            asked = Some(&message.id).filter(|id| **id != Id::Absent);
+        }
+        for (item, written) in exchange.server.iter_mut().zip(ids) {
+            item.message.id = match item.message.form {
+                Form::Result | Form::Error | Form::Omitted => respond(written.message, asked, written.at)?,
+                form => counters.server.derive(form, written.message),
+            };
+            if let (Some(answer), Some((at, written))) = (&mut item.answer, written.answer) {
+                let asked = Some(&item.message.id).filter(|id| **id != Id::Absent);
+                answer.message.id = match answer.message.form {
+                    Form::Result | Form::Error | Form::Omitted => respond(written, asked, at)?,
+                    _ => written.given(),
+                };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The id of a response.
+fn respond(written: Written, asked: Option<&Id>, at: usize) -> Result<Id> {
+    match (written, asked) {
+        (Written::Ordinary, Some(asked)) => Ok(asked.clone()),
+        (Written::Ordinary, None) => {
+            let kind = LoadErrorKind::Missing {
+                place: "a response to no request",
+                expected: "its `id`, or `\"no_id\": true`",
+            };
+            Err(LoadError::new(at, kind))
+        }
+        (written, _) => Ok(written.given()),
+    }
+}

@@ -1,0 +1,265 @@
+//! Messages: the one member of a client message, an item, an answer or a batch that holds one.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+
+use super::{
+    super::{
+        blob,
+        error::{LoadError, LoadErrorKind, Result},
+        model::{Form, Id, Message, Place},
+        shape::{MEMBER, NOTIFICATION, OMITTED, REQUEST, Shape},
+    },
+    Counter, Loader, Name, Walk,
+};
+use crate::wire::{Span, jsonrpc, scan};
+
+/// What the file says of a message's id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Written {
+    /// Nothing, so it is the ordinary one.
+    #[default]
+    Ordinary,
+    /// This one, or that there is none.
+    Given(Id),
+}
+
+impl Written {
+    pub(super) fn given(self) -> Id {
+        match self {
+            Self::Ordinary => Id::Absent,
+            Self::Given(id) => id,
+        }
+    }
+}
+
+/// An object that holds a message in one of its members, as far as it has been read.
+#[derive(Debug, Default)]
+pub(super) struct Holder {
+    pub(super) message: Option<Message>,
+    member: &'static str,
+    /// What stands inside the message's own member.
+    pub(super) inside: Written,
+    /// `id` or `no_id` beside it, and where.
+    beside: Option<(usize, Id)>,
+}
+
+impl Holder {
+    /// Takes a message; an object holds one.
+    pub(super) fn set(
+        &mut self,
+        shape: &Shape,
+        at: usize,
+        member: &'static str,
+        message: Message,
+    ) -> Result<()> {
+        if self.message.is_some() {
+            let (first, second) = (self.member.into(), member.into());
+            return Err(LoadError::new(at, LoadErrorKind::Both { place: shape.name, first, second }));
+        }
+        (self.message, self.member) = (Some(message), member);
+        Ok(())
+    }
+
+    fn set_id(&mut self, shape: &Shape, at: usize, id: Id) -> Result<()> {
+        if self.beside.is_some() {
+            let kind = LoadErrorKind::Both { place: shape.name, first: "id".into(), second: "no_id".into() };
+            return Err(LoadError::new(at, kind));
+        }
+        self.beside = Some((at, id));
+        Ok(())
+    }
+
+    /// An id stands beside responses only.
+    pub(super) fn check_ids(&self, shape: &Shape) -> Result<()> {
+        let (Some((at, _)), Some(message)) = (&self.beside, &self.message) else { return Ok(()) };
+        let is_response = match message.form {
+            Form::Result | Form::Error => true,
+            Form::Omitted => self.inside == Written::Ordinary,
+            _ => false,
+        };
+        if is_response {
+            return Ok(());
+        }
+        let instead = "a response has it there, a request inside `request`";
+        Err(LoadError::new(*at, LoadErrorKind::Misplaced { place: shape.name, member: "id".into(), instead }))
+    }
+
+    /// What the file says of the id, wherever it says it.
+    pub(super) fn written(&self) -> Written {
+        match &self.beside {
+            Some((_, id)) => Written::Given(id.clone()),
+            None => self.inside.clone(),
+        }
+    }
+}
+
+impl Counter {
+    /// The id of a message, and on to the next ordinary one.
+    pub(super) fn derive(&mut self, form: Form, written: Written) -> Id {
+        if form != Form::Request {
+            return written.given();
+        }
+        let id = match written {
+            Written::Ordinary => self.0.clone(),
+            Written::Given(id) => id,
+        };
+        self.0 = id.next();
+        id
+    }
+}
+
+impl Loader<'_> {
+    /// Reads a member that holds a message or its id into `holder`; false where it is neither.
+    pub(super) fn hold(&mut self, holder: &mut Holder, walk: &Walk, member: &'static str) -> Result<bool> {
+        let at = self.reader.at;
+        match member {
+            "id" => holder.set_id(walk.shape, at, self.id()?)?,
+            "no_id" => {
+                if !self.boolean("no_id")? {
+                    return self.wrong(at, "no_id", "true, or left out");
+                }
+                holder.set_id(walk.shape, at, Id::Absent)?;
+            }
+            _ => {
+                let Some(form) = Form::ALL.into_iter().find(|form| form.word() == member) else {
+                    return Ok(false);
+                };
+                let (place, inside) = self.form(form)?;
+                holder.inside = inside;
+                holder.set(walk.shape, at, member, Message { form, place, id: Id::Absent })?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn form(&mut self, form: Form) -> Result<(Place, Written)> {
+        match form {
+            Form::Request => self.request(&REQUEST),
+            Form::Notification => self.request(&NOTIFICATION),
+            Form::Result | Form::Error => Ok((self.payload()?, Written::Ordinary)),
+            Form::Batch => Ok((self.list("batch", Self::batch_member)?, Written::Given(Id::Absent))),
+            Form::Raw => self.raw(),
+            Form::Base64 => {
+                let span = self.string("base64", "base64")?;
+                match STANDARD.decode(scan::unescape(span.of(self.reader.text))) {
+                    Ok(_) => Ok((span.into(), Written::Given(Id::Absent))),
+                    Err(_) => self.wrong(span.start, "base64", "base64"),
+                }
+            }
+            Form::Omitted => self.omitted(),
+        }
+    }
+
+    fn id(&mut self) -> Result<Id> {
+        let text = self.reader.text;
+        self.reader.value().map(|span| Id::of(Some(span.of(text))))
+    }
+
+    fn request(&mut self, shape: &'static Shape) -> Result<(Place, Written)> {
+        let mut walk = self.begin(shape)?;
+        let (mut written, mut has_method) = (Written::Ordinary, false);
+        while let Some(name) = self.next(&mut walk)? {
+            match name {
+                Name::Known("id") => written = Written::Given(self.id()?),
+                Name::Known("method") => {
+                    has_method = true;
+                    self.string("method", "a string")?;
+                }
+                Name::Known(_) => {
+                    self.payload()?;
+                }
+                // Members that nobody knows belong to the message; those that were meant to be ours do not.
+                Name::Unknown(name) => {
+                    self.check_envelope(shape, name)?;
+                    self.payload()?;
+                }
+            }
+        }
+        if !has_method {
+            return self.missing(&walk, "a `method`");
+        }
+        Ok((Span::new(walk.start, self.reader.at).into(), written))
+    }
+
+    fn check_envelope(&mut self, shape: &'static Shape, name: Span) -> Result<()> {
+        let raw = name.of(self.reader.text);
+        let instead = if scan::string_is(raw, "jsonrpc") {
+            "it is the same in every message, so leave it out"
+        } else if scan::string_is(raw, "id") {
+            "a message with an id is a `request`"
+        } else {
+            if shape.nearest(raw).is_some() {
+                self.warn_unknown(shape, name);
+            }
+            return Ok(());
+        };
+        let member = jsonrpc::text(raw).into_owned();
+        Err(LoadError::new(name.start, LoadErrorKind::Misplaced { place: shape.name, member, instead }))
+    }
+
+    fn raw(&mut self) -> Result<(Place, Written)> {
+        const EXPECTED: &str = "the text of one line, without a line end and without half surrogates";
+        let span = self.string("raw", EXPECTED)?;
+        let line = scan::unescape(span.of(self.reader.text));
+        if line.contains(&b'\n') || std::str::from_utf8(&line).is_err() {
+            return self.wrong(span.start, "raw", EXPECTED);
+        }
+        let id = Id::of(jsonrpc::Message::read(&line).id());
+        Ok((span.into(), Written::Given(id)))
+    }
+
+    fn omitted(&mut self) -> Result<(Place, Written)> {
+        let mut walk = self.begin(&OMITTED)?;
+        let (mut id, mut has_method, mut has_bytes, mut has_hash) = (None, false, false, false);
+        while let Some(member) = self.known(&mut walk)? {
+            match member {
+                "bytes" => {
+                    self.number::<u64>("bytes", "a number of bytes")?;
+                    has_bytes = true;
+                }
+                "sha256" => {
+                    let hash = self.string("sha256", "64 hex digits")?;
+                    let digits = jsonrpc::text(hash.of(self.reader.text));
+                    has_hash = blob::is_sha256(&digits);
+                    if !has_hash {
+                        return self.wrong(hash.start, "sha256", "64 hex digits");
+                    }
+                }
+                "id" => id = Some(self.id()?),
+                _ => {
+                    self.string("method", "a string")?;
+                    has_method = true;
+                }
+            }
+        }
+        if !(has_bytes && has_hash) {
+            return self.missing(&walk, "`bytes` and `sha256`");
+        }
+        let written = match id {
+            None if !has_method => Written::Ordinary,
+            id => Written::Given(id.unwrap_or_default()),
+        };
+        Ok((Span::new(walk.start, self.reader.at).into(), written))
+    }
+
+    fn batch_member(&mut self) -> Result<()> {
+        let mut walk = self.begin(&MEMBER)?;
+        let mut holder = Holder::default();
+        while let Some(member) = self.known(&mut walk)? {
+            if member == "to" {
+                self.number::<u32>("to", "the place of its request in the client's batch, from 1 on")?;
+            } else if !self.hold(&mut holder, &walk, member)? {
+                self.any()?;
+            }
+        }
+        holder.check_ids(walk.shape)?;
+        let Some(message) = &holder.message else {
+            return self.missing(&walk, "a message, such as `request`");
+        };
+        let needs_id = matches!(message.form, Form::Request | Form::Result | Form::Error);
+        if needs_id && holder.written() == Written::Ordinary {
+            return self.missing(&walk, "the `id` of its message: in a batch none is derived");
+        }
+        Ok(())
+    }
+}

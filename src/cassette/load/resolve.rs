@@ -1,0 +1,161 @@
+//! What exchanges name elsewhere, looked up when everything is read.
+
+use std::collections::HashMap;
+
+use super::{
+    super::{
+        error::{LoadError, LoadErrorKind, Result},
+        key,
+        model::{Exchange, Form, Message, Moment, Ref},
+        shape,
+    },
+    Loader, implied_session, short,
+};
+use crate::wire::{Span, jsonrpc};
+
+/// An `after` or `same_as`, and the moment it stands at.
+pub(super) struct Reference {
+    pub(super) exchange: u32,
+    pub(super) moment: Moment,
+    pub(super) member: &'static str,
+    pub(super) name: Span,
+}
+
+/// What a reference leads to.
+enum Found {
+    After(Ref),
+    Same(Form, super::Place),
+}
+
+impl Loader<'_> {
+    pub(super) fn resolve(&mut self) -> Result<()> {
+        self.resolve_sessions()?;
+        let references = std::mem::take(&mut self.references);
+        let mut found = Vec::with_capacity(references.len());
+        let keys = keys(&self.cassette.exchanges)?;
+        let mut answers = HashMap::new();
+        for reference in &references {
+            let name = jsonrpc::text(reference.name.of(self.reader.text));
+            let result = if reference.member == "same_as" {
+                same(&self.cassette.exchanges, &keys, &mut answers, reference, &name)
+            } else {
+                after(&self.cassette.exchanges, &keys, &name)
+            };
+            found.push(result.map_err(|reason| {
+                let (member, name) = (reference.member, short(&name));
+                LoadError::new(reference.name.start, LoadErrorKind::Reference { member, name, reason })
+            })?);
+        }
+        for (reference, found) in references.iter().zip(found) {
+            self.set(reference, found);
+        }
+        Ok(())
+    }
+
+    fn resolve_sessions(&mut self) -> Result<()> {
+        if self.cassette.layout.sessions.is_none() && !self.cassette.exchanges.is_empty() {
+            self.cassette.sessions.push(implied_session());
+        }
+        let mut sessions = HashMap::with_capacity(self.cassette.sessions.len());
+        for (session, index) in self.cassette.sessions.iter().zip(0..) {
+            if sessions.insert(session.number, index).is_some() {
+                let kind = LoadErrorKind::SessionTaken { number: session.number };
+                return Err(LoadError::new(session.place.start as usize, kind));
+            }
+        }
+        for (exchange, (number, at)) in self.cassette.exchanges.iter_mut().zip(&self.numbers) {
+            let Some(index) = sessions.get(number) else {
+                return Err(LoadError::new(*at, LoadErrorKind::NoSession { number: *number }));
+            };
+            exchange.session = *index;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, reference: &Reference, found: Found) {
+        let exchange = &mut self.cassette.exchanges[reference.exchange as usize];
+        match (found, reference.moment) {
+            (Found::After(at), Moment::Client) => exchange.after = Some(at),
+            (Found::After(at), Moment::Item(n)) => exchange.server[n as usize].after = Some(at),
+            (Found::After(at), Moment::Answer(n)) => {
+                if let Some(answer) = &mut exchange.server[n as usize].answer {
+                    answer.after = Some(at);
+                }
+            }
+            (Found::Same(form, place), Moment::Item(n)) => {
+                let message = &mut exchange.server[n as usize].message;
+                (message.form, message.place) = (form, place);
+            }
+            (Found::Same(..), _) => {}
+        }
+    }
+}
+
+/// The index of each key; keys are unique.
+fn keys(exchanges: &[Exchange]) -> Result<HashMap<&str, u32>> {
+    let mut keys = HashMap::with_capacity(exchanges.len());
+    for (exchange, index) in exchanges.iter().zip(0..) {
+        if keys.insert(&*exchange.key, index).is_some() {
+            let kind = LoadErrorKind::KeyTaken { key: short(&exchange.key) };
+            return Err(LoadError::new(exchange.place.start as usize, kind));
+        }
+    }
+    Ok(keys)
+}
+
+fn after(
+    exchanges: &[Exchange],
+    keys: &HashMap<&str, u32>,
+    name: &str,
+) -> std::result::Result<Found, String> {
+    let find = |key: &str| keys.get(key).copied();
+    let Some(mut found) = key::parse_reference(name, find) else { return Err(unknown(keys, name)) };
+    let exchange = &exchanges[found.exchange as usize];
+    let exists = match found.moment {
+        Moment::Client => true,
+        Moment::Item(n) => exchange.server.len() > n as usize,
+        Moment::Answer(n) => exchange.server.get(n as usize).is_some_and(|item| item.answer.is_some()),
+    };
+    if !exists {
+        return Err(match found.moment {
+            Moment::Answer(_) => "that item has no answer".into(),
+            _ => format!("that exchange has {} items", exchange.server.len()),
+        });
+    }
+    // A push has no client message: its key alone means its first item.
+    if found.moment == Moment::Client && exchange.client.is_none() {
+        found.moment = Moment::Item(0);
+    }
+    Ok(Found::After(found))
+}
+
+/// `answers` holds what earlier `same_as` members were found to be: one may name another.
+fn same(
+    exchanges: &[Exchange],
+    keys: &HashMap<&str, u32>,
+    answers: &mut HashMap<(u32, Moment), (Form, super::Place)>,
+    reference: &Reference,
+    name: &str,
+) -> std::result::Result<Found, String> {
+    let Some(&index) = keys.get(name) else { return Err(unknown(keys, name)) };
+    if index >= reference.exchange {
+        return Err("that exchange does not come before this one".into());
+    }
+    let is_answer = |message: &Message| matches!(message.form, Form::Result | Form::Error);
+    let items = exchanges[index as usize].server.iter().zip(0..);
+    let answer =
+        items.filter(|(item, _)| is_answer(&item.message)).map(|(item, n)| (&item.message, n)).next();
+    let Some((message, n)) = answer else {
+        return Err("that exchange has no `result` and no `error`".into());
+    };
+    let (form, place) = *answers.get(&(index, Moment::Item(n))).unwrap_or(&(message.form, message.place));
+    answers.insert((reference.exchange, reference.moment), (form, place));
+    Ok(Found::Same(form, place))
+}
+
+fn unknown(keys: &HashMap<&str, u32>, name: &str) -> String {
+    match shape::nearest(name, keys.keys().copied()) {
+        Some(key) => format!("no exchange has that key; did you mean `{}`?", short(key)),
+        None => "no exchange has that key; give the key of one, as its `key` member has it".into(),
+    }
+}

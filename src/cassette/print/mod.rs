@@ -1,0 +1,289 @@
+//! From drafts to the file's text.
+//!
+//! Each message is written in its readable form, the line is rebuilt from that, and where one byte differs the raw
+//! text is written instead (base64 where it is not UTF-8): what is recorded comes back.
+
+mod members;
+mod message;
+
+use std::{collections::HashMap, io};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use sha2::{Digest, Sha256};
+
+use self::{
+    members::Members,
+    message::{Around, Asked, Printed},
+};
+use super::{
+    blob::BlobSink,
+    draft::{AnswerDraft, ExchangeDraft, Extra, ItemDraft, MessageDraft, SessionDraft},
+    layout,
+    load::Counters,
+    model::{Cassette, End, Exchange, Form, Place, Session},
+    shape::{EXCHANGE, SESSION, Shape},
+    spelling::{Envelope, Side, Spelling},
+};
+use crate::wire::{Span, jsonrpc, scan};
+
+/// Answers longer than this that were written before are written as `same_as`.
+const SAME_FROM: usize = 1024;
+
+/// Writes sessions and exchanges, in the order in which they will stand in the file.
+#[derive(Debug, Default)]
+pub struct Printer {
+    counters: HashMap<u32, Counters>,
+    /// The key of the exchange with this answer, by its hash.
+    answers: HashMap<[u8; 32], String>,
+    scratch: Vec<u8>,
+}
+
+impl Printer {
+    /// For a cassette's first exchange, or the first one that is added to it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends an element of `sessions`: indentation and text, without a comma or line end.
+    pub fn session(&mut self, draft: &SessionDraft<'_>, out: &mut Vec<u8>) {
+        let mut members = Members::new(&SESSION, &draft.extra, &mut self.scratch);
+        members.number("session", draft.number);
+        members.number("recording", draft.recording);
+        members.text("journal", draft.journal.as_deref());
+        members.text("at", draft.at.as_deref());
+        members.text("by", draft.by.as_deref());
+        members.text("transport", draft.transport.as_deref());
+        members.text("protocol", draft.protocol.as_deref());
+        members.text("client", draft.client.as_deref());
+        members.text("server", draft.server.as_deref());
+        if draft.spelling != Spelling::default() {
+            push_spelling(&draft.spelling, members.name("spelling"));
+        }
+        if let Some(end) = &draft.end {
+            push_end(end, members.name("end"));
+        }
+        if draft.gap > 0 {
+            members.number("gap", draft.gap);
+        }
+        members.finish();
+        self.lay_out(out);
+    }
+
+    /// Appends an element of `exchanges`: indentation and text, without a comma or line end. Those of one session
+    /// come in the order in which they will stand in the file, as ordinary ids count on from one to the next.
+    ///
+    /// # Errors
+    /// Those of `blobs`.
+    pub fn exchange(
+        &mut self,
+        draft: &ExchangeDraft<'_>,
+        blobs: &mut dyn BlobSink,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut members = Members::new(&EXCHANGE, &draft.extra, &mut scratch);
+        members.text("key", Some(&draft.key));
+        if draft.session != 1 {
+            members.number("session", draft.session);
+        }
+        members.text("after", draft.after.as_deref());
+        let mut asked = Asked::default();
+        if let Some(client) = &draft.client {
+            let id = message_id(client);
+            let around = Around {
+                side: &draft.spelling.client,
+                forms: &[Form::Request, Form::Notification, Form::Batch],
+                counter: &mut self.counters.entry(draft.session).or_default().client,
+                must_write: draft.server.iter().any(|item| answers_otherwise(&item.message, &id)),
+                asked: &Asked::default(),
+            };
+            let out = members.name("client");
+            out.push(b'{');
+            asked = around.print(client, blobs, out)?.asked(client);
+            out.push(b'}');
+        }
+        if !draft.server.is_empty() {
+            self.items(draft, &asked, blobs, members.name("server"))?;
+        }
+        members.text("unanswered", draft.unanswered.map(|reason| reason.word()));
+        members.finish();
+        self.scratch = scratch;
+        self.lay_out(out);
+        Ok(())
+    }
+
+    fn items(
+        &mut self,
+        draft: &ExchangeDraft<'_>,
+        asked: &Asked,
+        blobs: &mut dyn BlobSink,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let mut is_answered = false;
+        for (n, item) in draft.server.iter().enumerate() {
+            out.push(if n == 0 { b'[' } else { b',' });
+            let printed = self.item(draft, item, asked, blobs, out)?;
+            if matches!(printed.form, Form::Result | Form::Error) && !is_answered {
+                is_answered = true;
+                self.note_answer(draft, item, &printed, out);
+            }
+            out.push(b'}');
+        }
+        out.push(b']');
+        Ok(())
+    }
+
+    /// Appends an item but for its closing brace.
+    fn item(
+        &mut self,
+        draft: &ExchangeDraft<'_>,
+        item: &ItemDraft<'_>,
+        asked: &Asked,
+        blobs: &mut dyn BlobSink,
+        out: &mut Vec<u8>,
+    ) -> io::Result<Printed> {
+        out.push(b'{');
+        push_moment(item.after_ms, item.after.as_deref(), out);
+        if item.guess {
+            out.extend_from_slice(b"\"guess\":true,");
+        }
+        let id = message_id(&item.message);
+        let around = Around {
+            side: &draft.spelling.server,
+            forms: &[Form::Request, Form::Notification, Form::Batch, Form::Result, Form::Error],
+            counter: &mut self.counters.entry(draft.session).or_default().server,
+            must_write: item.answer.as_ref().is_some_and(|answer| answers_otherwise(&answer.message, &id)),
+            asked,
+        };
+        let printed = around.print(&item.message, blobs, out)?;
+        if let Some(answer) = &item.answer {
+            out.extend_from_slice(b",\"answer\":{");
+            push_answer(answer, &draft.spelling.client, &printed.asked(&item.message), blobs, out)?;
+            out.push(b'}');
+        }
+        Ok(printed)
+    }
+
+    /// An exchange's first answer: written as `same_as` if it is long and was written before.
+    fn note_answer(
+        &mut self,
+        draft: &ExchangeDraft<'_>,
+        item: &ItemDraft<'_>,
+        printed: &Printed,
+        out: &mut Vec<u8>,
+    ) {
+        let outcome = jsonrpc::Message::read(&item.message.bytes).outcome().unwrap_or_default();
+        if outcome.len() <= SAME_FROM || item.answer.is_some() {
+            return;
+        }
+        let hash = Sha256::new().chain_update(printed.form.word()).chain_update(outcome).finalize().into();
+        match self.answers.get(&hash) {
+            Some(key) => {
+                out.truncate(printed.start);
+                out.extend_from_slice(b"\"same_as\":");
+                scan::push_string(key, out);
+            }
+            None => {
+                self.answers.insert(hash, draft.key.clone().into_owned());
+            }
+        }
+    }
+
+    /// Lays out what is in the scratch as an element of one of the document's arrays.
+    fn lay_out(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"    ");
+        layout::push(&self.scratch, Span::new(0, self.scratch.len()), 2, 4, out);
+        self.scratch.clear();
+    }
+}
+
+impl Cassette {
+    /// The members of an exchange that a [draft](ExchangeDraft) has no field for, as a person wrote them.
+    pub fn exchange_extra(&self, exchange: &Exchange) -> Vec<Extra<'_>> {
+        self.extra(exchange.place, &EXCHANGE)
+    }
+
+    /// The members of a session that a [draft](SessionDraft) has no field for, as a person wrote them.
+    pub fn session_extra(&self, session: &Session) -> Vec<Extra<'_>> {
+        self.extra(session.place, &SESSION)
+    }
+
+    fn extra(&self, place: Place, shape: &Shape) -> Vec<Extra<'_>> {
+        let members = scan::members(&self.text, place.span().start).map_while(Result::ok);
+        let extra = members.map(|member| (member.name.of(&self.text), member.value.of(&self.text)));
+        let extra = extra.filter(|(name, _)| members::is_extra(shape, name));
+        extra.map(|(name, value)| Extra { name: name.into(), value: value.into() }).collect()
+    }
+}
+
+fn message_id(draft: &MessageDraft<'_>) -> Option<Vec<u8>> {
+    jsonrpc::Message::read(&draft.bytes).id().map(<[u8]>::to_vec)
+}
+
+/// Whether a message is a response with another id than its request's.
+fn answers_otherwise(draft: &MessageDraft<'_>, asked: &Option<Vec<u8>>) -> bool {
+    let message = jsonrpc::Message::read(&draft.bytes);
+    message.kind.is_response() && message.id() != asked.as_deref()
+}
+
+fn push_answer(
+    answer: &AnswerDraft<'_>,
+    side: &Side,
+    asked: &Asked,
+    blobs: &mut dyn BlobSink,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
+    push_moment(answer.after_ms, answer.after.as_deref(), out);
+    let forms = &[Form::Result, Form::Error];
+    let around = Around { side, forms, counter: &mut Default::default(), must_write: false, asked };
+    around.print(&answer.message, blobs, out).map(|_| ())
+}
+
+/// `after_ms` and `after`, each with a comma behind it.
+fn push_moment(after_ms: u32, after: Option<&str>, out: &mut Vec<u8>) {
+    if after_ms > 0 {
+        out.extend_from_slice(format!("\"after_ms\":{after_ms},").as_bytes());
+    }
+    if let Some(after) = after {
+        out.extend_from_slice(b"\"after\":");
+        scan::push_string(after, out);
+        out.push(b',');
+    }
+}
+
+fn push_spelling(spelling: &Spelling, out: &mut Vec<u8>) {
+    let mut sides = Members::begin(out);
+    for (name, side) in [("client", &spelling.client), ("server", &spelling.server)] {
+        if *side == Side::default() {
+            continue;
+        }
+        let mut members = Members::begin(sides.name(name));
+        if side.order != Side::default().order {
+            members.text("order", Some(&side.order.map(Envelope::word).join(" ")));
+        }
+        for (name, is_so) in [("spaced", side.spaced), ("crlf", side.crlf)] {
+            if is_so {
+                members.name(name).extend_from_slice(b"true");
+            }
+        }
+        members.finish();
+    }
+    sides.finish();
+}
+
+fn push_end(end: &End, out: &mut Vec<u8>) {
+    let mut members = Members::begin(out);
+    if let Some(exit) = end.exit {
+        members.number("exit", exit);
+    }
+    if let Some(signal) = end.signal {
+        members.number("signal", signal);
+    }
+    if let Some(partial) = &end.partial {
+        match std::str::from_utf8(partial) {
+            Ok(text) => members.text("partial", Some(text)),
+            Err(_) => members.text("partial_base64", Some(&STANDARD.encode(partial))),
+        }
+    }
+    members.finish();
+}

@@ -1,0 +1,325 @@
+//! A strict JSON cursor over a cassette's text, which notes markers as it goes.
+//!
+//! The loader walks our own members with it and skips payloads; the expander asks it where a payload's markers
+//! stand. Nesting is a stack of its own, never the program's.
+
+use super::error::{LoadError, Result};
+use crate::wire::{Span, scan};
+
+/// The marker an object is, by its member's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marker {
+    /// `{"$lines": ["…", …]}`: a text, split at its `\n` escapes.
+    Lines,
+    /// `{"$json": …}`: a text that is JSON, with `$indent` where it is not compact.
+    Json,
+    /// `{"$blob": "…"}`: a text that stands in a file.
+    Blob,
+    /// `{"$literal": …}`: the value itself, no marker read inside.
+    Literal,
+}
+
+impl Marker {
+    const ALL: [Self; 4] = [Self::Lines, Self::Json, Self::Blob, Self::Literal];
+
+    /// The member's name.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Lines => "$lines",
+            Self::Json => "$json",
+            Self::Blob => "$blob",
+            Self::Literal => "$literal",
+        }
+    }
+}
+
+/// An object that is a marker, and where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MarkerAt {
+    pub(super) marker: Marker,
+    pub(super) span: Span,
+}
+
+/// An open object that began like a marker.
+#[derive(Debug)]
+struct Candidate {
+    depth: usize,
+    start: usize,
+    members: usize,
+    marker: Option<Marker>,
+    has_indent: bool,
+}
+
+/// The cursor.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) at: usize,
+    /// Markers of the payload read last, ordered by their starts.
+    pub(super) markers: Vec<MarkerAt>,
+    /// One entry for each container open inside the payload being read: true for an object.
+    open: Vec<bool>,
+    candidates: Vec<Candidate>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn new(text: &'a [u8], at: usize) -> Self {
+        Self { text, at, markers: Vec::new(), open: Vec::new(), candidates: Vec::new() }
+    }
+
+    pub(super) fn skip_space(&mut self) {
+        self.at = skip_space(self.text, self.at);
+    }
+
+    /// The byte the cursor stands on after white space; 0 at the end.
+    pub(super) fn peek(&mut self) -> u8 {
+        self.skip_space();
+        self.text.get(self.at).copied().unwrap_or(0)
+    }
+
+    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<()> {
+        if self.peek() != byte {
+            return Err(LoadError::syntax(self.text, self.at, expected));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Steps to the next member of an object of ours: its name, quotes included; none behind its end.
+    pub(super) fn member(&mut self, first: &mut bool) -> Result<Option<Span>> {
+        if self.peek() == b'}' {
+            self.at += 1;
+            return Ok(None);
+        }
+        if !std::mem::take(first) {
+            self.expect(b',', "a comma or a closing brace")?;
+        }
+        self.skip_space();
+        let name = self.name()?;
+        self.skip_space();
+        Ok(Some(name))
+    }
+
+    /// Steps to the next element of an array of ours; false behind its end.
+    pub(super) fn element(&mut self, first: &mut bool) -> Result<bool> {
+        if self.peek() == b']' {
+            self.at += 1;
+            return Ok(false);
+        }
+        if !std::mem::take(first) {
+            self.expect(b',', "a comma or a closing bracket")?;
+        }
+        self.skip_space();
+        Ok(true)
+    }
+
+    /// Reads a string and gives its place, quotes included.
+    pub(super) fn string(&mut self) -> Result<Span> {
+        let start = self.at;
+        if self.text.get(start) != Some(&b'"') {
+            return Err(LoadError::syntax(self.text, start, "a string"));
+        }
+        let mut at = start + 1;
+        loop {
+            at = plain_run(self.text, at);
+            match self.text.get(at) {
+                Some(b'"') => {
+                    self.at = at + 1;
+                    return Ok(Span::new(start, self.at));
+                }
+                Some(b'\\') => at += self.escape(at)?,
+                Some(_) => return Err(LoadError::syntax(self.text, at, "no control characters in a string")),
+                None => return Err(LoadError::syntax(self.text, at, "a closing quote")),
+            }
+        }
+    }
+
+    /// The length of the escape at `at`.
+    fn escape(&self, at: usize) -> Result<usize> {
+        match self.text.get(at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
+            Some(b'u')
+                if self.text.get(at + 2..at + 6).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)) =>
+            {
+                Ok(6)
+            }
+            _ => Err(LoadError::syntax(self.text, at, "an escape that JSON knows")),
+        }
+    }
+
+    fn name(&mut self) -> Result<Span> {
+        if self.text.get(self.at) != Some(&b'"') {
+            return Err(LoadError::syntax(self.text, self.at, "a member's name in quotes"));
+        }
+        let name = self.string()?;
+        self.expect(b':', "a colon")?;
+        Ok(name)
+    }
+
+    fn word(&mut self) -> Result<()> {
+        let start = self.at;
+        let ends = |byte: &u8| {
+            matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' | b'"' | b'{' | b'}' | b'[' | b']')
+        };
+        let end = self.text[start..].iter().position(ends).map_or(self.text.len(), |length| start + length);
+        let word = &self.text[start..end];
+        if !matches!(word, b"true" | b"false" | b"null") && !scan::is_number(word) {
+            return Err(LoadError::syntax(self.text, start, "a value"));
+        }
+        self.at = end;
+        Ok(())
+    }
+
+    /// Reads one value of any kind and notes the markers in it.
+    pub(super) fn value(&mut self) -> Result<Span> {
+        self.skip_space();
+        let start = self.at;
+        self.markers.clear();
+        self.open.clear();
+        self.candidates.clear();
+        loop {
+            let is_closed = match self.text.get(self.at) {
+                Some(b'"') => self.string().map(|_| true)?,
+                Some(b'{') => self.open_object()?,
+                Some(b'[') => self.open_array(),
+                _ => self.word().map(|()| true)?,
+            };
+            if is_closed && self.close()? {
+                break;
+            }
+        }
+        if self.markers.len() > 1 {
+            self.markers.sort_unstable_by_key(|marker| marker.span.start);
+        }
+        Ok(Span::new(start, self.at))
+    }
+
+    /// Whether the object was empty and so is closed already; otherwise the cursor stands on its first value.
+    fn open_object(&mut self) -> Result<bool> {
+        let start = self.at;
+        self.at += 1;
+        if self.peek() == b'}' {
+            self.at += 1;
+            return Ok(true);
+        }
+        self.open.push(true);
+        let name = self.name()?;
+        if matches!(self.text[name.start + 1], b'$' | b'\\') {
+            let (marker, has_indent) = self.marker_named(name);
+            if marker.is_some() || has_indent {
+                let depth = self.open.len();
+                self.candidates.push(Candidate { depth, start, members: 1, marker, has_indent });
+            }
+        }
+        self.skip_space();
+        Ok(false)
+    }
+
+    fn open_array(&mut self) -> bool {
+        self.at += 1;
+        if self.peek() == b']' {
+            self.at += 1;
+            return true;
+        }
+        self.open.push(false);
+        false
+    }
+
+    /// Behind a value: closes what ends here and steps over a comma. True when the outermost value is complete.
+    fn close(&mut self) -> Result<bool> {
+        loop {
+            let Some(&in_object) = self.open.last() else { return Ok(true) };
+            match self.peek() {
+                b'}' if in_object => {
+                    self.at += 1;
+                    self.close_candidate();
+                    self.open.pop();
+                }
+                b']' if !in_object => {
+                    self.at += 1;
+                    self.open.pop();
+                }
+                b',' => {
+                    self.at += 1;
+                    self.skip_space();
+                    if in_object {
+                        let name = self.name()?;
+                        self.count_member(name);
+                        self.skip_space();
+                    }
+                    return Ok(false);
+                }
+                _ if in_object => {
+                    return Err(LoadError::syntax(self.text, self.at, "a comma or a closing brace"));
+                }
+                _ => return Err(LoadError::syntax(self.text, self.at, "a comma or a closing bracket")),
+            }
+        }
+    }
+
+    fn count_member(&mut self, name: Span) {
+        let depth = self.open.len();
+        if self.candidates.last().is_none_or(|candidate| candidate.depth != depth) {
+            return;
+        }
+        let (marker, has_indent) = self.marker_named(name);
+        if let Some(candidate) = self.candidates.last_mut() {
+            candidate.members += 1;
+            // `$indent` goes with one other member; anything else in second place makes it an ordinary object.
+            match (marker, has_indent) {
+                (Some(_), _) if candidate.marker.is_none() => candidate.marker = marker,
+                (_, true) if !candidate.has_indent => candidate.has_indent = true,
+                _ => candidate.members = usize::MAX / 2,
+            }
+        }
+    }
+
+    fn close_candidate(&mut self) {
+        let depth = self.open.len();
+        let Some(candidate) = self.candidates.pop_if(|candidate| candidate.depth == depth) else { return };
+        if let Some(marker) = candidate.marker
+            && candidate.members == 1 + usize::from(candidate.has_indent)
+        {
+            self.markers.push(MarkerAt { marker, span: Span::new(candidate.start, self.at) });
+        }
+    }
+
+    fn marker_named(&self, name: Span) -> (Option<Marker>, bool) {
+        let name = name.of(self.text);
+        let marker = Marker::ALL.into_iter().find(|marker| scan::string_is(name, marker.name()));
+        (marker, scan::string_is(name, "$indent"))
+    }
+}
+
+/// Like [`scan::skip_space`], but quick over the indentation that a cassette is full of.
+fn skip_space(text: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\r' | b'\n') = text.get(at) {
+        at += 1;
+        while text.get(at..at + 8) == Some(b"        ") {
+            at += 8;
+        }
+    }
+    at
+}
+
+/// Offset of the first byte from `at` on that ends a run of plain string text: a quote, a backslash or a control
+/// character. Eight bytes at a time, as most strings are short.
+fn plain_run(text: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHS: u64 = ONES << 7;
+    let has_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    while let Some(chunk) = text.get(at..at + 8) {
+        let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
+        let stop = control | has_zero(word ^ (ONES * b'"' as u64)) | has_zero(word ^ (ONES * b'\\' as u64));
+        if stop != 0 {
+            // The lowest mark is exact; only marks above it may be false.
+            return at + stop.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while text.get(at).is_some_and(|byte| !matches!(byte, 0..=0x1f | b'"' | b'\\')) {
+        at += 1;
+    }
+    at
+}
