@@ -47,13 +47,26 @@ impl Child {
         }
     }
 
-    /// Whether a group whose leader has ended has members left.
+    /// Whether a group whose leader has ended has members left that live.
     pub(super) fn has_others(&mut self) -> bool {
         self.end();
-        self.is_reaped && rustix::process::test_kill_process_group(self.pid).is_ok()
+        self.is_reaped && rustix::process::test_kill_process_group(self.pid).is_ok() && has_living(self.pid)
     }
 }
 
 fn wait(pid: Pid, options: WaitIdOptions) -> rustix::io::Result<Option<WaitIdStatus>> {
     rustix::io::retry_on_intr(|| rustix::process::waitid(WaitId::Pid(pid), options))
+}
+
+/// Whether a member of the group is no zombie: in a container often nobody waits for orphans, and those stay. Where
+/// the system does not list processes every member counts.
+fn has_living(group: Pid) -> bool {
+    let Ok(processes) = fs_err::read_dir("/proc") else { return true };
+    let group = group.as_raw_nonzero().get().to_string();
+    processes.flatten().any(|process| {
+        let stat = fs_err::read_to_string(process.path().join("stat")).unwrap_or_default();
+        // The name, in parentheses, may hold anything; behind it: state, parent, group.
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+        !matches!(fields.next(), Some("Z" | "X") | None) && fields.nth(1) == Some(&group)
+    })
 }

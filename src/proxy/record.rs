@@ -8,12 +8,12 @@ use std::{
     io,
     os::fd::OwnedFd,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
-        mpsc::{self, Receiver, RecvTimeoutError, Sender},
+        mpsc::{self, Receiver, Sender},
     },
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -31,6 +31,9 @@ pub use super::tap::{Hide, Sink};
 /// The room of one read: what a pipe holds, and more.
 const READ: usize = 128 << 10;
 
+/// How long the last events may take to be written when a signal's limit has been reached.
+const LAST_WRITE: Duration = Duration::from_millis(200);
+
 /// Value of [`Session::quiet_since`] while a read is on its way to the client.
 const BUSY: Micros = Micros::MAX;
 
@@ -47,7 +50,7 @@ pub struct RecordOptions {
     /// What is hidden from the sink.
     pub hide: Box<dyn Hide>,
     /// Told once, in the middle of the session, when the sink has failed: one sentence.
-    pub warn: Box<dyn FnMut(&str)>,
+    pub warn: Box<dyn FnMut(&str) + Send>,
 }
 
 impl Default for RecordOptions {
@@ -70,10 +73,10 @@ pub struct Ended<S> {
     pub exit: Exit,
     /// The signal that asked us to end, and when: the caller has until two seconds after that.
     pub asked: Option<(i32, Instant)>,
-    /// How many messages the sink did not take.
+    /// How many messages the sink did not take; where it is none, nobody knows.
     pub missed: u64,
-    /// The sink, with all events in it.
-    pub sink: S,
+    /// The sink, with all events in it. None: it still held the last of them up when we had to end.
+    pub sink: Option<S>,
 }
 
 /// A session that was broken off.
@@ -88,8 +91,7 @@ pub enum RecordError {
 /// Passes bytes both ways between a client and a server that has just been started, until it is over, and has every
 /// message written to the sink before it is passed on whole.
 ///
-/// When it returns, a thread may still wait for the client's
-/// next bytes; it passes nothing on.
+/// When it returns, a thread may still wait for the client's next bytes; it passes nothing on.
 ///
 /// # Errors
 /// When the sink fails and that is fatal.
@@ -102,29 +104,32 @@ pub fn record<S: Sink + 'static>(
     let RecordOptions { max_message, require_recording, grace, signals, hide, warn } = options;
     let (happened, happenings) = mpsc::channel();
     let signals = signals.map(|signals| signals.forward(happened.clone()));
+    let output = Arc::new(server.output);
     let session = Arc::new(Session {
         tap: Tap::new(sink, hide, max_message, require_recording),
         to_server: Outlet::new(server.input),
         to_client: Outlet::new(client.output),
         quiet_since: AtomicU64::new(0),
+        output: Arc::downgrade(&output),
     });
     let child = Child::watch(server.child, happened.clone());
     {
         let (session, happened) = (Arc::clone(&session), happened.clone());
-        thread::spawn(move || session.pass_to_client(server.output, &happened));
+        thread::spawn(move || session.pass_to_client(output, &happened));
     }
     {
         let session = Arc::clone(&session);
         thread::spawn(move || session.pass_to_server(client.input, &happened));
     }
     let mut supervisor = Supervisor {
-        session: &session,
+        session,
         child,
         happenings,
         ending: Ending::new(grace),
         warn,
         asked: None,
         failure: None,
+        limit: grace.limit,
     };
     supervisor.run();
     if let Some(signals) = signals {
@@ -140,6 +145,8 @@ struct Session<S> {
     to_client: Outlet,
     /// Since when nothing is on its way to the client, in the tap's time; [`BUSY`] while something is.
     quiet_since: AtomicU64,
+    /// What the server sends, as long as it is read.
+    output: Weak<OwnedFd>,
 }
 
 impl<S: Sink> Session<S> {
@@ -154,11 +161,12 @@ impl<S: Sink> Session<S> {
             }
         }
         passes(self.tap.close(Direction::ToServer, true), happened);
-        self.to_server.close();
+        // Told before it is done: whatever the server makes of it is told later.
         tell(happened, Happened::InputClosed);
+        self.to_server.close();
     }
 
-    fn pass_to_client(&self, output: OwnedFd, happened: &Sender<Happened>) {
+    fn pass_to_client(&self, output: Arc<OwnedFd>, happened: &Sender<Happened>) {
         let mut room = vec![0; READ];
         while let Some(chunk) = read(&output, &mut room) {
             self.quiet_since.store(BUSY, Ordering::Relaxed);
@@ -176,11 +184,20 @@ impl<S: Sink> Session<S> {
         tell(happened, Happened::OutputClosed);
     }
 
+    /// Writes the end of it all.
+    fn finish(&self, exit: Exit) -> Option<(S, u64)> {
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            self.tap.close(direction, false);
+        }
+        self.tap.finish(Payload::Exit(exit))
+    }
+
     fn pulse(&self) -> Pulse {
         let quiet_since = self.quiet_since.load(Ordering::Relaxed);
+        let has_more = self.output.upgrade().is_some_and(|output| stdio::is_readable(&output));
         let (is_owing, settled) = self.tap.owing();
         Pulse {
-            quiet_since: (quiet_since != BUSY).then(|| self.tap.instant(quiet_since)),
+            quiet_since: (quiet_since != BUSY && !has_more).then(|| self.tap.instant(quiet_since)),
             is_owing,
             settled,
             has_others: false,
@@ -218,17 +235,19 @@ fn tell(happened: &Sender<Happened>, what: Happened) {
 }
 
 /// Waits for what matters to the ending, and does it.
-struct Supervisor<'a, S> {
-    session: &'a Session<S>,
+struct Supervisor<S> {
+    session: Arc<Session<S>>,
     child: Child,
     happenings: Receiver<Happened>,
     ending: Ending,
-    warn: Box<dyn FnMut(&str)>,
+    warn: Box<dyn FnMut(&str) + Send>,
     asked: Option<(i32, Instant)>,
     failure: Option<io::Error>,
+    /// See [`Grace::limit`].
+    limit: Duration,
 }
 
-impl<S: Sink> Supervisor<'_, S> {
+impl<S: Sink + 'static> Supervisor<S> {
     fn run(&mut self) {
         loop {
             let mut pulse = self.session.pulse();
@@ -243,11 +262,7 @@ impl<S: Sink> Supervisor<'_, S> {
     }
 
     fn wait(&mut self, until: Option<Instant>) {
-        let what = match until {
-            None => self.happenings.recv().map_err(RecvTimeoutError::from),
-            Some(until) => self.happenings.recv_timeout(until.saturating_duration_since(Instant::now())),
-        };
-        let Ok(what) = what else { return };
+        let Some(what) = receive(&self.happenings, until) else { return };
         let now = Instant::now();
         self.ending.happened(now, &what);
         match what {
@@ -263,17 +278,26 @@ impl<S: Sink> Supervisor<'_, S> {
     fn finish(mut self) -> Result<Ended<S>, RecordError> {
         let (status, signal) = self.child.end();
         let exit = Exit { status, signal, by_itself: self.ending.by_itself() };
-        let tap = &self.session.tap;
-        for direction in [Direction::ToServer, Direction::ToClient] {
-            tap.close(direction, false);
-        }
-        let (sink, missed) = tap.finish(Payload::Exit(exit)).expect("a session is finished once");
+        // A disk that stalls holds this up, but not longer than the signal allows that asked us to end.
+        let (done, finished) = mpsc::channel();
+        let session = Arc::clone(&self.session);
+        thread::spawn(move || done.send(session.finish(exit)));
+        let last = self.asked.map(|(_, at)| at + self.limit + LAST_WRITE);
+        let (sink, missed) = receive(&finished, last).flatten().unzip();
         self.session.to_client.close();
         self.session.to_server.close();
         match self.failure {
             Some(error) => Err(RecordError::Sink(error)),
-            None => Ok(Ended { exit, asked: self.asked, missed, sink }),
+            None => Ok(Ended { exit, asked: self.asked, missed: missed.unwrap_or(0), sink }),
         }
+    }
+}
+
+/// The next of them, or none when it has not come by then.
+fn receive<T>(from: &Receiver<T>, until: Option<Instant>) -> Option<T> {
+    match until {
+        None => from.recv().ok(),
+        Some(until) => from.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
     }
 }
 

@@ -200,8 +200,8 @@ impl Ending {
     }
 
     fn before_signal(&mut self, now: Instant, pulse: &Pulse) -> Step {
-        if self.exited.is_some() {
-            return self.drain(now, pulse);
+        if let Some(exited) = self.exited {
+            return self.drain(now, exited, pulse);
         }
         if let (Some(closed), None) = (self.output_closed, self.input_closed) {
             let due = closed + self.grace.silence;
@@ -214,18 +214,17 @@ impl Ending {
         }
     }
 
-    /// The server has ended; whoever else holds its output may still be speaking.
-    fn drain(&self, now: Instant, pulse: &Pulse) -> Step {
+    /// The server has ended; what it wrote last may be on its way, and whoever else holds its output may speak.
+    fn drain(&self, now: Instant, exited: Instant, pulse: &Pulse) -> Step {
         if self.output_closed.is_some() {
             return Step::End;
         }
         // What is on its way to the client arrives, however slowly the client reads.
         let Some(quiet_since) = pulse.quiet_since else { return Step::Wait(Some(now + self.grace.silence)) };
-        let patience =
-            self.input_due(now, pulse).into_iter().chain(self.exited.map(|at| at + self.grace.input));
-        let patience = self.input_closed.and(patience.max());
-        let due = patience.into_iter().chain([quiet_since + self.grace.silence]).min();
-        if reached(due, now) { Step::End } else { Step::Wait(due) }
+        let silent = quiet_since.max(exited) + self.grace.silence;
+        let patience = self.input_due(now, pulse).map(|due| due.max(exited + self.grace.input));
+        let due = patience.map_or(silent, |patience| patience.min(silent));
+        if due <= now { Step::End } else { Step::Wait(Some(due)) }
     }
 
     /// When the patience that follows the end of input is over.
@@ -240,8 +239,10 @@ impl Ending {
     }
 
     fn after_signal(&mut self, now: Instant, pulse: &Pulse) -> Step {
-        if self.exited.is_some() && (self.killed.is_some() || !pulse.has_others) {
-            return self.drain(now, pulse);
+        if let Some(exited) = self.exited
+            && (self.killed.is_some() || !pulse.has_others)
+        {
+            return self.drain(now, exited, pulse);
         }
         match self.killed {
             None if reached(self.kill_at, now) => {
@@ -251,8 +252,8 @@ impl Ending {
             // Members of the group leave it unheard.
             None => Step::Wait(self.exited.map(|_| now + LOOK).or(self.kill_at)),
             // Not even that ends a process that the system itself holds.
-            Some(killed) if reached(Some(killed + self.grace.term), now) => Step::End,
-            Some(killed) => Step::Wait(Some(killed + self.grace.term)),
+            Some(killed) if reached(Some(killed + self.grace.silence), now) => Step::End,
+            Some(killed) => Step::Wait(Some(killed + self.grace.silence)),
         }
     }
 }
@@ -273,8 +274,11 @@ impl Signals {
     /// When the system refuses.
     pub fn install() -> io::Result<Self> {
         let ignored = ignored_signals();
-        let wanted = [SIGTERM, SIGINT, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
-        Ok(Self(signal_hook::iterator::Signals::new(wanted)?))
+        Self::listen([SIGTERM, SIGINT, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0))
+    }
+
+    pub(super) fn listen(signals: impl IntoIterator<Item = i32>) -> io::Result<Self> {
+        signal_hook::iterator::Signals::new(signals).map(Self)
     }
 
     /// Sends each to the session that listens, until the handle is closed.
@@ -313,3 +317,6 @@ pub fn end_like(end: Exit) -> ! {
     let _ = signal_hook::low_level::raise(signal);
     exit(128 + signal)
 }
+
+#[cfg(test)]
+mod tests;

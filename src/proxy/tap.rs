@@ -8,6 +8,7 @@ use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
     io, mem,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -15,9 +16,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use crate::{
+    store::Journal,
     traffic::{Direction, Event, Lane, Micros, Payload},
     wire::{
         jsonrpc::{Kind, Message},
@@ -33,6 +35,12 @@ pub trait Sink: Send {
     /// When one of them is not written. The session goes on, what is missing is counted, and the next call tells how
     /// much it was with an event of its own.
     fn write(&mut self, events: &[Event<'_>]) -> io::Result<()>;
+}
+
+impl Sink for Journal {
+    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
+        Self::write(self, events)
+    }
 }
 
 /// What is taken out of messages before they are written; the traffic itself stays as it is.
@@ -80,6 +88,7 @@ impl<S: Sink> Tap<S> {
             hide,
             is_fatal,
             has_failed: false,
+            is_broken: false,
             missed: 0,
             lost: 0,
             unanswered: Unanswered::default(),
@@ -121,12 +130,21 @@ impl<S: Sink> Tap<S> {
         let mut recorder = lock(&self.recorder);
         let Some(recorder) = &mut *recorder else { return Tapped::Over };
         let at = self.now();
-        let tapped = recorder.record(at, |hide, unanswered, events| {
-            splitter.feed(chunk, |line| {
-                unanswered.line(direction, &line);
-                events.push(event(at, direction, payload(hide, direction, line)));
-            });
-        });
+        let missed = || memchr_iter(b'\n', chunk).count() as u64;
+        let tapped = if recorder.is_broken {
+            recorder.break_off(missed())
+        } else {
+            let write = || {
+                recorder.record(at, |hide, unanswered, events| {
+                    splitter.feed(chunk, |line| {
+                        unanswered.line(direction, &line);
+                        events.push(event(at, direction, payload(hide, direction, line)));
+                    });
+                })
+            };
+            // A fault of ours costs the recording, not the session.
+            catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| recorder.break_off(missed()))
+        };
         let owed = recorder.unanswered.requests.len();
         if self.owed.swap(owed, Ordering::Relaxed) > 0 && owed == 0 {
             self.settled.store(at, Ordering::Relaxed);
@@ -144,7 +162,7 @@ impl<S: Sink> Tap<S> {
         let Some(recorder) = &mut *recorder else { return Tapped::Over };
         let at = self.now();
         let partial = splitter.finish();
-        if partial.is_none() && !is_closed {
+        if recorder.is_broken || (partial.is_none() && !is_closed) {
             return Tapped::Pass;
         }
         recorder.record(at, |hide, _, events| {
@@ -180,6 +198,8 @@ struct Recorder<S> {
     hide: Box<dyn Hide>,
     is_fatal: bool,
     has_failed: bool,
+    /// What was tapped could not even be looked at: from there on messages are counted and nothing more.
+    is_broken: bool,
     /// Messages that are not written, and of which the sink does not know yet.
     missed: u64,
     /// Messages that are not written.
@@ -204,10 +224,22 @@ impl<S: Sink> Recorder<S> {
         let outcome = self.sink.write(&events);
         let messages = events.iter().filter(|event| is_message(&event.payload)).count() as u64;
         self.room = recycle(events);
-        let Err(error) = outcome else {
-            self.missed = 0;
-            return Tapped::Pass;
-        };
+        match outcome {
+            Ok(()) => {
+                self.missed = 0;
+                Tapped::Pass
+            }
+            Err(error) => self.miss(messages, error),
+        }
+    }
+
+    /// After a panic. The splitter may have lost its place, so no later line can be trusted.
+    fn break_off(&mut self, messages: u64) -> Tapped {
+        self.is_broken = true;
+        self.miss(messages, io::Error::other("a fault in tapedeck itself"))
+    }
+
+    fn miss(&mut self, messages: u64, error: io::Error) -> Tapped {
         self.missed += messages;
         self.lost += messages;
         match (self.is_fatal, mem::replace(&mut self.has_failed, true)) {

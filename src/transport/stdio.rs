@@ -19,7 +19,7 @@ use std::{
 };
 
 use rustix::{
-    event::{PollFd, PollFlags, poll},
+    event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
 
@@ -222,6 +222,13 @@ pub fn read(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
             result => return Ok(result?),
         }
     }
+}
+
+/// Whether a read would not wait for bytes now.
+pub fn is_readable(fd: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut polled = [PollFd::new(fd, PollFlags::IN)];
+    poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().contains(PollFlags::IN)
 }
 
 fn write_all(fd: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
