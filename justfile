@@ -22,6 +22,10 @@ deny:
 ci:
     bash .ci/run
 
+# Speed, memory and size beside their goals; words select (`just bench replay`), `--full` takes whole sizes.
+bench *ARGS:
+    cargo bench --bench stdio -- {{ARGS}}
+
 # A static Linux binary: target/x86_64-unknown-linux-gnu/release/tapedeck
 dist:
     RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --target x86_64-unknown-linux-gnu
