@@ -70,6 +70,14 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// A batch in a batch is noise: arrays in arrays may be as deep as they like.
+    fn read_member(bytes: &'a [u8]) -> Self {
+        match bytes.first() {
+            Some(b'[') => Self::noise(bytes),
+            _ => Self::read(bytes),
+        }
+    }
+
     const fn noise(bytes: &'a [u8]) -> Self {
         Self { bytes, kind: Kind::Noise, id: None, method: None, params: None, outcome: None }
     }
@@ -108,7 +116,7 @@ impl<'a> Message<'a> {
         let bytes = self.bytes;
         let array = (self.kind == Kind::Batch).then_some(self.outcome).flatten();
         let spans = array.into_iter().flat_map(move |span| scan::elements(bytes, span.start));
-        spans.map_while(Result::ok).map(move |span| Message::read(span.of(bytes)))
+        spans.map_while(Result::ok).map(move |span| Message::read_member(span.of(bytes)))
     }
 
     /// Place of the raw `id` token.
@@ -249,6 +257,12 @@ mod tests {
         ] {
             assert_eq!(kind(noise), Kind::Noise, "{noise}");
         }
+    }
+
+    #[test]
+    fn a_batch_in_a_batch_is_noise_at_any_depth() {
+        assert_eq!(kind(r#"[[{"jsonrpc":"2.0","id":1,"method":"ping"}]]"#), Kind::Noise);
+        assert_eq!(kind(&["[".repeat(200_000), "]".repeat(200_000)].concat()), Kind::Noise);
     }
 
     #[test]
