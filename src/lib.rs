@@ -5,6 +5,8 @@ pub mod cassette;
 pub mod exit_code;
 pub mod proxy;
 pub mod record;
+pub mod replay;
+pub mod report;
 pub mod store;
 pub mod traffic;
 pub mod transport;

@@ -12,6 +12,7 @@ mod layout;
 mod load;
 mod mark;
 pub mod model;
+pub mod order;
 mod print;
 mod reader;
 mod rebuild;

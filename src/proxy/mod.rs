@@ -1,12 +1,15 @@
 //! Sessions with the outside world: the only place that waits, reads the clock and moves bytes.
 //!
 //! - [`record`]: a client and a server that is a child process, with a tap between them
+//! - [`replay`]: a client and a cassette in place of the server
 //! - [`shutdown`]: when a session ends, how a server is told, and how we end ourselves
 //! - [`front`]: what speaks where a session cannot start
 
 pub mod front;
 #[cfg(unix)]
 pub mod record;
+#[cfg(unix)]
+pub mod replay;
 #[cfg(unix)]
 pub mod shutdown;
 

@@ -369,6 +369,20 @@ impl<'a> Lexer<'a> {
         Ok(Some((token, span)))
     }
 
+    /// Reads over the whole value that comes next.
+    ///
+    /// # Errors
+    /// As [`Lexer::next`].
+    pub fn skip(&mut self) -> Result<(), ScanError> {
+        let outside = self.open.len();
+        loop {
+            let read = self.next()?;
+            if self.open.len() <= outside || read.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
     fn name(&mut self, at: usize) -> Result<(Token, Span), ScanError> {
         if self.text.get(at) != Some(&b'"') {
             return error(at, "a member's name in quotes");

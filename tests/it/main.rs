@@ -3,5 +3,6 @@
 mod cli;
 mod layering;
 mod matrix;
+mod replay;
 mod schema;
 mod support;

@@ -1,0 +1,97 @@
+//! The total order of a session's moments, which the file's order and its `after` references tell together.
+//!
+//! Moments stand in file order, each right after the one before it, except where `after` names another. A
+//! recording names each moment's true predecessor, so the order that comes out is the order of the wire. After an
+//! edit two moments can claim the same place, or a reference can lead nowhere: then the named successor goes first,
+//! an exchange still keeps its own order, and what hangs on nothing comes last in file order.
+
+use std::collections::HashMap;
+
+use super::model::{Cassette, Moment, Ref};
+
+/// The moments of the given exchanges (indexes into [`Cassette::exchanges`], in file order) in their total order.
+pub fn timeline(cassette: &Cassette, exchanges: &[u32]) -> Vec<Ref> {
+    let (moments, named) = in_file_order(cassette, exchanges);
+    if named == 0 {
+        return moments.into_iter().map(|(moment, _)| moment).collect();
+    }
+    let place: HashMap<Ref, usize> =
+        moments.iter().enumerate().map(|(at, (moment, _))| (*moment, at)).collect();
+    let mut followers: Vec<Vec<usize>> = vec![Vec::new(); moments.len()];
+    let mut roots = Vec::new();
+    for at in 0..moments.len() {
+        match moments[at].1.map(|after| place.get(&after).copied()) {
+            // A named successor goes before the one that merely stands next in the file.
+            Some(Some(before)) if before != at => followers[before].insert(0, at),
+            _ if at == 0 => roots.push(at),
+            Some(_) => roots.push(at),
+            None => followers[at - 1].push(at),
+        }
+    }
+    let mut done = vec![false; moments.len()];
+    let mut order = Vec::with_capacity(moments.len());
+    let mut waiting: Vec<usize> = roots.into_iter().rev().collect();
+    let mut rest = 0;
+    loop {
+        let Some(at) = waiting.pop() else {
+            // A circle of references, or one that leads nowhere: go on with the first that is left.
+            match done[rest..].iter().position(|done| !done) {
+                Some(found) => rest += found,
+                None => break,
+            }
+            waiting.push(rest);
+            continue;
+        };
+        if done[at] {
+            continue;
+        }
+        let own = earlier_in_exchange(&moments, at).filter(|&own| !done[own]);
+        if let Some(own) = own {
+            followers[own].push(at);
+            if waiting.is_empty() {
+                waiting.push(own);
+            }
+            continue;
+        }
+        done[at] = true;
+        order.push(moments[at].0);
+        waiting.extend(followers[at].iter().rev());
+    }
+    order
+}
+
+/// All moments in file order with their named predecessors, and how many have one.
+fn in_file_order(cassette: &Cassette, exchanges: &[u32]) -> (Vec<(Ref, Option<Ref>)>, usize) {
+    let mut moments = Vec::with_capacity(exchanges.len() * 2);
+    for &exchange in exchanges {
+        let entry = &cassette.exchanges[exchange as usize];
+        let at = |moment| Ref { exchange, moment };
+        let mut after = entry.after;
+        if entry.client.is_some() {
+            moments.push((at(Moment::Client), after.take()));
+        }
+        for (number, item) in (0..).zip(&entry.server) {
+            moments.push((at(Moment::Item(number)), item.after.or(after.take())));
+            if let Some(answer) = &item.answer {
+                moments.push((at(Moment::Answer(number)), answer.after));
+            }
+        }
+    }
+    let named = moments.iter().filter(|(_, after)| after.is_some()).count();
+    (moments, named)
+}
+
+/// The moment of the same exchange that must come before this one: for an item the one before it, for an answer
+/// its request. (An answer binds nobody: the server may speak on before it comes.)
+fn earlier_in_exchange(moments: &[(Ref, Option<Ref>)], at: usize) -> Option<usize> {
+    let Ref { exchange, moment } = moments[at].0;
+    let before = moments[..at].iter().rposition(|(other, _)| {
+        other.exchange != exchange
+            || match (moment, other.moment) {
+                (Moment::Answer(number), Moment::Item(item)) => item == number,
+                (_, Moment::Answer(_)) => false,
+                _ => true,
+            }
+    })?;
+    (moments[before].0.exchange == exchange).then_some(before)
+}

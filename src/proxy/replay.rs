@@ -1,0 +1,223 @@
+//! The replaying front on stdio: one thread that waits for the client, for the next due time, or for a signal.
+//!
+//! Neither descriptor is made non-blocking (they are shared with whoever started us). A write takes at most what a
+//! pipe that polls writable has room for, so a client that sends while it does not read cannot lock us up: we go on
+//! reading, and what it has not read waits in memory.
+
+use std::{collections::VecDeque, io, os::fd::BorrowedFd, time::Instant};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::{Errno, read, write},
+};
+
+use crate::{
+    cassette::model::End,
+    replay::{Input, Output, Replayer},
+    traffic::{Lane, Micros},
+    wire::lines::{Line, LineSplitter},
+};
+
+/// The room a pipe that polls writable has at least (`PIPE_BUF`).
+const PIPE_ROOM: usize = 4096;
+
+/// How much is read at once.
+const READ: usize = 64 * 1024;
+
+/// How a replay ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The client closed its side, or left.
+    ByClient,
+    /// The recorded server ended here by itself.
+    AsRecorded(End),
+    /// We were told to stop.
+    Stopped,
+}
+
+/// Serves one client on a pair of pipes until it leaves, the recorded server ends, or `stop` becomes readable.
+///
+/// `missed` is called with the replayer after each input that brought a new miss, so that a report on disk can be
+/// kept up to date. Lines longer than `max_message` bytes are not looked at.
+///
+/// # Errors
+/// When reading from the client or waiting fails. A client that no longer reads has left, which is no error.
+pub fn serve(
+    replayer: &mut Replayer,
+    input: BorrowedFd<'_>,
+    output: BorrowedFd<'_>,
+    stop: Option<BorrowedFd<'_>>,
+    max_message: usize,
+    missed: &mut dyn FnMut(&Replayer),
+) -> io::Result<Ended> {
+    let mut front = Front {
+        start: Instant::now(),
+        lines: LineSplitter::new(max_message),
+        waiting: VecDeque::new(),
+        written: 0,
+        buffer: vec![0; READ],
+        input_open: true,
+        end: None,
+    };
+    let mut misses = 0;
+    loop {
+        front.collect(replayer);
+        if replayer.misses() > misses {
+            misses = replayer.misses();
+            missed(replayer);
+        }
+        if front.waiting.is_empty() {
+            if let Some(end) = front.end.take() {
+                return Ok(Ended::AsRecorded(end));
+            }
+            if replayer.is_done() {
+                return Ok(Ended::ByClient);
+            }
+        }
+        if let Some(ended) = front.turn(replayer, input, output, stop)? {
+            return Ok(ended);
+        }
+    }
+}
+
+struct Front {
+    start: Instant,
+    lines: LineSplitter,
+    /// What the client has not taken yet, in pieces that must not share a write; of the first one `written` bytes
+    /// have gone.
+    waiting: VecDeque<Vec<u8>>,
+    written: usize,
+    buffer: Vec<u8>,
+    input_open: bool,
+    end: Option<End>,
+}
+
+impl Front {
+    fn now(&self) -> Micros {
+        self.start.elapsed().as_micros() as Micros
+    }
+
+    /// Takes all that the replayer wants sent now.
+    fn collect(&mut self, replayer: &mut Replayer) {
+        let now = self.now();
+        while self.end.is_none() {
+            match replayer.poll(now) {
+                Some(Output::Send { bytes, apart, .. }) => match self.waiting.back_mut() {
+                    Some(last) if !apart => {
+                        last.extend_from_slice(&bytes);
+                        last.push(b'\n');
+                    }
+                    _ => {
+                        let mut piece = bytes;
+                        piece.push(b'\n');
+                        self.waiting.push_back(piece);
+                    }
+                },
+                Some(Output::End(end)) => {
+                    if let Some(partial) = end.partial.clone().filter(|partial| !partial.is_empty()) {
+                        self.waiting.push_back(partial);
+                    }
+                    self.end = Some(end);
+                }
+                None => return,
+            }
+        }
+    }
+
+    /// Waits for whatever comes first and does it.
+    fn turn(
+        &mut self,
+        replayer: &mut Replayer,
+        input: BorrowedFd<'_>,
+        output: BorrowedFd<'_>,
+        stop: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Option<Ended>> {
+        let ready = self.poll(replayer, input, output, stop)?;
+        if ready.stop {
+            return Ok(Some(Ended::Stopped));
+        }
+        if ready.output && !self.write(output)? {
+            return Ok(Some(Ended::ByClient));
+        }
+        if ready.input {
+            self.read(replayer, input)?;
+        }
+        Ok(None)
+    }
+
+    fn poll(
+        &self,
+        replayer: &Replayer,
+        input: BorrowedFd<'_>,
+        output: BorrowedFd<'_>,
+        stop: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Ready> {
+        // Output is watched without any event too: that it has no reader any more is always told.
+        let wants_output = if self.waiting.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        let mut fds = vec![PollFd::from_borrowed_fd(output, wants_output)];
+        let stop_at = stop.map(|stop| {
+            fds.push(PollFd::from_borrowed_fd(stop, PollFlags::IN));
+            fds.len() - 1
+        });
+        let input_at = (self.input_open && self.end.is_none()).then(|| {
+            fds.push(PollFd::from_borrowed_fd(input, PollFlags::IN));
+            fds.len() - 1
+        });
+        let timeout = replayer.deadline().map(|deadline| {
+            let wait = deadline.saturating_sub(self.now());
+            Timespec { tv_sec: (wait / 1_000_000) as i64, tv_nsec: (wait % 1_000_000 * 1_000) as i64 }
+        });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(Ready::default()),
+            Err(error) => return Err(error.into()),
+        }
+        let come = |at: Option<usize>| at.is_some_and(|at| !fds[at].revents().is_empty());
+        Ok(Ready { output: come(Some(0)), stop: come(stop_at), input: come(input_at) })
+    }
+
+    /// Writes what there is room for; false when nobody reads any more.
+    fn write(&mut self, output: BorrowedFd<'_>) -> io::Result<bool> {
+        let Some(piece) = self.waiting.front() else { return Ok(false) };
+        let rest = &piece[self.written..];
+        match write(output, &rest[..rest.len().min(PIPE_ROOM)]) {
+            Ok(count) => self.written += count,
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(Errno::PIPE | Errno::CONNRESET) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        if self.written == piece.len() {
+            self.waiting.pop_front();
+            self.written = 0;
+        }
+        Ok(true)
+    }
+
+    fn read(&mut self, replayer: &mut Replayer, input: BorrowedFd<'_>) -> io::Result<()> {
+        let count = match read(input, &mut self.buffer) {
+            Ok(count) => count,
+            Err(Errno::INTR | Errno::AGAIN) => return Ok(()),
+            // A socket whose peer has gone.
+            Err(Errno::CONNRESET) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        let now = self.now();
+        if count == 0 {
+            self.input_open = false;
+            replayer.handle(now, Input::Closed);
+            return Ok(());
+        }
+        self.lines.feed(&self.buffer[..count], |line| match line {
+            Line::Whole(bytes) => replayer.handle(now, Input::Message { lane: Lane(0), bytes }),
+            Line::Oversize(line) => replayer.handle(now, Input::Message { lane: Lane(0), bytes: &line.head }),
+        });
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Ready {
+    input: bool,
+    output: bool,
+    stop: bool,
+}

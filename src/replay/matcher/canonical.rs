@@ -1,0 +1,489 @@
+//! The canonical form of a request, in which two requests are equal when they ask the same.
+//!
+//! Objects are unordered (values of a repeated name keep their order), arrays ordered, strings equal by code unit,
+//! numbers equal as decimals, `{}` for params, arguments and `_meta` the same as none, `null` is not none. What the
+//! [`Places`] exempt is left out or replaced by its form. The form is bytes, so equality is equality of bytes; an
+//! index keeps their [`digest`].
+
+use std::{
+    borrow::Cow,
+    hash::{DefaultHasher, Hasher},
+};
+
+use regex::bytes::Regex;
+
+use crate::wire::{
+    Span,
+    scan::{Lexer, ScanError, Token, is_number, unescape},
+};
+
+/// Places of a message that do not count as they stand, as a tree of member names.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Node {
+    below: Vec<(Box<[u8]>, u32)>,
+    exemption: Option<Exemption>,
+    /// An empty object here is the same as none.
+    empty_is_none: bool,
+}
+
+/// What of a value does not count.
+#[derive(Clone, Debug)]
+pub enum Exemption {
+    /// Nothing of it counts.
+    Ignore,
+    /// Of an object, only which names it has.
+    Names,
+    /// Any value whose text matches counts as the same.
+    Pattern(Regex),
+    /// Any value of this JSON type counts as the same.
+    Type(Box<str>),
+}
+
+impl Places {
+    /// Exempts the place a JSON Pointer names; the pointer counts from the message, `/params/…`.
+    pub fn exempt(&mut self, pointer: &str, exemption: Exemption) {
+        let node = self.node(pointer);
+        self.nodes[node].exemption.get_or_insert(exemption);
+    }
+
+    /// Says that an empty object at this place is the same as none.
+    pub fn empty_is_none(&mut self, pointer: &str) {
+        let node = self.node(pointer);
+        self.nodes[node].empty_is_none = true;
+    }
+
+    fn node(&mut self, pointer: &str) -> usize {
+        if self.nodes.is_empty() {
+            self.nodes.push(Node::default());
+        }
+        let mut at = 0;
+        for step in pointer.split('/').skip(1) {
+            let name = step.replace("~1", "/").replace("~0", "~").into_bytes();
+            at = match self.below(at as u32, &name) {
+                Some(next) => next as usize,
+                None => {
+                    let next = self.nodes.len();
+                    self.nodes[at].below.push((name.into(), next as u32));
+                    self.nodes.push(Node::default());
+                    next
+                }
+            };
+        }
+        at
+    }
+
+    fn below(&self, node: u32, name: &[u8]) -> Option<u32> {
+        self.nodes[node as usize].below.iter().find(|(known, _)| **known == *name).map(|(_, next)| *next)
+    }
+}
+
+/// An open container: where its members' forms begin in the output, and where we are in the tree of places.
+struct Frame {
+    /// Start of the container's form.
+    start: usize,
+    /// For an object, each member's form; for an array, empty.
+    members: Vec<Span>,
+    object: bool,
+    node: Option<u32>,
+    elements: u32,
+    /// Only names count of this object.
+    names_only: bool,
+}
+
+/// Appends the canonical form of a message's method and params.
+///
+/// # Errors
+/// When the params cannot be read; such a message is compared as text by the caller.
+pub fn canonical(
+    method: &[u8],
+    params: Option<&[u8]>,
+    places: &Places,
+    out: &mut Vec<u8>,
+) -> Result<(), ScanError> {
+    push_text(method, out);
+    let Some(params) = params else { return Ok(()) };
+    let root = if places.nodes.is_empty() { None } else { places.below(0, b"params") };
+    push_value(params, root, places, out)
+}
+
+fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>) -> Result<(), ScanError> {
+    let mut lexer = Lexer::new(text, 0);
+    let mut open: Vec<Frame> = Vec::new();
+    // The place of the value that comes next, and where the form of the member it belongs to begins.
+    let (mut node, mut member) = (root, out.len());
+    loop {
+        let Some((token, span)) = lexer.next()? else { return Ok(()) };
+        if let Some(frame) = open.last_mut()
+            && !frame.object
+            && !matches!(token, Token::ArrayEnd | Token::ObjectEnd)
+        {
+            node = frame.node.and_then(|at| places.below(at, frame.elements.to_string().as_bytes()));
+            frame.elements += 1;
+            member = out.len();
+        }
+        match token {
+            Token::Name => {
+                let frame = open.last().expect("a name stands in an object");
+                let name = unescape(span.of(text));
+                node = frame.node.and_then(|at| places.below(at, &name));
+                member = out.len();
+                push_text(&name, out);
+                if frame.names_only {
+                    lexer.skip()?;
+                    ended(&mut open, member, out);
+                }
+                continue;
+            }
+            Token::ObjectEnd | Token::ArrayEnd => {
+                let frame = open.pop().expect("the lexer pairs brackets");
+                close(&frame, places, out);
+                if open.is_empty() {
+                    return Ok(());
+                }
+                let start = open.last().and_then(|outer| outer.object.then(|| member_start(outer, &frame)));
+                let start = start.unwrap_or(frame.start);
+                // An empty object that counts as none takes its member's name with it.
+                if out.len() == frame.start {
+                    out.truncate(start);
+                } else {
+                    ended(&mut open, start, out);
+                }
+                continue;
+            }
+            _ => {}
+        }
+        let exemption = node.and_then(|at| places.nodes[at as usize].exemption.as_ref());
+        match exemption {
+            Some(Exemption::Ignore) => {
+                finish_value(&mut lexer, token)?;
+                out.truncate(member);
+                if open.is_empty() {
+                    return Ok(());
+                }
+                continue;
+            }
+            Some(Exemption::Pattern(_) | Exemption::Type(_)) => {
+                let end = finish_value(&mut lexer, token)?;
+                let value = Span::new(span.start, end).of(text);
+                let fits = match exemption {
+                    Some(Exemption::Pattern(pattern)) => pattern.is_match(&as_text(token, value)),
+                    Some(Exemption::Type(name)) => type_of(token, value) == &**name,
+                    _ => false,
+                };
+                if fits {
+                    out.push(b'~');
+                } else {
+                    push_value(value, None, &Places::default(), out)?;
+                }
+                ended(&mut open, member, out);
+                continue;
+            }
+            Some(Exemption::Names) | None => {}
+        }
+        match token {
+            Token::ObjectStart | Token::ArrayStart => {
+                let object = token == Token::ObjectStart;
+                let names_only = object && matches!(exemption, Some(Exemption::Names));
+                let start = out.len();
+                out.push(if object { b'{' } else { b'[' });
+                open.push(Frame { start, members: Vec::new(), object, node, elements: 0, names_only });
+            }
+            Token::String => {
+                push_text(&unescape(span.of(text)), out);
+                ended(&mut open, member, out);
+            }
+            _ => {
+                push_word(span.of(text), out);
+                ended(&mut open, member, out);
+            }
+        }
+    }
+}
+
+/// Where the form of the member that holds the container `inner` begins: right after the last whole member.
+fn member_start(outer: &Frame, inner: &Frame) -> usize {
+    outer.members.last().map_or(outer.start + 1, |last| last.end).min(inner.start)
+}
+
+/// Notes that the member whose form began at `start` is whole.
+fn ended(open: &mut [Frame], start: usize, out: &[u8]) {
+    if let Some(frame) = open.last_mut()
+        && frame.object
+    {
+        frame.members.push(Span::new(start, out.len()));
+    }
+}
+
+/// Reads on to the end of the value whose first token was `token`; where it ends.
+fn finish_value(lexer: &mut Lexer<'_>, token: Token) -> Result<usize, ScanError> {
+    if matches!(token, Token::ObjectStart | Token::ArrayStart) {
+        let outside = lexer.depth() - 1;
+        while lexer.depth() > outside {
+            lexer.next()?;
+        }
+    }
+    Ok(lexer.at())
+}
+
+/// Closes a container's form: members in order of their names, equal names in their own order.
+fn close(frame: &Frame, places: &Places, out: &mut Vec<u8>) {
+    if !frame.object {
+        out.push(b']');
+        return;
+    }
+    let empty_is_none = frame.node.is_some_and(|node| places.nodes[node as usize].empty_is_none);
+    if out.len() == frame.start + 1 && empty_is_none {
+        out.truncate(frame.start);
+        return;
+    }
+    let name = |member: &Span| name_of(&out[member.start..member.end]);
+    if !frame.members.is_sorted_by(|a, b| name(a) <= name(b)) {
+        let mut members = frame.members.clone();
+        members.sort_by(|a, b| name(a).cmp(name(b)));
+        let sorted: Vec<u8> =
+            members.iter().flat_map(|member| &out[member.start..member.end]).copied().collect();
+        let end = out.len();
+        out[end - sorted.len()..].copy_from_slice(&sorted);
+    }
+    out.push(b'}');
+}
+
+/// The name at the front of a member's form.
+fn name_of(form: &[u8]) -> &[u8] {
+    let colon = memchr::memchr(b':', form).unwrap_or(0);
+    let length = std::str::from_utf8(&form[1..colon]).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    form.get(colon + 1..colon + 1 + length).unwrap_or_default()
+}
+
+fn push_text(text: &[u8], out: &mut Vec<u8>) {
+    let text = without_numbers(text);
+    out.push(b'"');
+    push_number(text.len(), out);
+    out.push(b':');
+    out.extend_from_slice(&text);
+}
+
+fn push_number(number: usize, out: &mut Vec<u8>) {
+    if number >= 10 {
+        push_number(number / 10, out);
+    }
+    out.push(b'0' + (number % 10) as u8);
+}
+
+/// Placeholders of redacted values without their numbers: which number a value gets depends on what came before
+/// it; which values are equal is the pairing's business.
+fn without_numbers(text: &[u8]) -> Cow<'_, [u8]> {
+    const MARK: &[u8] = b"<redacted:";
+    let Some(first) = memchr::memmem::find(text, MARK) else { return Cow::Borrowed(text) };
+    let mut plain = text[..first].to_vec();
+    let mut rest = &text[first..];
+    while let Some(at) = memchr::memmem::find(rest, MARK) {
+        let Some(end) = memchr::memchr(b'>', &rest[at..]) else { break };
+        let inside = &rest[at..at + end];
+        let kind = memchr::memrchr(b'-', inside).map_or(inside, |dash| &inside[..dash]);
+        plain.extend_from_slice(&rest[..at]);
+        plain.extend_from_slice(kind);
+        plain.push(b'>');
+        rest = &rest[at + end + 1..];
+    }
+    plain.extend_from_slice(rest);
+    Cow::Owned(plain)
+}
+
+fn push_word(word: &[u8], out: &mut Vec<u8>) {
+    if is_number(word) {
+        push_decimal(word, out);
+    } else {
+        out.push(b'w');
+        out.extend_from_slice(word);
+    }
+    out.push(b';');
+}
+
+/// Appends a number as sign, digits without zeros at either end, and exponent: `1`, `1.0` and `10e-1` alike.
+fn push_decimal(number: &[u8], out: &mut Vec<u8>) {
+    let negative = number.starts_with(b"-");
+    let unsigned = &number[usize::from(negative)..];
+    let (mantissa, exponent) = match memchr::memchr2(b'e', b'E', unsigned) {
+        Some(at) => (&unsigned[..at], &unsigned[at + 1..]),
+        None => (unsigned, &b"0"[..]),
+    };
+    let point = memchr::memchr(b'.', mantissa).unwrap_or(mantissa.len());
+    let fraction = mantissa.get(point + 1..).unwrap_or_default();
+    let exponent = std::str::from_utf8(exponent).ok().and_then(|text| text.parse::<i64>().ok());
+    let start = out.len();
+    out.push(b'n');
+    if negative {
+        out.push(b'-');
+    }
+    let digits_at = out.len();
+    let mut digits = mantissa[..point].iter().chain(fraction).skip_while(|&&digit| digit == b'0').peekable();
+    if digits.peek().is_none() {
+        out.truncate(start);
+        out.extend_from_slice(b"n0");
+        return;
+    }
+    out.extend(digits);
+    let Some(mut exponent) = exponent.and_then(|given| given.checked_sub(fraction.len() as i64)) else {
+        // An exponent beyond 64 bits: such numbers are equal only as they are spelled.
+        out.truncate(start);
+        out.push(b'n');
+        out.extend_from_slice(number);
+        return;
+    };
+    while out.len() > digits_at + 1 && out.last() == Some(&b'0') {
+        out.pop();
+        exponent = exponent.saturating_add(1);
+    }
+    if exponent != 0 {
+        out.extend_from_slice(format!("e{exponent}").as_bytes());
+    }
+}
+
+/// A value as a pattern sees it: a string's text, else the JSON text.
+fn as_text(token: Token, value: &[u8]) -> Cow<'_, [u8]> {
+    if token == Token::String { unescape(value) } else { Cow::Borrowed(value) }
+}
+
+fn type_of(token: Token, value: &[u8]) -> &'static str {
+    match token {
+        Token::ObjectStart => "object",
+        Token::ArrayStart => "array",
+        Token::String => "string",
+        _ if is_number(value) => "number",
+        _ if value == b"null" => "null",
+        _ => "boolean",
+    }
+}
+
+/// 128 bits that stand for a canonical form in an index.
+pub fn digest(form: &[u8]) -> u128 {
+    let half = |seed: u8| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u8(seed);
+        hasher.write(form);
+        hasher.finish()
+    };
+    u128::from(half(0)) << 64 | u128::from(half(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> Places {
+        let mut places = Places::default();
+        places.exempt("/params/_meta/progressToken", Exemption::Ignore);
+        places.exempt("/params/inputResponses", Exemption::Names);
+        places.exempt("/params/arguments/limit", Exemption::Ignore);
+        places.exempt("/params/arguments/list/1", Exemption::Ignore);
+        places.exempt("/params/arguments/date", Exemption::Pattern(Regex::new("^[0-9-]+$").unwrap()));
+        places.exempt("/params/arguments/n", Exemption::Type("number".into()));
+        for pointer in ["/params", "/params/arguments", "/params/_meta"] {
+            places.empty_is_none(pointer);
+        }
+        places
+    }
+
+    fn form(params: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        canonical(b"m", Some(params.as_bytes()), &places(), &mut out).unwrap();
+        out
+    }
+
+    #[track_caller]
+    fn same(a: &str, b: &str) {
+        assert_eq!(form(a), form(b), "{a} and {b}");
+    }
+
+    #[track_caller]
+    fn differ(a: &str, b: &str) {
+        assert_ne!(form(a), form(b), "{a} and {b}");
+    }
+
+    #[test]
+    fn objects_are_unordered_and_arrays_are_ordered() {
+        same(
+            r#"{"a":{"x":1,"y":[2,{"p":1,"q":2}]},"b":2}"#,
+            r#"{ "b":2, "a":{"y":[2,{"q":2,"p":1}],"x":1}}"#,
+        );
+        differ(r#"{"a":[1,2]}"#, r#"{"a":[2,1]}"#);
+        differ(r#"{"a":{"b":1},"c":2}"#, r#"{"a":{"b":1,"c":2}}"#);
+        differ(r#"{"a":[[1],2]}"#, r#"{"a":[[1,2]]}"#);
+    }
+
+    #[test]
+    fn repeated_names_keep_the_order_of_their_values() {
+        same(r#"{"a":1,"b":0,"a":2}"#, r#"{"b":0,"a":1,"a":2}"#);
+        differ(r#"{"a":1,"a":2}"#, r#"{"a":2,"a":1}"#);
+        differ(r#"{"a":1,"a":1}"#, r#"{"a":1}"#);
+    }
+
+    #[test]
+    fn numbers_are_equal_as_decimals_and_never_as_floats() {
+        for equal in ["1.0", "1e0", "10e-1", "0.1E+1", "1.000"] {
+            same(r#"{"a":1}"#, &format!(r#"{{"a":{equal}}}"#));
+        }
+        same(r#"{"a":-0.0}"#, r#"{"a":0}"#);
+        same(r#"{"a":1e400}"#, r#"{"a":10e399}"#);
+        differ(r#"{"a":9007199254740993}"#, r#"{"a":9007199254740992}"#);
+        differ(r#"{"a":1}"#, r#"{"a":"1"}"#);
+        differ(r#"{"a":1}"#, r#"{"a":-1}"#);
+        differ(r#"{"a":1e99999999999999999999}"#, r#"{"a":1e99999999999999999998}"#);
+    }
+
+    #[test]
+    fn strings_are_equal_by_code_unit_after_unescaping() {
+        same(r#"{"a":"\u0041\/"}"#, r#"{"a":"A/"}"#);
+        same(r#"{"\u0061":1}"#, r#"{"a":1}"#);
+        differ(r#"{"a":"\ud83d"}"#, r#"{"a":"\ud83e"}"#);
+        differ(r#"{"a":"x","b":"y"}"#, r#"{"a":"x\"b\":\"y"}"#);
+    }
+
+    #[test]
+    fn none_is_the_same_as_empty_only_where_that_is_so() {
+        let mut none = Vec::new();
+        canonical(b"m", None, &places(), &mut none).unwrap();
+        assert_eq!(form("{}"), none);
+        same(r#"{"name":"a"}"#, r#"{"name":"a","arguments":{}}"#);
+        same(r#"{"name":"a"}"#, r#"{"_meta":{"progressToken":7},"name":"a"}"#);
+        differ(r#"{"name":"a"}"#, r#"{"name":"a","arguments":null}"#);
+        differ(r#"{"name":"a"}"#, r#"{"name":"a","other":{}}"#);
+        differ(r#"{"name":"a"}"#, r#"{"name":"a","_meta":{"x":1}}"#);
+    }
+
+    #[test]
+    fn exempt_places_do_not_count() {
+        same(r#"{"arguments":{"limit":{"x":[1]},"q":1}}"#, r#"{"arguments":{"q":1,"limit":7}}"#);
+        same(r#"{"arguments":{"q":1}}"#, r#"{"arguments":{"q":1,"limit":7}}"#);
+        same(r#"{"arguments":{"list":[1,2,3]}}"#, r#"{"arguments":{"list":[1,{},3]}}"#);
+        same(r#"{"arguments":{"date":"2026-01-01"}}"#, r#"{"arguments":{"date":"1-1"}}"#);
+        differ(r#"{"arguments":{"date":"2026-01-01"}}"#, r#"{"arguments":{"date":"today"}}"#);
+        same(r#"{"arguments":{"n":1}}"#, r#"{"arguments":{"n":2.5}}"#);
+        differ(r#"{"arguments":{"n":1}}"#, r#"{"arguments":{"n":"1"}}"#);
+        same(r#"{"inputResponses":{"a":{"x":1}}}"#, r#"{"inputResponses":{"a":2}}"#);
+        differ(r#"{"inputResponses":{"a":1}}"#, r#"{"inputResponses":{"b":1}}"#);
+    }
+
+    #[test]
+    fn placeholders_match_whatever_their_number() {
+        same(
+            r#"{"a":"x <redacted:key-1> y <redacted:jwt-2>"}"#,
+            r#"{"a":"x <redacted:key-7> y <redacted:jwt-9>"}"#,
+        );
+        differ(r#"{"a":"<redacted:key-1>"}"#, r#"{"a":"<redacted:jwt-1>"}"#);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error_at_every_cut() {
+        let text = r#"{"a":[1,{"b":"c"}],"_meta":{"progressToken":1}}"#.as_bytes();
+        for cut in 0..text.len() {
+            assert!(canonical(b"m", Some(&text[..cut]), &places(), &mut Vec::new()).is_err(), "{cut}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Which recorded exchange a live message asks for.
+//!
+//! Two messages are equal when their [`canonical`] forms are. What the form leaves out is decided here, and only
+//! here, in this order:
+//!
+//! 1. `initialize` and `server/discover` match by method alone.
+//! 2. What varies from run to run by the protocol's own design ([`VOLATILE`]) never counts.
+//! 3. The cassette's `match` rules whose `when` fits the live message exempt further places.
+//! 4. A rule that names a key, or stands on an exchange, exempts places for that exchange only.
+//!
+//! Of the exchanges that are equal, the first one not yet played in file order is taken.
+//!
+//! To add a way of exempting: a variant of [`canonical::Exemption`], its name in [`model::MatchRule`], one line in
+//! [`Matcher::add`].
+
+pub mod canonical;
+
+use std::{borrow::Cow, collections::HashMap};
+
+use regex::bytes::Regex;
+
+use self::canonical::{Exemption, Places, canonical, digest};
+use crate::{
+    cassette::model::{self, Cassette, MatchRule, When},
+    wire::{
+        jsonrpc::{Kind, Message},
+        scan,
+    },
+};
+
+/// Places that differ from run to run whatever the client asks (specification 2026-07-28, basic/index, `_meta`;
+/// basic/patterns/mrtr; 2025-11-25, basic/utilities/cancellation and progress).
+const VOLATILE: &[(&str, Volatile)] = &[
+    ("/params/_meta/progressToken", Volatile::Value),
+    ("/params/_meta/io.modelcontextprotocol~1protocolVersion", Volatile::Value),
+    ("/params/_meta/io.modelcontextprotocol~1clientInfo", Volatile::Value),
+    ("/params/_meta/io.modelcontextprotocol~1clientCapabilities", Volatile::Value),
+    ("/params/_meta/traceparent", Volatile::Value),
+    ("/params/_meta/tracestate", Volatile::Value),
+    ("/params/_meta/baggage", Volatile::Value),
+    ("/params/inputResponses", Volatile::Values),
+];
+
+/// Places that differ in these notifications only.
+const VOLATILE_NOTIFICATIONS: &[(&str, &str)] =
+    &[("notifications/cancelled", "/params/requestId"), ("notifications/progress", "/params/progressToken")];
+
+#[derive(Clone, Copy)]
+enum Volatile {
+    /// The value does not count.
+    Value,
+    /// The values of its members do not count, their names do.
+    Values,
+}
+
+/// A match rule that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct RuleError {
+    /// Offset of the rule in the cassette's text.
+    pub at: usize,
+    /// One sentence.
+    pub text: String,
+}
+
+/// The compiled rules of a cassette.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    rules: Vec<MatchRule>,
+    /// Tables of exempt places, one for each set of rules that has fitted a message.
+    tables: Vec<Places>,
+    by_rules: HashMap<Vec<usize>, usize>,
+    by_notification: HashMap<&'static str, usize>,
+    /// How many live messages each rule was applied to.
+    pub(crate) used: Vec<u64>,
+    scratch: Vec<u8>,
+}
+
+impl Matcher {
+    /// Compiles the rules of a cassette.
+    ///
+    /// # Errors
+    /// When a pattern is no regular expression or a pointer no JSON Pointer.
+    pub(crate) fn new(cassette: &Cassette) -> Result<Self, RuleError> {
+        let mut matcher = Self {
+            rules: cassette.rules.clone(),
+            tables: vec![volatile()],
+            by_rules: HashMap::from([(Vec::new(), 0)]),
+            by_notification: HashMap::new(),
+            used: vec![0; cassette.rules.len()],
+            scratch: Vec::new(),
+        };
+        for &(method, pointer) in VOLATILE_NOTIFICATIONS {
+            let mut places = volatile();
+            places.exempt(pointer, Exemption::Ignore);
+            matcher.by_notification.insert(method, matcher.tables.len());
+            matcher.tables.push(places);
+        }
+        for rule in &cassette.rules {
+            matcher.add(rule, &mut volatile())?;
+        }
+        Ok(matcher)
+    }
+
+    fn add(&self, rule: &MatchRule, places: &mut Places) -> Result<(), RuleError> {
+        let error = |text| RuleError { at: rule.place.start as usize, text };
+        let pointers =
+            rule.ignore.iter().chain(rule.pattern.iter().chain(&rule.types).map(|(pointer, _)| pointer));
+        for pointer in pointers {
+            if !pointer.starts_with("/params") {
+                return Err(error(format!(
+                    "a match rule names `{pointer}`; expected a JSON Pointer that begins with `/params`"
+                )));
+            }
+        }
+        for pointer in &rule.ignore {
+            places.exempt(pointer, Exemption::Ignore);
+        }
+        for (pointer, pattern) in &rule.pattern {
+            let pattern = Regex::new(pattern).map_err(|cause| {
+                error(format!("the pattern for `{pointer}` is no regular expression: {cause}"))
+            })?;
+            places.exempt(pointer, Exemption::Pattern(pattern));
+        }
+        for (pointer, name) in &rule.types {
+            if !["string", "number", "boolean", "object", "array", "null"].contains(&&**name) {
+                return Err(error(format!(
+                    "a match rule wants type `{name}` at `{pointer}`; \
+                     expected string, number, boolean, object, array or null"
+                )));
+            }
+            places.exempt(pointer, Exemption::Type(name.as_str().into()));
+        }
+        Ok(())
+    }
+
+    /// The table for a message, by the rules whose `when` fits it; rules that name a key are not among them.
+    fn table(&mut self, message: &Message<'_>) -> usize {
+        if message.kind == Kind::Notification
+            && let Some(&table) = self.by_notification.get(&*message.method())
+        {
+            return table;
+        }
+        if self.rules.is_empty() {
+            return 0;
+        }
+        let rules = self.fitting(message);
+        if let Some(&table) = self.by_rules.get(&rules) {
+            return table;
+        }
+        let mut places = volatile();
+        for &at in &rules {
+            self.add(&self.rules[at], &mut places).expect("checked when the rules were compiled");
+        }
+        self.tables.push(places);
+        self.by_rules.insert(rules, self.tables.len() - 1);
+        self.tables.len() - 1
+    }
+
+    fn fitting(&self, message: &Message<'_>) -> Vec<usize> {
+        let fitting = |rule: &MatchRule| rule.when.key.is_none() && fits(&rule.when, message);
+        (0..self.rules.len()).filter(|&at| fitting(&self.rules[at])).collect()
+    }
+
+    /// Counts the rules that are applied to a live message.
+    pub(crate) fn note_use(&mut self, message: &Message<'_>) {
+        for at in self.fitting(message) {
+            self.used[at] += 1;
+        }
+    }
+
+    /// The digest under which a recorded or live message is known.
+    pub(crate) fn digest(&mut self, message: &Message<'_>) -> u128 {
+        let table = self.table(message);
+        self.digest_with(message, table)
+    }
+
+    /// A table for one exchange that has rules of its own.
+    ///
+    /// # Errors
+    /// As [`Matcher::new`].
+    pub(crate) fn own_table(
+        &mut self,
+        exchange: &model::Exchange,
+        message: &Message<'_>,
+    ) -> Result<Option<usize>, RuleError> {
+        let keyed = |rule: &&MatchRule| rule.when.key.as_deref() == Some(&*exchange.key);
+        let own: Vec<MatchRule> =
+            self.rules.iter().filter(keyed).chain(exchange.rule.as_deref()).cloned().collect();
+        if own.is_empty() {
+            return Ok(None);
+        }
+        let table = self.table(message);
+        let mut places = self.tables[table].clone();
+        for rule in &own {
+            self.add(rule, &mut places)?;
+        }
+        self.tables.push(places);
+        Ok(Some(self.tables.len() - 1))
+    }
+
+    /// The digest of a message under one table.
+    pub(crate) fn digest_with(&mut self, message: &Message<'_>, table: usize) -> u128 {
+        let mut form = std::mem::take(&mut self.scratch);
+        form.clear();
+        push_form(message, &self.tables[table], &mut form);
+        let digest = digest(&form);
+        form.shrink_to(1 << 16);
+        self.scratch = form;
+        digest
+    }
+}
+
+fn volatile() -> Places {
+    let mut places = Places::default();
+    for &(pointer, volatile) in VOLATILE {
+        places.exempt(
+            pointer,
+            match volatile {
+                Volatile::Value => Exemption::Ignore,
+                Volatile::Values => Exemption::Names,
+            },
+        );
+    }
+    for pointer in ["/params", "/params/_meta", "/params/arguments"] {
+        places.empty_is_none(pointer);
+    }
+    places
+}
+
+fn push_form(message: &Message<'_>, places: &Places, out: &mut Vec<u8>) {
+    let start = out.len();
+    match message.kind {
+        Kind::Request | Kind::Notification => {
+            let method = message.method();
+            let by_method = matches!(&*method, "initialize" | "server/discover");
+            let params = if by_method { None } else { message.params() };
+            out.push(if message.kind == Kind::Request { b'?' } else { b'!' });
+            if canonical(method.as_bytes(), params, places, out).is_err() {
+                // Params that cannot be read are compared as they are spelled.
+                out.truncate(start);
+                out.extend_from_slice(message.bytes);
+            }
+        }
+        Kind::Batch => {
+            out.push(b'[');
+            for member in message.members() {
+                push_form(&member, places, out);
+            }
+        }
+        Kind::Result | Kind::Error | Kind::Noise => {
+            out.push(b'#');
+            out.extend_from_slice(scan::trim(message.bytes).of(message.bytes));
+        }
+    }
+}
+
+/// Whether a selector without its key fits a message.
+fn fits(when: &When, message: &Message<'_>) -> bool {
+    let method = message.method();
+    let named = |wanted: &Option<String>, methods: &[&str]| {
+        wanted.as_ref().is_none_or(|wanted| {
+            methods.contains(&&*method) && message.name().is_some_and(|name: Cow<'_, str>| name == **wanted)
+        })
+    };
+    when.method.as_ref().is_none_or(|wanted| *wanted == *method)
+        && named(&when.tool, &["tools/call"])
+        && named(&when.prompt, &["prompts/get"])
+        && named(&when.uri, &["resources/read", "resources/subscribe", "resources/unsubscribe"])
+}

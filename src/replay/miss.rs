@@ -1,0 +1,277 @@
+//! A miss explains itself: why nothing fits, what is nearest, where the two differ, which rule would make them equal.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::{
+    report::{Difference, Miss, Reason, SuggestedRule},
+    wire::{
+        jsonrpc::Message,
+        scan::{Lexer, Token, push_string, unescape},
+    },
+};
+
+/// The code of a miss, outside the ranges JSON-RPC and MCP have reserved (specification 2026-07-28, basic/index).
+const CODE: i32 = -33000;
+
+/// How many characters of a differing value are shown.
+const SHOWN: usize = 120;
+
+/// More values than this are not compared.
+const MOST_VALUES: usize = 10_000;
+
+/// A recorded exchange that could have been meant.
+pub(super) struct Candidate<'a> {
+    pub key: &'a str,
+    /// Its client message as it stood on the wire.
+    pub message: &'a [u8],
+}
+
+/// Describes a miss.
+pub(super) fn describe(live: &Message<'_>, reason: Reason, nearest: Option<&Candidate<'_>>) -> Miss {
+    let method = live.method().into_owned();
+    let name = live.name().map(|name| name.into_owned());
+    let differences = match (reason, nearest) {
+        (Reason::ParamsDiffer | Reason::RedactionDiffers, Some(nearest)) => {
+            differences(nearest.message, live.bytes)
+        }
+        _ => Vec::new(),
+    };
+    let asked = name.as_ref().map_or_else(|| method.clone(), |name| format!("{method} {name}"));
+    let nearest = nearest.map(|nearest| nearest.key.to_owned());
+    let message = sentence(&asked, reason, nearest.as_deref(), &differences);
+    let rule = (!differences.is_empty()).then(|| {
+        let (selector, value) = match (&*method, &name) {
+            ("tools/call", Some(name)) => ("tool", name),
+            ("prompts/get", Some(name)) => ("prompt", name),
+            _ => ("method", &method),
+        };
+        SuggestedRule {
+            when: BTreeMap::from([(selector.to_owned(), value.clone())]),
+            ignore: differences.iter().map(|difference| difference.at.clone()).collect(),
+        }
+    });
+    Miss { method, name, reason, message, nearest, differences, rule, count: 1 }
+}
+
+fn sentence(asked: &str, reason: Reason, nearest: Option<&str>, differences: &[Difference]) -> String {
+    let near = nearest.map(|key| format!(" (nearest: `{key}`)")).unwrap_or_default();
+    let key = nearest.unwrap_or("another exchange");
+    match reason {
+        Reason::NeverRecorded => {
+            format!(
+                "tapedeck: `{asked}` was never recorded in this cassette{near}; record it, or add it by hand"
+            )
+        }
+        Reason::ParamsDiffer => {
+            let places: Vec<String> = differences.iter().take(3).map(spell).collect();
+            let more = differences.len().saturating_sub(3);
+            let more = if more > 0 { format!(" and {more} more places") } else { String::new() };
+            format!(
+                "tapedeck: `{asked}` differs from the recorded `{key}` at {}{more}; \
+                 record it again, or add a match rule that ignores the place",
+                places.join(", ")
+            )
+        }
+        Reason::Consumed => format!(
+            "tapedeck: all recorded answers to `{asked}` are used up, the last was `{key}`; \
+             record more, or replay with --repeat last and without --strict"
+        ),
+        Reason::OutOfOrder => format!(
+            "tapedeck: `{asked}` came before the answer of `{key}`, which had come before it when recorded; \
+             wait for that answer, or replay without --strict"
+        ),
+        Reason::Incomplete => format!(
+            "tapedeck: the recording of `{key}` has no answer to `{asked}`, the recorder was cut off; record it again"
+        ),
+        Reason::RedactionDiffers => format!(
+            "tapedeck: `{asked}` equals `{key}` but for a redacted value that is not the one it was before; \
+             send the same secret as in the request before"
+        ),
+        Reason::OtherSession => format!(
+            "tapedeck: this session has no answer to `{asked}`, but another recorded session has: `{key}`; \
+             begin that session, or choose it with --session"
+        ),
+        Reason::OtherEra => format!(
+            "tapedeck: `{asked}` is of another protocol era than this recording ({key}); \
+             connect with a client of that revision, or record again"
+        ),
+    }
+}
+
+fn spell(difference: &Difference) -> String {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+    format!("{} (recorded {}, live {})", difference.at, value(&difference.recorded), value(&difference.live))
+}
+
+/// What an error response of ours carries beside its message.
+#[derive(Serialize)]
+struct Data<'a> {
+    source: &'static str,
+    reason: Reason,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nearest: &'a Option<String>,
+    #[serde(skip_serializing_if = "<[Difference]>::is_empty")]
+    differences: &'a [Difference],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: &'a Option<SuggestedRule>,
+}
+
+/// The error response that tells the client of a miss.
+pub(super) fn response(id: &[u8], miss: &Miss) -> Vec<u8> {
+    let data = Data {
+        source: "tapedeck",
+        reason: miss.reason,
+        nearest: &miss.nearest,
+        differences: &miss.differences,
+        rule: &miss.rule,
+    };
+    error(id, CODE, &miss.message, Some(&serde_json::to_string(&data).expect("strings and lists of strings")))
+}
+
+/// An error response of ours; `data` is JSON text.
+pub(super) fn error(id: &[u8], code: i32, message: &str, data: Option<&str>) -> Vec<u8> {
+    let mut out = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
+    out.extend_from_slice(id);
+    out.extend_from_slice(format!(",\"error\":{{\"code\":{code},\"message\":").as_bytes());
+    push_string(message, &mut out);
+    if let Some(data) = data {
+        out.extend_from_slice(format!(",\"data\":{data}").as_bytes());
+    }
+    out.extend_from_slice(b"}}");
+    out
+}
+
+/// How far a recorded message is from a live one: how many of their values differ.
+pub(super) fn distance(recorded: &[u8], live: &[u8]) -> usize {
+    let (recorded, live) = (values(recorded), values(live));
+    let changed = recorded.iter().filter(|(at, value)| live.get(*at) != Some(value)).count();
+    changed + live.keys().filter(|at| !recorded.contains_key(*at)).count()
+}
+
+/// Where two messages' params differ.
+fn differences(recorded: &[u8], live: &[u8]) -> Vec<Difference> {
+    let (recorded, live) = (values(recorded), values(live));
+    let mut places: Vec<&String> = recorded.keys().chain(live.keys()).collect();
+    places.sort_unstable();
+    places.dedup();
+    let mut found = Vec::new();
+    for at in places {
+        let (old, new) = (recorded.get(at), live.get(at));
+        if old != new {
+            let from = old.zip(new).map_or(0, |(old, new)| common_prefix(old, new));
+            let cut = |value: &String| cut(value, from);
+            found.push(Difference { at: at.clone(), recorded: old.map(cut), live: new.map(cut) });
+        }
+    }
+    found
+}
+
+/// The simple values of a message's params by JSON Pointer; empty containers count as values.
+fn values(message: &[u8]) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let message = Message::read(message);
+    let Some(params) = message.params() else { return found };
+    let volatile = |at: &str| {
+        at == "/params/_meta/progressToken" || at.starts_with("/params/_meta/io.modelcontextprotocol~1")
+    };
+    let mut lexer = Lexer::new(params, 0);
+    // Each open container with its pointer and, for an array, the next index.
+    let mut open: Vec<(String, Option<usize>)> = Vec::new();
+    let mut here = "/params".to_owned();
+    while let Ok(Some((token, span))) = lexer.next() {
+        if found.len() >= MOST_VALUES {
+            break;
+        }
+        match token {
+            Token::ObjectEnd | Token::ArrayEnd => {
+                open.pop();
+                continue;
+            }
+            Token::Name => {
+                let name = String::from_utf8_lossy(&unescape(span.of(params))).into_owned();
+                let outer = open.last().map_or("", |(outer, _)| outer);
+                here = format!("{outer}/{}", name.replace('~', "~0").replace('/', "~1"));
+                continue;
+            }
+            _ => {}
+        }
+        if let Some((outer, Some(index))) = open.last_mut() {
+            here = format!("{outer}/{index}");
+            *index += 1;
+        }
+        match token {
+            Token::ObjectStart | Token::ArrayStart => {
+                open.push((here.clone(), (token == Token::ArrayStart).then_some(0)));
+            }
+            _ if volatile(&here) => {}
+            _ => {
+                found.insert(here.clone(), String::from_utf8_lossy(span.of(params)).into_owned());
+            }
+        }
+    }
+    found
+}
+
+fn common_prefix(a: &str, b: &str) -> usize {
+    a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
+}
+
+/// At most 120 characters of a value, around its first difference.
+fn cut(value: &str, difference: usize) -> String {
+    let length = value.chars().count();
+    if length <= SHOWN {
+        return value.to_owned();
+    }
+    let from = difference.saturating_sub(SHOWN / 3).min(length - SHOWN + 2);
+    let shown: String = value.chars().skip(from).take(SHOWN - 2).collect();
+    let before = if from > 0 { "…" } else { "" };
+    let after = if from + SHOWN - 2 < length { "…" } else { "" };
+    format!("{before}{shown}{after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORDED: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{"name":"ann","n":1}}}"#;
+
+    #[test]
+    fn a_miss_names_what_was_asked_the_nearest_and_where_they_differ() {
+        let live = RECORDED.replace("ann", "bob").replace("\"n\":1", "\"n\":[2]");
+        let candidate = Candidate { key: "tools/call greet @1", message: RECORDED.as_bytes() };
+        let miss = describe(&Message::read(live.as_bytes()), Reason::ParamsDiffer, Some(&candidate));
+        let places: Vec<_> = miss.differences.iter().map(|difference| &*difference.at).collect();
+        assert_eq!(places, ["/params/arguments/n", "/params/arguments/n/0", "/params/arguments/name"]);
+        assert!(
+            miss.message.contains("`tools/call greet` differs from the recorded `tools/call greet @1`"),
+            "{}",
+            miss.message
+        );
+        assert_eq!(miss.rule.unwrap().when["tool"], "greet");
+    }
+
+    #[test]
+    fn long_values_are_cut_around_their_first_difference() {
+        let (a, b) = ("x".repeat(500) + "A" + &"y".repeat(500), "x".repeat(500) + "B" + &"y".repeat(500));
+        let shown = cut(&a, common_prefix(&a, &b));
+        assert!(
+            shown.chars().count() <= SHOWN
+                && shown.contains('A')
+                && shown.starts_with('…')
+                && shown.ends_with('…')
+        );
+        assert_eq!(cut("short", 3), "short");
+    }
+
+    #[test]
+    fn the_error_is_one_message_with_the_live_id() {
+        let live = RECORDED.replace("ann", "bob");
+        let miss = describe(&Message::read(live.as_bytes()), Reason::NeverRecorded, None);
+        let line = response(b"\"a\"", &miss);
+        let message = Message::read(&line);
+        assert_eq!((message.kind, message.id()), (crate::wire::jsonrpc::Kind::Error, Some(&b"\"a\""[..])));
+        assert!(crate::wire::scan::is_json(&line));
+    }
+}

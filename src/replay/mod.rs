@@ -1,0 +1,23 @@
+//! Replay: a cassette in place of the server.
+//!
+//! [`Replayer`] is a pure state machine: it takes what the client sent and the time, and says what to send and when
+//! to ask again. It owns no socket and no clock; `proxy` performs. Inside:
+//!
+//! - `script`: a recorded session, indexed by what its requests ask and ordered by when things happened
+//! - [`matcher`]: which recorded exchange a live message asks for
+//! - `play`: a live session playing a script: what goes next and what it waits for
+//! - `rewrite`: recorded bytes made to fit the live ids and tokens
+//! - `own`: what is answered without a recording
+//! - `miss`: why there is no answer
+
+pub mod matcher;
+mod miss;
+mod options;
+mod own;
+mod play;
+mod replayer;
+mod rewrite;
+mod script;
+
+pub use options::{Options, Order, Repeat, Timing};
+pub use replayer::{Input, Output, ReplayError, Replayer};

@@ -1,0 +1,93 @@
+//! How a cassette is replayed.
+
+use crate::traffic::Micros;
+
+/// The choices of `tapedeck replay`; the default is what it does without any.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which recording; none: the newest.
+    pub recording: Option<u32>,
+    /// Only this recorded session.
+    pub session: Option<u32>,
+    /// When recorded messages are sent.
+    pub timing: Timing,
+    /// The longest recorded wait that is kept.
+    pub max_delay: Option<Micros>,
+    /// Whether overlapping exchanges keep the recorded order.
+    pub order: Order,
+    /// How long an answer waits for a request recorded before it.
+    pub order_grace: Micros,
+    /// How long the client may take to answer a server request.
+    pub answer_timeout: Micros,
+    /// Each exchange once, none left over, none early.
+    pub strict: bool,
+    /// What equal requests get after the last recorded answer.
+    pub repeat: Repeat,
+}
+
+/// When recorded messages are sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Timing {
+    /// At once, but for the little that keeps a response apart from a notification before it.
+    Instant,
+    /// After the recorded waits, divided by this factor.
+    Recorded {
+        /// 1 for the recorded time, 2 for twice as fast.
+        speed: f64,
+    },
+}
+
+/// Whether overlapping exchanges keep the recorded order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// They do.
+    Recorded,
+    /// Each is answered at once.
+    Free,
+}
+
+/// What equal requests get after the last recorded answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// The last one again.
+    Last,
+    /// A miss.
+    Error,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            recording: None,
+            session: None,
+            timing: Timing::Instant,
+            max_delay: None,
+            order: Order::Recorded,
+            order_grace: 100_000,
+            answer_timeout: 10_000_000,
+            strict: false,
+            repeat: Repeat::Last,
+        }
+    }
+}
+
+impl Options {
+    /// Whether a used-up answer is a miss.
+    pub(super) fn repeat_is_miss(&self) -> bool {
+        self.strict || self.repeat == Repeat::Error
+    }
+
+    /// How long after the moment before it an item is sent.
+    ///
+    /// `instant` keeps up to 5 ms between a notification and the response of its exchange: a TypeScript client on
+    /// stdio loses every notification that reaches it in the same read as the response.
+    pub(super) fn delay(&self, after_ms: u32, response_after_notification: bool) -> Micros {
+        let recorded = Micros::from(after_ms) * 1000;
+        let wait = match self.timing {
+            Timing::Instant if response_after_notification => recorded.min(5_000),
+            Timing::Instant => 0,
+            Timing::Recorded { speed } => (recorded as f64 / speed) as Micros,
+        };
+        self.max_delay.map_or(wait, |longest| wait.min(longest))
+    }
+}

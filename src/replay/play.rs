@@ -1,0 +1,494 @@
+//! One live session playing a script: which item goes next, and what it waits for.
+//!
+//! Inside an exchange order is absolute: an item goes after the items before it, and after the client's answers
+//! that had come before it (a gate). Between overlapping exchanges the one recorded first goes first; an item waits
+//! for requests recorded before it until they have come or the grace is over. Pushes follow the last client message
+//! before them. Nothing here knows bytes: [`Play::step`] says what to perform.
+
+use std::collections::BTreeMap;
+
+use super::{
+    options::{Options, Order},
+    rewrite::Correlators,
+    script::{Rank, Script, StepKind},
+};
+use crate::{
+    cassette::model::{Cassette, Form, Item},
+    traffic::{Lane, Micros},
+};
+
+/// The rank of a server's end, which comes after all it ever sent.
+const END: Rank = Rank::MAX;
+
+/// State of one live session.
+#[derive(Debug)]
+pub(super) struct Play {
+    /// Index of the script.
+    pub script: usize,
+    taken: Vec<bool>,
+    /// For each queue, how many of it are played.
+    next: Vec<u32>,
+    runs: Vec<Option<Run>>,
+    vacant: Vec<u32>,
+    /// Runs with an item to send, by that item's rank.
+    ready: BTreeMap<(Rank, u32), ()>,
+    next_push: usize,
+    push_due: Option<Micros>,
+    /// The highest rank of a client message that has come.
+    progress: Option<Rank>,
+    groups: Vec<Group>,
+    /// How many of the script's requests have come.
+    arrived: usize,
+    /// Which answers have gone, as a position in [`Script::answered`].
+    answered: usize,
+    sent: Vec<bool>,
+}
+
+/// What is known of a group of overlapping exchanges.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    /// Its requests before this position have come.
+    missing: u32,
+    /// Its wait has run out; it is not waited for again.
+    gave_up: bool,
+}
+
+/// An exchange being played for a live message.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub step: u32,
+    pub lane: Lane,
+    pub to: Correlators,
+    /// For a batch, recorded and live ids.
+    pub batch: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether the live request asked for log messages.
+    pub log_level: bool,
+    /// The item that goes next.
+    item: u32,
+    /// When the moment before it was.
+    last: Micros,
+    /// Server requests the client has not answered.
+    gates: Vec<u32>,
+    cancelled: bool,
+    /// Bound by no order: a repeat, or `--order free`.
+    free: bool,
+    blocked_since: Option<Micros>,
+}
+
+/// What to perform next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Send this item of a run's exchange.
+    Item { run: u32, item: u32 },
+    /// Send this push.
+    Push { step: u32 },
+    /// All items of a run have gone.
+    Finished { run: u32 },
+    /// The server ends as it ended in this recorded session.
+    End { session: u32 },
+    /// A wait for a request recorded earlier ran out.
+    GraceOver { run: u32, missing: u32 },
+    /// The client's answer to a server request is not waited for any longer.
+    GateOpened { run: u32, gate: Gate, why: &'static str },
+    /// Nothing now; something at this time, if any.
+    Idle { until: Option<Micros> },
+}
+
+/// What a run waits for from the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gate {
+    /// Its answer to this item.
+    Answer(u32),
+    /// Its cancelling the request.
+    Cancel,
+}
+
+/// Why a run's next item does not go.
+enum Blocked {
+    /// It goes.
+    No,
+    Until(Micros),
+    Gate(Gate),
+    Order(u32),
+}
+
+/// All that deciding needs besides the play itself.
+#[derive(Clone, Copy)]
+pub(super) struct Scene<'a> {
+    pub cassette: &'a Cassette,
+    pub script: &'a Script,
+    pub options: &'a Options,
+    pub now: Micros,
+    /// The client has closed its side.
+    pub closed: bool,
+}
+
+impl Scene<'_> {
+    fn item(&self, step: u32, item: u32) -> &Item {
+        let exchange = self.script.steps[step as usize].exchange;
+        &self.cassette.exchanges[exchange as usize].server[item as usize]
+    }
+
+    fn delay(&self, step: u32, item: u32) -> Micros {
+        let is_response = |item: &Item| matches!(item.message.form, Form::Result | Form::Error);
+        let here = self.item(step, item);
+        let after_notification =
+            is_response(here) && item > 0 && self.item(step, item - 1).message.form == Form::Notification;
+        self.options.delay(here.after_ms, after_notification)
+    }
+}
+
+impl Play {
+    pub(super) fn new(script: usize, of: &Script) -> Self {
+        Self {
+            script,
+            taken: vec![false; of.steps.len()],
+            next: vec![0; of.queues.len()],
+            runs: Vec::new(),
+            vacant: Vec::new(),
+            ready: BTreeMap::new(),
+            next_push: 0,
+            push_due: None,
+            progress: None,
+            groups: vec![Group::default(); of.groups.len()],
+            arrived: 0,
+            answered: 0,
+            sent: vec![false; of.steps.len()],
+        }
+    }
+
+    /// The first step not yet played among equal ones; else the last of them, and that it is a repeat.
+    pub(super) fn choose(&mut self, script: &Script, queue: Option<u32>, own: &[u32]) -> Option<(u32, bool)> {
+        let queued: &[u32] = queue.map_or(&[], |queue| &script.queues[queue as usize]);
+        if let Some(queue) = queue {
+            let next = &mut self.next[queue as usize];
+            while queued.get(*next as usize).is_some_and(|&step| self.taken[step as usize]) {
+                *next += 1;
+            }
+        }
+        let next = queue.and_then(|queue| queued.get(self.next[queue as usize] as usize));
+        let fresh_own = own.iter().find(|&&step| !self.taken[step as usize]);
+        match next.into_iter().chain(fresh_own).min() {
+            Some(&step) => Some((step, false)),
+            None => queued.last().into_iter().chain(own.last()).max().map(|&step| (step, true)),
+        }
+    }
+
+    /// Whether an answer recorded before this step's client message has not gone yet; which one.
+    pub(super) fn too_early(&mut self, script: &Script, step: u32) -> Option<u32> {
+        while script.answered.get(self.answered).is_some_and(|&(_, step)| self.sent[step as usize]) {
+            self.answered += 1;
+        }
+        let rank = script.steps[step as usize].rank;
+        let excepted = |step: u32| super::own::may_be_left_over(&script.steps[step as usize].method);
+        let before = script.answered[self.answered..].iter().take_while(|(answer, _)| *answer < rank);
+        before.map(|&(_, step)| step).find(|&step| !self.sent[step as usize] && !excepted(step))
+    }
+
+    /// A client message has come that asks for this step; `run` says how to play it.
+    pub(super) fn start(&mut self, scene: Scene<'_>, step: u32, repeat: bool, run: Run) -> u32 {
+        let plan = &scene.script.steps[step as usize];
+        if !repeat {
+            self.taken[step as usize] = true;
+            self.progress = self.progress.max(Some(plan.rank));
+            if plan.is_asked() {
+                self.arrived += 1;
+                let group = &mut self.groups[plan.group as usize];
+                let requests = &scene.script.groups[plan.group as usize];
+                while requests.get(group.missing as usize).is_some_and(|&step| self.taken[step as usize]) {
+                    group.missing += 1;
+                }
+            }
+        }
+        let free = repeat || scene.options.order == Order::Free;
+        let run = Run { free, last: scene.now, step, ..run };
+        let at = match self.vacant.pop() {
+            Some(at) => {
+                self.runs[at as usize] = Some(run);
+                at
+            }
+            None => {
+                self.runs.push(Some(run));
+                self.runs.len() as u32 - 1
+            }
+        };
+        self.enqueue(scene, at);
+        at
+    }
+
+    /// Puts a run where its next item's rank belongs, or ends it.
+    fn enqueue(&mut self, scene: Scene<'_>, at: u32) {
+        let run = self.runs[at as usize].as_ref().expect("a live run");
+        let step = &scene.script.steps[run.step as usize];
+        match step.items.get(run.item as usize) {
+            Some(item) => self.ready.insert((item.rank, at), ()),
+            None => self.ready.insert((END, at), ()),
+        };
+    }
+
+    pub(super) fn run(&self, at: u32) -> Option<&Run> {
+        self.runs.get(at as usize)?.as_ref()
+    }
+
+    /// The client has answered this server item of a run.
+    pub(super) fn answered(&mut self, at: u32, item: u32, now: Micros) {
+        if let Some(run) = self.runs.get_mut(at as usize).and_then(Option::as_mut) {
+            run.gates.retain(|&gate| gate != item);
+            run.last = now;
+            run.blocked_since = None;
+        }
+    }
+
+    /// A server request has gone and the client will answer it.
+    pub(super) fn await_answer(&mut self, at: u32, item: u32) {
+        if let Some(run) = self.runs[at as usize].as_mut() {
+            run.gates.push(item);
+        }
+    }
+
+    /// The client has cancelled a run: what is left of it goes only where the recorded server spoke on as well.
+    pub(super) fn cancel(&mut self, scene: Scene<'_>, at: u32) {
+        let Some(run) = self.runs.get_mut(at as usize).and_then(Option::as_mut) else { return };
+        run.cancelled = true;
+        let step = &scene.script.steps[run.step as usize];
+        let speaks_on = step.cancelled_at.is_some() && (run.item as usize) < step.items.len();
+        if !speaks_on {
+            self.remove(scene, at);
+        }
+    }
+
+    /// Takes a run away.
+    pub(super) fn remove(&mut self, scene: Scene<'_>, at: u32) {
+        let Some(run) = self.runs[at as usize].take() else { return };
+        let step = &scene.script.steps[run.step as usize];
+        let rank = step.items.get(run.item as usize).map_or(END, |item| item.rank);
+        self.ready.remove(&(rank, at));
+        self.sent[run.step as usize] = true;
+        self.vacant.push(at);
+    }
+
+    /// Leaves a run silent: nothing more is sent, but it can be cancelled.
+    pub(super) fn silence(&mut self, at: u32) {
+        self.ready.remove(&(END, at));
+    }
+
+    /// Decides what goes next, and counts it as gone.
+    pub(super) fn step(&mut self, scene: Scene<'_>) -> Action {
+        let mut until: Option<Micros> = None;
+        let mut wait_for = |at: Micros| until = Some(until.map_or(at, |until| until.min(at)));
+        let push = self.due_push(scene);
+        let mut held_back = false;
+        let mut found = None;
+        for &(rank, at) in self.ready.keys() {
+            let run = self.runs[at as usize].as_ref().expect("ready runs live");
+            if let Some((step, due)) = push
+                && scene.script.steps[step as usize].rank < rank
+                && !run.free
+                && !held_back
+                && due <= scene.now
+            {
+                break;
+            }
+            match self.blocked(scene, run, rank, held_back) {
+                Blocked::No => {
+                    found = Some(Action::Item { run: at, item: run.item });
+                    break;
+                }
+                Blocked::Until(time) => wait_for(time),
+                Blocked::Gate(gate) => {
+                    let why = if scene.closed { Some("the client closed its side") } else { None };
+                    let since = run.blocked_since.unwrap_or(scene.now);
+                    let over = since + scene.options.answer_timeout;
+                    let why = why.or((over <= scene.now).then_some("the answer did not come in time"));
+                    if let Some(why) = why {
+                        found = Some(Action::GateOpened { run: at, gate, why });
+                        break;
+                    }
+                    wait_for(over);
+                }
+                Blocked::Order(missing) => {
+                    let since = run.blocked_since.unwrap_or(scene.now);
+                    let over = since + scene.options.order_grace;
+                    if over <= scene.now || scene.closed {
+                        found = Some(Action::GraceOver { run: at, missing });
+                        break;
+                    }
+                    wait_for(over);
+                }
+            }
+            held_back |= !run.free;
+        }
+        if let Some(action) = found {
+            return self.perform(scene, action);
+        }
+        self.note_blocked(scene);
+        match push {
+            Some((step, due)) if due <= scene.now && !self.lower_run(scene, step) => {
+                self.next_push += 1;
+                self.push_due = None;
+                Action::Push { step }
+            }
+            Some((_, due)) if due > scene.now => {
+                let until = until.map_or(due, |until| until.min(due));
+                Action::Idle { until: Some(until) }
+            }
+            _ => self.end_of_script(scene).unwrap_or(Action::Idle { until }),
+        }
+    }
+
+    /// Remembers since when runs are blocked, so that waits have an end.
+    fn note_blocked(&mut self, scene: Scene<'_>) {
+        for &(_, at) in self.ready.keys() {
+            let run = self.runs[at as usize].as_mut().expect("ready runs live");
+            run.blocked_since.get_or_insert(scene.now);
+        }
+    }
+
+    /// Whether a bound run has an item recorded before this push.
+    fn lower_run(&self, scene: Scene<'_>, push: u32) -> bool {
+        let rank = scene.script.steps[push as usize].rank;
+        self.ready
+            .keys()
+            .take_while(|(at, _)| *at < rank)
+            .any(|&(_, at)| self.runs[at as usize].as_ref().is_some_and(|run| !run.free))
+    }
+
+    fn perform(&mut self, scene: Scene<'_>, action: Action) -> Action {
+        match action {
+            Action::Item { run: at, item } => {
+                let run = self.runs[at as usize].as_mut().expect("a live run");
+                let step = &scene.script.steps[run.step as usize];
+                let rank = step.items.get(item as usize).map_or(END, |item| item.rank);
+                self.ready.remove(&(rank, at));
+                if rank == END {
+                    // Kept in place of an item so that cancelling still finds the run.
+                    self.ready.insert((END, at), ());
+                    return if step.dies {
+                        let exchange = &scene.cassette.exchanges[step.exchange as usize];
+                        Action::End { session: exchange.session }
+                    } else {
+                        Action::Finished { run: at }
+                    };
+                }
+                run.item += 1;
+                run.last = scene.now;
+                run.blocked_since = None;
+                self.enqueue(scene, at);
+                action
+            }
+            Action::GateOpened { run: at, gate, .. } => {
+                let run = self.runs[at as usize].as_mut().expect("a live run");
+                match gate {
+                    Gate::Answer(item) => run.gates.retain(|&open| open != item),
+                    Gate::Cancel => run.cancelled = true,
+                }
+                run.blocked_since = None;
+                action
+            }
+            Action::GraceOver { run: at, .. } => {
+                let run = self.runs[at as usize].as_ref().expect("a live run");
+                let group = scene.script.steps[run.step as usize].group;
+                self.groups[group as usize].gave_up = true;
+                action
+            }
+            other => other,
+        }
+    }
+
+    fn blocked(&self, scene: Scene<'_>, run: &Run, rank: Rank, held_back: bool) -> Blocked {
+        let step = &scene.script.steps[run.step as usize];
+        let gate = |&&item: &&u32| step.items[item as usize].answer.is_some_and(|answer| answer < rank);
+        if let Some(&item) = run.gates.iter().find(gate) {
+            return Blocked::Gate(Gate::Answer(item));
+        }
+        if rank != END && step.cancelled_at.is_some_and(|cancel| cancel < rank) && !run.cancelled {
+            return Blocked::Gate(Gate::Cancel);
+        }
+        let dying = rank == END && step.dies;
+        if rank != END || dying {
+            let group = &self.groups.get(step.group as usize).copied().unwrap_or_default();
+            let requests = scene.script.groups.get(step.group as usize).map_or(&[][..], Vec::as_slice);
+            let missing = requests[group.missing as usize..].iter().find(|&&step| !self.taken[step as usize]);
+            if let Some(&missing) = missing
+                && step.is_asked()
+                && !run.free
+                && !group.gave_up
+                && scene.script.steps[missing as usize].rank < rank
+            {
+                return Blocked::Order(missing);
+            }
+        }
+        if dying && held_back {
+            return Blocked::Until(Micros::MAX);
+        }
+        if rank != END {
+            let due = run.last + scene.delay(run.step, run.item);
+            if due > scene.now {
+                return Blocked::Until(due);
+            }
+        }
+        Blocked::No
+    }
+
+    /// The next push, once the client message before it has come, and when it is due.
+    fn due_push(&mut self, scene: Scene<'_>) -> Option<(u32, Micros)> {
+        let &step = scene.script.pushes.get(self.next_push)?;
+        let plan = &scene.script.steps[step as usize];
+        let comes = match plan.anchor {
+            // What a server said before any client message waits for the first one, which picks the session.
+            None => self.progress.is_some(),
+            Some(anchor) => self.progress >= Some(anchor),
+        };
+        if !comes {
+            return None;
+        }
+        let due = *self.push_due.get_or_insert_with(|| scene.now + scene.delay(step, 0));
+        Some((step, due))
+    }
+
+    /// A server that ended by itself, but not in mid-call, ends when all that was recorded has been played.
+    fn end_of_script(&self, scene: Scene<'_>) -> Option<Action> {
+        let session = scene.script.session?;
+        let ended = scene.cassette.sessions[session as usize].end.is_some();
+        let played = self.arrived == scene.script.requests
+            && self.arrived > 0
+            && self.next_push == scene.script.pushes.len()
+            && self.ready.is_empty()
+            && scene
+                .script
+                .steps
+                .iter()
+                .zip(&self.taken)
+                .all(|(step, taken)| *taken || step.kind != StepKind::Request);
+        (ended && played && !scene.closed).then_some(Action::End { session })
+    }
+
+    /// Whether nobody has asked for a step.
+    pub(super) fn is_unused(&self, step: u32) -> bool {
+        !self.taken[step as usize]
+    }
+
+    /// Whether something is still owed to the client.
+    pub(super) fn owes(&self) -> bool {
+        !self.ready.is_empty()
+    }
+}
+
+impl Run {
+    /// A run that is about to start.
+    pub(super) fn new(lane: Lane, to: Correlators) -> Self {
+        Self {
+            step: 0,
+            lane,
+            to,
+            batch: Vec::new(),
+            log_level: false,
+            item: 0,
+            last: 0,
+            gates: Vec::new(),
+            cancelled: false,
+            free: false,
+            blocked_since: None,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Recorded bytes made to fit the live conversation: ids and tokens, and nothing else.
+//!
+//! The complete list of what can name a live request on stdio: a response's id, a progress token, the id in
+//! `notifications/cancelled`, and a listen stream's subscription id (specification 2025-11-25, basic/utilities;
+//! 2026-07-28, basic/patterns/subscriptions).
+
+use crate::wire::{
+    Span,
+    jsonrpc::{Kind, Message},
+    scan,
+};
+
+/// The live request an exchange is played for, and the recorded one it was.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Correlators {
+    /// The recorded request's id, raw.
+    pub recorded_id: Vec<u8>,
+    /// The live request's id, raw.
+    pub live_id: Vec<u8>,
+    /// The progress token it was recorded with.
+    pub recorded_token: Option<Box<[u8]>>,
+    /// The token the live request carries.
+    pub live_token: Option<Box<[u8]>>,
+}
+
+/// The id an answer carries live, given the recorded ids of the request and of the answer.
+///
+/// A server that answers `7` with `"7"` or `7.0` answers the live id in the same way.
+pub(super) fn answer_id(recorded_request: &[u8], recorded_answer: &[u8], live: &[u8]) -> Vec<u8> {
+    if recorded_answer == recorded_request {
+        return live.to_vec();
+    }
+    let quoted = |token: &[u8]| [b"\"", token, b"\""].concat();
+    let unquoted = |token: &[u8]| {
+        token.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).map(<[u8]>::to_vec)
+    };
+    if recorded_answer == quoted(recorded_request) {
+        return quoted(live);
+    }
+    if unquoted(recorded_request).as_deref() == Some(recorded_answer) {
+        return unquoted(live).filter(|id| scan::is_number(id)).unwrap_or_else(|| live.to_vec());
+    }
+    if let Some(form) = recorded_answer.strip_prefix(recorded_request)
+        && form.starts_with(b".")
+    {
+        return [live, form].concat();
+    }
+    recorded_answer.to_vec()
+}
+
+/// Rewrites a recorded server message in place; false where it must not be sent at all: a progress notification
+/// whose live request asked for none.
+pub(super) fn rewrite(bytes: &mut Vec<u8>, to: &Correlators) -> bool {
+    let message = Message::read(bytes);
+    let mut changes: Vec<(Span, Vec<u8>)> = Vec::new();
+    match message.kind {
+        Kind::Result | Kind::Error => {
+            if let Some((span, id)) = message.id_span().zip(message.id()) {
+                changes.push((span, answer_id(&to.recorded_id, id, &to.live_id)));
+            }
+            let meta = message.outcome_span().and_then(|outcome| {
+                scan::pointer(bytes, outcome, "/_meta/io.modelcontextprotocol~1subscriptionId")
+            });
+            push_if_own(meta, bytes, to, &mut changes);
+        }
+        Kind::Notification => {
+            if message.method() == "notifications/progress"
+                && let Some(span) = message.param_span("/progressToken")
+                && to.recorded_token.as_deref() == Some(span.of(bytes))
+            {
+                match &to.live_token {
+                    Some(token) => changes.push((span, token.to_vec())),
+                    None => return false,
+                }
+            }
+            for pointer in ["/_meta/io.modelcontextprotocol~1subscriptionId", "/requestId"] {
+                push_if_own(message.param_span(pointer), bytes, to, &mut changes);
+            }
+        }
+        Kind::Request | Kind::Batch | Kind::Noise => {}
+    }
+    changes.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    for (span, token) in changes {
+        bytes.splice(span.start..span.end, token);
+    }
+    true
+}
+
+fn push_if_own(span: Option<Span>, bytes: &[u8], to: &Correlators, changes: &mut Vec<(Span, Vec<u8>)>) {
+    if let Some(span) = span
+        && span.of(bytes) == to.recorded_id
+    {
+        changes.push((span, to.live_id.clone()));
+    }
+}
+
+/// Replaces the ids in a recorded batch answer by those of the live batch, pairing by recorded id.
+pub(super) fn rewrite_batch(bytes: &mut Vec<u8>, ids: &[(Vec<u8>, Vec<u8>)]) {
+    let message = Message::read(bytes);
+    let base = bytes.as_ptr() as usize;
+    let mut changes: Vec<(Span, Vec<u8>)> = Vec::new();
+    for member in message.members().filter(|member| member.kind.is_response()) {
+        let Some((span, id)) = member.id_span().zip(member.id()) else { continue };
+        let Some((_, live)) = ids.iter().find(|(recorded, _)| recorded == id) else { continue };
+        // A member's spans count from its own first byte.
+        changes.push((span.shift(member.bytes.as_ptr() as usize - base), live.clone()));
+    }
+    changes.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    for (span, id) in changes {
+        bytes.splice(span.start..span.end, id);
+    }
+}
+
+/// Replaces the id of a message.
+pub(super) fn set_id(bytes: &mut Vec<u8>, id: &[u8]) {
+    if let Some(span) = Message::read(bytes).id_span() {
+        bytes.splice(span.start..span.end, id.iter().copied());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(line: &str, to: &Correlators) -> Option<String> {
+        let mut bytes = line.as_bytes().to_vec();
+        rewrite(&mut bytes, to).then(|| String::from_utf8(bytes).unwrap())
+    }
+
+    fn correlators(recorded: &str, live: &str, tokens: (Option<&str>, Option<&str>)) -> Correlators {
+        let token = |text: Option<&str>| text.map(|text| text.as_bytes().into());
+        Correlators {
+            recorded_id: recorded.into(),
+            live_id: live.into(),
+            recorded_token: token(tokens.0),
+            live_token: token(tokens.1),
+        }
+    }
+
+    #[test]
+    fn an_answer_gets_the_live_id_in_the_way_the_server_wrote_it() {
+        for (request, answer, live, want) in [
+            ("1", "1", "\"x\"", "\"x\""),
+            ("7", "\"7\"", "9", "\"9\""),
+            ("\"7\"", "7", "\"12\"", "12"),
+            ("0", "0.0", "5", "5.0"),
+            ("3", "null", "4", "null"),
+            ("3", "\"server-error\"", "4", "\"server-error\""),
+        ] {
+            let id = answer_id(request.as_bytes(), answer.as_bytes(), live.as_bytes());
+            assert_eq!(String::from_utf8(id).unwrap(), want, "{request} {answer} {live}");
+        }
+    }
+
+    #[test]
+    fn only_the_envelopes_id_changes_whatever_the_spelling() {
+        let to = correlators("2", "42", (None, None));
+        let line = r#"{ "id" : 2, "result" : {"id":2,"mean":NaN},  "jsonrpc" : "2.0" }"#;
+        let want = r#"{ "id" : 42, "result" : {"id":2,"mean":NaN},  "jsonrpc" : "2.0" }"#;
+        assert_eq!(rewritten(line, &to).as_deref(), Some(want));
+    }
+
+    #[test]
+    fn progress_carries_the_live_token_or_is_not_sent() {
+        let line = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#;
+        let to = correlators("1", "8", (Some("1"), Some("\"p\"")));
+        assert_eq!(
+            rewritten(line, &to),
+            Some(line.replace("\"progressToken\":1", "\"progressToken\":\"p\""))
+        );
+        assert_eq!(rewritten(line, &correlators("1", "8", (Some("1"), None))), None);
+        assert_eq!(rewritten(line, &correlators("1", "8", (Some("2"), None))).as_deref(), Some(line));
+    }
+
+    #[test]
+    fn a_subscription_id_is_the_live_requests_id() {
+        let to = correlators("\"listen-1\"", "4", (None, None));
+        let line = r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"listen-1"}}}"#;
+        assert_eq!(rewritten(line, &to), Some(line.replace("\"listen-1\"", "4")));
+    }
+
+    #[test]
+    fn a_batchs_answers_get_the_live_batchs_ids() {
+        let mut bytes =
+            br#"[{"jsonrpc":"2.0","id":3,"result":{"id":2}}, {"jsonrpc":"2.0","id":2,"result":{}}]"#.to_vec();
+        let ids = [(b"2".to_vec(), b"\"two\"".to_vec()), (b"3".to_vec(), b"33".to_vec())];
+        rewrite_batch(&mut bytes, &ids);
+        let want =
+            r#"[{"jsonrpc":"2.0","id":33,"result":{"id":2}}, {"jsonrpc":"2.0","id":"two","result":{}}]"#;
+        assert_eq!(String::from_utf8(bytes).unwrap(), want);
+    }
+}

@@ -1,0 +1,205 @@
+//! What a replay reports: one JSON object, written at the start, at each miss and at the end.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The report of one replay process.
+///
+/// `verdict` is `open` while the process lives, so a file that still says so tells of a process that was killed.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Version of this form, 1.
+    pub report: u32,
+    /// The whole in one word.
+    pub verdict: Verdict,
+    /// The cassette that was replayed.
+    pub cassette: String,
+    /// How many calls of each method came.
+    pub calls: BTreeMap<String, u64>,
+    /// The methods in order of arrival, the first 1,000.
+    pub sequence: Vec<String>,
+    /// How many sessions the client began.
+    pub sessions: u64,
+    /// How many connections carried a request.
+    pub connections: u64,
+    /// Requests the cassette has no answer for.
+    pub misses: Vec<Miss>,
+    /// Recorded answers that were given more often than they were recorded.
+    pub repeats: Vec<Repeat>,
+    /// Waits for order that ran out, and answers to server requests that did not come.
+    pub waits: Vec<Wait>,
+    /// Keys of recorded exchanges nobody asked for.
+    pub unused: Vec<String>,
+    /// What was answered without a recording, by method.
+    pub self_answered: BTreeMap<String, u64>,
+    /// Fault rules and what they did.
+    pub faults: Vec<FaultReport>,
+    /// Server requests, and what the client said.
+    pub answers: Vec<AnswerReport>,
+    /// Match rules and how many requests each fitted.
+    pub rules: Vec<RuleReport>,
+    /// Everything else a reader should know: differing capabilities, a torn journal.
+    pub warnings: Vec<String>,
+}
+
+/// A report's whole in one word.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The process has not ended, or was killed.
+    Open,
+    /// All is well.
+    Good,
+    /// A miss, a gate that had to be opened, or under `--strict` something left over.
+    Bad,
+}
+
+/// A live request for which the cassette holds no answer.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Miss {
+    /// Its method.
+    pub method: String,
+    /// What it was about: tool, prompt or URI.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub name: Option<String>,
+    /// Why nothing fits.
+    pub reason: Reason,
+    /// The sentence the client was told.
+    pub message: String,
+    /// The nearest recorded exchange.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub nearest: Option<String>,
+    /// Where the two differ.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub differences: Vec<Difference>,
+    /// A `match` rule that would make them equal, to paste into the cassette.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rule: Option<SuggestedRule>,
+    /// How often this very miss came.
+    pub count: u64,
+}
+
+/// A `match` rule to paste into a cassette.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct SuggestedRule {
+    /// Which requests: one of `tool`, `prompt`, `method`, and its value.
+    pub when: BTreeMap<String, String>,
+    /// The places that differ, as JSON Pointers.
+    pub ignore: Vec<String>,
+}
+
+/// A fault rule and what it did.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct FaultReport {
+    /// The rule's name or text.
+    pub rule: String,
+    /// How often it fired.
+    pub fired: u64,
+    /// On which exchanges.
+    pub keys: Vec<String>,
+}
+
+/// Why a request is a miss.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// Nothing with this method and name was recorded.
+    NeverRecorded,
+    /// It was recorded with other params.
+    ParamsDiffer,
+    /// All its recorded answers are used up.
+    Consumed,
+    /// It came before an answer that had come before it when recorded.
+    OutOfOrder,
+    /// The recording of its answer is incomplete.
+    Incomplete,
+    /// A redacted value is not the one it stood for before.
+    RedactionDiffers,
+    /// Another session holds its answer.
+    OtherSession,
+    /// The recording is of the other era.
+    OtherEra,
+}
+
+/// One place at which a live request differs from the nearest recorded one.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// JSON Pointer into the message.
+    pub at: String,
+    /// The recorded value, cut to 120 characters; none where there was none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub recorded: Option<String>,
+    /// The live value, cut likewise.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub live: Option<String>,
+}
+
+/// A recorded answer that was repeated.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Repeat {
+    /// The exchange.
+    pub key: String,
+    /// How often beyond its recordings.
+    pub count: u64,
+}
+
+/// A wait that ran out.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Wait {
+    /// The exchange that waited.
+    pub key: String,
+    /// What for.
+    pub waited_for: String,
+    /// Whether this makes the run bad.
+    pub bad: bool,
+}
+
+/// A server request and what the client said.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct AnswerReport {
+    /// The exchange it belongs to.
+    pub key: String,
+    /// The server request's method.
+    pub method: String,
+    /// `as_recorded`, `differs` or `none`.
+    pub answer: String,
+}
+
+/// A match rule and its use.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct RuleReport {
+    /// The rule's text.
+    pub rule: String,
+    /// How many live requests it was applied to.
+    pub used: u64,
+}
+
+impl Report {
+    /// A report at its start.
+    pub fn open(cassette: &str) -> Self {
+        Self {
+            report: 1,
+            verdict: Verdict::Open,
+            cassette: cassette.to_owned(),
+            calls: BTreeMap::new(),
+            sequence: Vec::new(),
+            sessions: 0,
+            connections: 0,
+            misses: Vec::new(),
+            repeats: Vec::new(),
+            waits: Vec::new(),
+            unused: Vec::new(),
+            self_answered: BTreeMap::new(),
+            faults: Vec::new(),
+            answers: Vec::new(),
+            rules: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Whether something in it makes the run bad.
+    pub fn is_bad(&self) -> bool {
+        !self.misses.is_empty() || self.waits.iter().any(|wait| wait.bad)
+    }
+}

@@ -1,0 +1,494 @@
+//! The replayer as a script of events: this goes in, exactly these messages come out. No socket, no clock.
+
+use std::sync::Arc;
+
+use mcp_tapedeck::{
+    cassette::{blob::NoBlobs, model::Cassette},
+    replay::{Input, Options, Order, Output, Repeat, Replayer, Timing},
+    report::{Reason, Report, Verdict},
+    traffic::Lane,
+};
+
+/// A replayer on a stage: time stands still unless the test moves it.
+struct Stage {
+    replayer: Replayer,
+    now: u64,
+}
+
+impl Stage {
+    fn new(cassette: &str) -> Self {
+        Self::with(cassette, Options::default())
+    }
+
+    fn with(cassette: &str, options: Options) -> Self {
+        let cassette = Cassette::load(cassette.as_bytes().to_vec(), &NoBlobs).expect("the cassette loads");
+        let replayer =
+            Replayer::new(Arc::new(cassette), Arc::new(NoBlobs), "test.json", options).expect("a replayer");
+        Self { replayer, now: 0 }
+    }
+
+    /// The client sends one line; what comes back at once.
+    fn send(&mut self, line: &str) -> Vec<String> {
+        self.replayer.handle(self.now, Input::Message { lane: Lane(0), bytes: line.as_bytes() });
+        self.outputs()
+    }
+
+    /// The client closes its side.
+    fn close(&mut self) -> Vec<String> {
+        self.replayer.handle(self.now, Input::Closed);
+        self.outputs()
+    }
+
+    /// Time goes on by so many milliseconds.
+    fn wait(&mut self, ms: u64) -> Vec<String> {
+        self.now += ms * 1000;
+        self.outputs()
+    }
+
+    fn outputs(&mut self) -> Vec<String> {
+        let mut seen = Vec::new();
+        while let Some(output) = self.replayer.poll(self.now) {
+            seen.push(match output {
+                Output::Send { bytes, .. } => String::from_utf8(bytes).expect("text"),
+                Output::End(end) => format!("END exit={:?} signal={:?}", end.exit, end.signal),
+            });
+        }
+        seen
+    }
+
+    fn report(&self) -> Report {
+        self.replayer.finish()
+    }
+
+    #[track_caller]
+    fn good(&self) {
+        assert_eq!(self.report().verdict, Verdict::Good, "{:#?}", self.report());
+    }
+
+    #[track_caller]
+    fn missed(&self, reason: Reason) {
+        let reasons: Vec<Reason> = self.report().misses.iter().map(|miss| miss.reason).collect();
+        assert_eq!((self.report().verdict, reasons), (Verdict::Bad, vec![reason]));
+    }
+}
+
+fn request(id: u64, method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+}
+
+fn call(id: u64, name: &str, arguments: &str) -> String {
+    request(id, "tools/call", &format!(r#"{{"name":"{name}","arguments":{arguments}}}"#))
+}
+
+fn initialize(id: u64, client: &str) -> String {
+    let params = format!(
+        r#"{{"protocolVersion":"2025-11-25","capabilities":{{"roots":{{}}}},"clientInfo":{{"name":"{client}","version":"1"}}}}"#
+    );
+    request(id, "initialize", &params)
+}
+
+fn result(id: &str, result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+}
+
+fn note(method: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#)
+}
+
+/// A session that begins as all legacy ones do; `more` are further exchanges.
+fn legacy(more: &str) -> String {
+    sessions(
+        r#"{"session": 1, "recording": 1, "transport": "stdio", "protocol": "2025-11-25", "client": "c"}"#,
+        more,
+    )
+}
+
+fn sessions(sessions: &str, more: &str) -> String {
+    format!(
+        r#"{{"cassette": 1, "sessions": [{sessions}], "exchanges": [
+        {{"key": "initialize @1",
+          "client": {{"request": {{"method": "initialize", "params": {{"protocolVersion": "2025-11-25", "capabilities": {{"roots": {{}}}}, "clientInfo": {{"name": "c", "version": "1"}}}}}}}},
+          "server": [{{"result": {{"protocolVersion": "2025-11-25", "capabilities": {{"tools": {{}}}}}}}}]}}
+        {more}]}}"#
+    )
+}
+
+fn tool(key: &str, name: &str, arguments: &str, answer: &str) -> String {
+    format!(
+        r#", {{"key": "{key}", "client": {{"request": {{"method": "tools/call", "params": {{"name": "{name}", "arguments": {arguments}}}}}}}, "server": [{{"result": {answer}}}]}}"#
+    )
+}
+
+const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}"#;
+
+#[test]
+fn a_recorded_request_gets_its_answer_with_the_live_id() {
+    let mut stage =
+        Stage::new(&legacy(&tool("tools/call a @1", "a", r#"{"x": 1, "y": [2]}"#, r#"{"n": 1e400}"#)));
+    assert_eq!(stage.send(&initialize(7, "c")), [result("7", INITIALIZED)]);
+    assert_eq!(
+        stage.send(r#"{"id":"né","params":{"arguments":{"y":[2.0],"x":10e-1},"name":"\u0061"},"method":"tools\/call","jsonrpc":"2.0"}"#),
+        [result("\"né\"", r#"{"n":1e400}"#)]
+    );
+    stage.good();
+}
+
+#[test]
+fn equal_requests_get_successive_answers_and_then_the_last_again() {
+    let three: String =
+        (1..=3).map(|n| tool(&format!("tools/call s @{n}"), "s", "{}", &format!("{{\"n\": {n}}}"))).collect();
+    let mut stage = Stage::new(&legacy(&three));
+    stage.send(&initialize(0, "c"));
+    let got: Vec<String> = (1..=5).flat_map(|id| stage.send(&call(id, "s", "{}"))).collect();
+    let want: Vec<String> = [1, 2, 3, 3, 3]
+        .iter()
+        .zip(1..)
+        .map(|(n, id)| result(&id.to_string(), &format!("{{\"n\":{n}}}")))
+        .collect();
+    assert_eq!(got, want);
+    assert_eq!(
+        (stage.report().repeats[0].key.as_str(), stage.report().repeats[0].count),
+        ("tools/call s @3", 2)
+    );
+    stage.good();
+
+    let mut stage = Stage::with(&legacy(&three), Options { repeat: Repeat::Error, ..Options::default() });
+    stage.send(&initialize(0, "c"));
+    (1..=3).for_each(|id| drop(stage.send(&call(id, "s", "{}"))));
+    assert!(stage.send(&call(4, "s", "{}"))[0].contains(r#""reason":"consumed""#));
+    stage.missed(Reason::Consumed);
+}
+
+#[test]
+fn a_miss_is_an_error_with_the_live_id_and_later_calls_work() {
+    let mut stage = Stage::new(&legacy(&tool("tools/call greet @1", "greet", r#"{"name": "ann"}"#, "{}")));
+    stage.send(&initialize(0, "c"));
+    let answer = stage.send(&call(2, "greet", r#"{"name":"bob"}"#)).remove(0);
+    assert!(answer.starts_with(r#"{"jsonrpc":"2.0","id":2,"error":{"code":-33000,"#), "{answer}");
+    for part in
+        ["tools/call greet", "tools/call greet @1", "/params/arguments/name", "ann", "bob", "tapedeck"]
+    {
+        assert!(answer.contains(part), "{part} in {answer}");
+    }
+    assert_eq!(stage.send(&call(3, "greet", r#"{"name":"ann"}"#)), [result("3", "{}")]);
+    stage.missed(Reason::ParamsDiffer);
+}
+
+#[test]
+fn what_sdks_ask_by_themselves_is_no_miss() {
+    let mut stage = Stage::new(&legacy(""));
+    let discover = r#"{"jsonrpc":"2.0","id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+    assert!(stage.send(discover)[0].starts_with(r#"{"jsonrpc":"2.0","id":"p","error":{"code":-32601"#));
+    stage.send(&initialize(0, "c"));
+    assert_eq!(stage.send(&request(1, "ping", "{}")), [result("1", "{}")]);
+    assert!(stage.send(&request(2, "prompts/list", "{}"))[0].contains("-32601"));
+    assert_eq!(stage.send(&note("notifications/never/heard")), [] as [&str; 0]);
+    stage.good();
+    assert_eq!(stage.report().self_answered.values().sum::<u64>(), 3);
+}
+
+const ASKING: &str = r#", {"key": "tools/call where @1",
+    "client": {"request": {"id": 1, "method": "tools/call", "params": {"name": "where"}}},
+    "server": [
+      {"request": {"id": 1, "method": "roots/list"}, "answer": {"after_ms": 5, "result": {"roots": []}}},
+      {"result": {"done": true}}]}"#;
+
+#[test]
+fn a_server_request_is_sent_and_the_result_waits_for_its_answer() {
+    let mut stage = Stage::new(&legacy(ASKING));
+    stage.send(&initialize(0, "c"));
+    let asked = r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#;
+    assert_eq!(stage.send(&request(9, "tools/call", r#"{"name":"where"}"#)), [asked]);
+    assert_eq!(stage.wait(9_000), [] as [&str; 0]);
+    assert_eq!(stage.send(&result("1", r#"{"roots":[]}"#)), [result("9", r#"{"done":true}"#)]);
+    stage.good();
+    assert_eq!(stage.report().answers[0].answer, "as_recorded");
+}
+
+#[test]
+fn a_gate_opens_after_its_time_and_makes_the_run_bad() {
+    let mut stage = Stage::new(&legacy(ASKING));
+    stage.send(&initialize(0, "c"));
+    stage.send(&request(9, "tools/call", r#"{"name":"where"}"#));
+    assert_eq!(stage.replayer.deadline(), Some(10_000_000));
+    assert_eq!(stage.wait(10_000), [result("9", r#"{"done":true}"#)]);
+    assert_eq!(stage.report().verdict, Verdict::Bad);
+}
+
+#[test]
+fn a_gate_opens_when_the_client_closes_its_side() {
+    let mut stage = Stage::new(&legacy(ASKING));
+    stage.send(&initialize(0, "c"));
+    stage.send(&request(9, "tools/call", r#"{"name":"where"}"#));
+    assert_eq!(stage.close(), [result("9", r#"{"done":true}"#)]);
+    assert!(stage.replayer.is_done());
+    assert_eq!(stage.report().verdict, Verdict::Bad);
+}
+
+#[test]
+fn a_client_that_cannot_answer_is_not_asked() {
+    let mut stage = Stage::new(&legacy(ASKING));
+    stage.send(&initialize(0, "c").replace(r#""roots":{}"#, ""));
+    assert_eq!(
+        stage.send(&request(9, "tools/call", r#"{"name":"where"}"#)),
+        [result("9", r#"{"done":true}"#)]
+    );
+    assert_eq!(stage.report().verdict, Verdict::Bad);
+    assert!(stage.report().warnings.iter().any(|warning| warning.contains("`roots`")));
+}
+
+/// Two calls that overlapped: `b` was asked second and answered first.
+const CROSSED: &str = r#", {"key": "tools/call a @1", "client": {"request": {"method": "tools/call", "params": {"name": "a"}}},
+      "server": [{"after": "tools/call b @1 #1", "result": {"of": "a"}}]},
+    {"key": "tools/call b @1", "after": "tools/call a @1", "client": {"request": {"method": "tools/call", "params": {"name": "b"}}},
+      "server": [{"result": {"of": "b"}}]}"#;
+
+#[test]
+fn overlapping_answers_keep_the_recorded_order() {
+    let mut stage = Stage::new(&legacy(CROSSED));
+    stage.send(&initialize(0, "c"));
+    assert_eq!(stage.send(&request(1, "tools/call", r#"{"name":"a"}"#)), [] as [&str; 0]);
+    let both = [result("2", r#"{"of":"b"}"#), result("1", r#"{"of":"a"}"#)];
+    assert_eq!(stage.send(&request(2, "tools/call", r#"{"name":"b"}"#)), both);
+    stage.good();
+}
+
+#[test]
+fn a_request_that_never_comes_is_waited_for_once_and_not_for_long() {
+    let mut stage = Stage::new(&legacy(CROSSED));
+    stage.send(&initialize(0, "c"));
+    stage.send(&request(1, "tools/call", r#"{"name":"a"}"#));
+    assert_eq!(stage.wait(99), [] as [&str; 0]);
+    assert_eq!(stage.wait(1), [result("1", r#"{"of":"a"}"#)]);
+    stage.good();
+    assert_eq!(stage.report().waits[0].waited_for, "`tools/call b @1` to be asked first");
+
+    let mut stage = Stage::with(&legacy(CROSSED), Options { order: Order::Free, ..Options::default() });
+    stage.send(&initialize(0, "c"));
+    assert_eq!(stage.send(&request(1, "tools/call", r#"{"name":"a"}"#)), [result("1", r#"{"of":"a"}"#)]);
+}
+
+#[test]
+fn progress_comes_before_the_result_with_the_live_token_and_a_little_apart() {
+    let more = r#", {"key": "tools/call p @1",
+      "client": {"request": {"method": "tools/call", "params": {"name": "p", "_meta": {"progressToken": 1}}}},
+      "server": [{"after_ms": 20, "notification": {"method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}},
+                 {"after_ms": 30, "result": {}}]}"#;
+    let mut stage = Stage::new(&legacy(more));
+    stage.send(&initialize(0, "c"));
+    let progress =
+        r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}"#;
+    assert_eq!(
+        stage.send(&request(5, "tools/call", r#"{"name":"p","_meta":{"progressToken":"t"}}"#)),
+        [progress]
+    );
+    assert_eq!(stage.wait(5), [result("5", "{}")]);
+
+    // Without a token there is no progress; with recorded timing all of it takes its time.
+    let recorded = Options { timing: Timing::Recorded { speed: 2.0 }, ..Options::default() };
+    let mut stage = Stage::with(&legacy(more), recorded);
+    stage.send(&initialize(0, "c"));
+    assert_eq!(stage.send(&request(5, "tools/call", r#"{"name":"p"}"#)), [] as [&str; 0]);
+    assert_eq!(stage.wait(10), [] as [&str; 0]);
+    assert_eq!(stage.wait(14), [] as [&str; 0]);
+    assert_eq!(stage.wait(1), [result("5", "{}")]);
+}
+
+#[test]
+fn a_push_follows_the_client_message_before_it_and_the_answer_to_it() {
+    let more = format!(
+        r#"{}, {{"key": "push notifications/tools/list_changed @1", "server": [{{"notification": {{"method": "notifications/tools/list_changed"}}}}]}}"#,
+        tool("tools/call a @1", "a", "{}", "{}")
+    );
+    let mut stage = Stage::new(&legacy(&more));
+    assert_eq!(stage.send(&initialize(0, "c")).len(), 1);
+    assert_eq!(
+        stage.send(&call(1, "a", "{}")),
+        [result("1", "{}"), note("notifications/tools/list_changed")]
+    );
+}
+
+#[test]
+fn what_a_server_says_before_anything_is_asked_comes_first() {
+    let text = legacy("").replacen(
+        r#""exchanges": ["#,
+        r#""exchanges": [{"key": "push raw @1", "server": [{"raw": "[INFO] ready"}]},"#,
+        1,
+    );
+    let mut stage = Stage::new(&text);
+    assert_eq!(stage.send(&initialize(0, "c")), ["[INFO] ready".to_owned(), result("0", INITIALIZED)]);
+}
+
+#[test]
+fn a_cancelled_exchange_stays_silent_and_an_open_one_stays_open() {
+    let more = r#", {"key": "tools/call slow @1", "client": {"request": {"method": "tools/call", "params": {"name": "slow"}}}, "server": [], "unanswered": "cancelled"},
+      {"key": "notifications/cancelled @1", "client": {"notification": {"method": "notifications/cancelled", "params": {"requestId": 1, "reason": "x"}}}, "server": []}"#;
+    let mut stage = Stage::new(&legacy(more));
+    stage.send(&initialize(0, "c"));
+    assert_eq!(stage.send(&request(1, "tools/call", r#"{"name":"slow"}"#)), [] as [&str; 0]);
+    assert_eq!(stage.replayer.deadline(), None);
+    let cancel =
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"y"}}"#;
+    assert_eq!(stage.send(cancel), [] as [&str; 0]);
+    stage.close();
+    assert!(stage.replayer.is_done());
+    stage.good();
+}
+
+#[test]
+fn a_late_answer_after_a_cancel_waits_for_the_cancel() {
+    let more = r#", {"key": "tools/call slow @1", "client": {"request": {"method": "tools/call", "params": {"name": "slow"}}},
+        "server": [{"after": "notifications/cancelled @1", "result": {"late": true}}]},
+      {"key": "notifications/cancelled @1", "after": "tools/call slow @1", "client": {"notification": {"method": "notifications/cancelled", "params": {"requestId": 1}}}, "server": []}"#;
+    let mut stage = Stage::new(&legacy(more));
+    stage.send(&initialize(0, "c"));
+    assert_eq!(stage.send(&request(4, "tools/call", r#"{"name":"slow"}"#)), [] as [&str; 0]);
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}"#;
+    assert_eq!(stage.send(cancel), [result("4", r#"{"late":true}"#)]);
+    stage.good();
+}
+
+#[test]
+fn a_lost_answer_is_a_miss_and_its_notifications_come() {
+    let more = r#", {"key": "tools/call q @1", "client": {"request": {"method": "tools/call", "params": {"name": "q"}}},
+        "server": [{"notification": {"method": "notifications/message", "params": {"level": "info", "data": "started"}}}], "unanswered": "lost"}"#;
+    let mut stage = Stage::new(&legacy(more));
+    stage.send(&initialize(0, "c"));
+    let got = stage.send(&request(4, "tools/call", r#"{"name":"q"}"#));
+    assert!(got[0].contains("started") && got[1].contains(r#""reason":"incomplete""#), "{got:?}");
+    stage.missed(Reason::Incomplete);
+}
+
+#[test]
+fn a_server_that_died_in_mid_call_dies_there_again() {
+    let session = r#"{"session": 1, "recording": 1, "transport": "stdio", "protocol": "2025-11-25", "end": {"exit": 3}}"#;
+    let more = r#", {"key": "tools/call q @1", "client": {"request": {"method": "tools/call", "params": {"name": "q"}}}, "server": []}"#;
+    let mut stage = Stage::new(&sessions(session, more));
+    assert_eq!(stage.send(&initialize(0, "c")), [result("0", INITIALIZED)]);
+    assert_eq!(stage.send(&request(4, "tools/call", r#"{"name":"q"}"#)), ["END exit=Some(3) signal=None"]);
+}
+
+#[test]
+fn a_probe_that_ended_its_server_ends_it_again() {
+    let text = r#"{"cassette": 1, "sessions": [{"session": 1, "recording": 1, "transport": "stdio", "end": {"exit": 1}}], "exchanges": [
+      {"key": "server/discover @1", "client": {"request": {"id": 1, "method": "server/discover", "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}}}, "server": []}]}"#;
+    let mut stage = Stage::new(text);
+    let discover = request(
+        1,
+        "server/discover",
+        r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
+    );
+    assert_eq!(stage.send(&discover), ["END exit=Some(1) signal=None"]);
+}
+
+const TWO_SESSIONS: &str = r#"{"cassette": 1, "sessions": [
+    {"session": 1, "recording": 1, "transport": "stdio", "protocol": "2025-11-25", "client": "one"},
+    {"session": 2, "recording": 1, "transport": "stdio", "protocol": "2025-11-25", "client": "two"}], "exchanges": [
+    {"key": "initialize @1", "client": {"request": {"method": "initialize", "params": {}}}, "server": [{"result": {"s": 1}}]},
+    {"key": "tools/call a @1", "client": {"request": {"method": "tools/call", "params": {"name": "a"}}}, "server": [{"result": {"s": 1}}]},
+    {"key": "initialize @2", "session": 2, "client": {"request": {"method": "initialize", "params": {}}}, "server": [{"result": {"s": 2}}]},
+    {"key": "tools/call b @1", "session": 2, "client": {"request": {"method": "tools/call", "params": {"name": "b"}}}, "server": [{"result": {"s": 2}}]}]}"#;
+
+#[test]
+fn a_session_is_chosen_by_client_and_never_answers_for_another() {
+    let mut stage = Stage::new(TWO_SESSIONS);
+    assert_eq!(stage.send(&initialize(0, "two")), [result("0", r#"{"s":2}"#)]);
+    assert_eq!(stage.send(&request(1, "tools/call", r#"{"name":"b"}"#)), [result("1", r#"{"s":2}"#)]);
+    let other = stage.send(&request(2, "tools/call", r#"{"name":"a"}"#)).remove(0);
+    assert!(other.contains(r#""reason":"other_session""#) && other.contains("tools/call a @1"), "{other}");
+    // The next one is the first not yet played, then the last again.
+    assert_eq!(stage.send(&initialize(3, "stranger")), [result("3", r#"{"s":1}"#)]);
+    assert_eq!(stage.send(&initialize(4, "stranger")), [result("4", r#"{"s":2}"#)]);
+    assert_eq!(stage.send(&request(5, "tools/call", r#"{"name":"b"}"#)), [result("5", r#"{"s":2}"#)]);
+    assert_eq!(stage.report().sessions, 3);
+}
+
+#[test]
+fn one_session_can_be_chosen_and_a_missing_one_is_named() {
+    let mut stage = Stage::with(TWO_SESSIONS, Options { session: Some(1), ..Options::default() });
+    assert_eq!(stage.send(&initialize(0, "two")), [result("0", r#"{"s":1}"#)]);
+    let cassette = Arc::new(Cassette::load(TWO_SESSIONS.as_bytes().to_vec(), &NoBlobs).expect("loads"));
+    let options = Options { session: Some(7), ..Options::default() };
+    let error = Replayer::new(cassette, Arc::new(NoBlobs), "", options).expect_err("no session 7");
+    assert_eq!(error.to_string(), "the recording has no session 7; it has 1, 2");
+}
+
+#[test]
+fn a_modern_recording_tells_a_legacy_client_so() {
+    let text = r#"{"cassette": 1, "sessions": [{"session": 1, "recording": 1, "transport": "stdio", "protocol": "2026-07-28"}], "exchanges": [
+      {"key": "tools/list @1", "client": {"request": {"method": "tools/list", "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}}}, "server": [{"result": {"tools": []}}]}]}"#;
+    let mut stage = Stage::new(text);
+    let answer = stage.send(&initialize(0, "c")).remove(0);
+    assert!(answer.contains("2026-07-28") && answer.contains("other_era"), "{answer}");
+    let list = request(
+        1,
+        "tools/list",
+        r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","traceparent":"x"}}"#,
+    );
+    assert_eq!(stage.send(&list), [result("1", r#"{"tools":[]}"#)]);
+}
+
+#[test]
+fn strict_wants_each_exchange_once_in_its_order_and_none_left_over() {
+    let strict = || Options { strict: true, ..Options::default() };
+    let two = tool("tools/call a @1", "a", "{}", "{}") + &tool("tools/call b @1", "b", "{}", "{}");
+    let mut stage = Stage::with(&legacy(&two), strict());
+    stage.send(&initialize(0, "c"));
+    stage.send(&call(1, "a", "{}"));
+    assert_eq!(stage.report().verdict, Verdict::Bad, "b is left over");
+    assert_eq!(stage.report().unused, ["tools/call b @1"]);
+    stage.send(&call(2, "b", "{}"));
+    stage.good();
+    stage.send(&call(3, "b", "{}"));
+    stage.missed(Reason::Consumed);
+
+    let mut stage = Stage::with(&legacy(&two), strict());
+    stage.send(&initialize(0, "c"));
+    stage.send(&call(1, "b", "{}"));
+    stage.missed(Reason::OutOfOrder);
+}
+
+#[test]
+fn match_rules_decide_what_counts() {
+    let rules = r#""match": [{"when": {"tool": "a"}, "ignore": ["/params/arguments/limit"], "pattern": {"/params/arguments/day": "^[0-9-]+$"}}], "sessions""#;
+    let text = legacy(&tool("tools/call a @1", "a", r#"{"limit": 1, "day": "2026-01-01", "q": "x"}"#, "{}"))
+        .replacen(r#""sessions""#, rules, 1);
+    let mut stage = Stage::new(&text);
+    stage.send(&initialize(0, "c"));
+    assert_eq!(stage.send(&call(1, "a", r#"{"q":"x","day":"2027-02-02"}"#)), [result("1", "{}")]);
+    assert!(stage.send(&call(2, "a", r#"{"q":"x","day":"today"}"#))[0].contains("params_differ"));
+    assert_eq!(stage.report().rules[0].used, 2);
+}
+
+#[test]
+fn a_server_that_changes_the_ids_type_does_so_again() {
+    let more = r#", {"key": "tools/list @1", "client": {"request": {"id": 7, "method": "tools/list"}}, "server": [{"id": "7", "result": {"ok": true}}]}"#;
+    let mut stage = Stage::new(&legacy(more));
+    stage.send(&initialize(0, "c"));
+    assert_eq!(
+        stage.send(r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#),
+        [result("\"9\"", r#"{"ok":true}"#)]
+    );
+}
+
+#[test]
+fn a_batch_is_answered_as_a_batch() {
+    let more = r#", {"key": "batch @1",
+        "client": {"batch": [{"request": {"id": 2, "method": "tools/list"}}, {"notification": {"method": "notifications/x"}}, {"request": {"id": 3, "method": "ping"}}]},
+        "server": [{"batch": [{"to": 2, "id": 3, "result": {"for": "ping"}}, {"to": 0, "id": 2, "result": {"for": "list"}}]}]}"#;
+    let mut stage = Stage::new(&legacy(more));
+    stage.send(&initialize(0, "c"));
+    let batch = r#"[{"jsonrpc":"2.0","id":"a","method":"tools/list"},{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":5,"method":"ping"}]"#;
+    let want = format!("[{},{}]", result("5", r#"{"for":"ping"}"#), result("\"a\"", r#"{"for":"list"}"#));
+    assert_eq!(stage.send(batch), [want]);
+}
+
+#[test]
+fn an_unpaired_error_comes_back_at_its_place() {
+    let more = r#", {"key": "raw @1", "client": {"raw": "{broken"}, "server": [{"id": null, "error": {"code": -32700, "message": "Parse error"}}]}"#;
+    let mut stage = Stage::new(&legacy(more));
+    stage.send(&initialize(0, "c"));
+    let want = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#;
+    assert_eq!(stage.send("{broken"), [want]);
+    assert_eq!(stage.send("{broken"), [] as [&str; 0]);
+}
