@@ -37,7 +37,7 @@ server!(memory, |scene| {
 });
 server!(time, |_| {
     let arguments = ["-m", "mcp_server_time", "--local-timezone", "UTC"];
-    Some(python_command(&arguments.map(String::from))?)
+    python_command(&arguments.map(String::from))
 });
 server!(fast, |_| python_command(&[text(&sources().join("servers/fast.py"))]));
 server!(modern, |_| python_command(&[text(&sources().join("servers/modern.py"))]));
