@@ -5,4 +5,5 @@ mod layering;
 mod matrix;
 mod replay;
 mod schema;
+mod skipping;
 mod support;
