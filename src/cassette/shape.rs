@@ -53,6 +53,7 @@ pub(super) static SESSION: Shape = Shape {
         ("note", Value),
         ("recording", Value),
         ("journal", Value),
+        ("parent", Value),
         ("at", Value),
         ("by", Value),
         ("transport", Value),
@@ -63,7 +64,7 @@ pub(super) static SESSION: Shape = Shape {
         ("end", Object(&END)),
         ("gap", Value),
     ],
-    unknown_at: 13,
+    unknown_at: 14,
 };
 
 pub(super) static SPELLING: Shape = Shape {

@@ -24,6 +24,7 @@ impl Loader<'_> {
                 "session" => session.number = self.number("session", COUNT)?,
                 "recording" => session.recording = self.number("recording", COUNT)?,
                 "journal" => session.journal = Some(self.text("journal")?.into_owned()),
+                "parent" => session.parent = Some(self.text("parent")?.into_owned()),
                 "at" => session.at = Some(self.text("at")?.into_owned()),
                 "by" => session.by = Some(self.text("by")?.into_owned()),
                 "transport" => session.transport = Some(self.text("transport")?.into_owned()),

@@ -50,6 +50,7 @@ impl Printer {
         members.number("session", draft.number);
         members.number("recording", draft.recording);
         members.text("journal", draft.journal.as_deref());
+        members.text("parent", draft.parent.as_deref());
         members.text("at", draft.at.as_deref());
         members.text("by", draft.by.as_deref());
         members.text("transport", draft.transport.as_deref());
