@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap},
+    io,
 };
 
 use super::{
@@ -12,9 +13,10 @@ use super::{
 };
 use crate::{
     cassette::{
-        journal::{FramePlace, JournalHeader},
+        journal::{Entry, FramePlace, JournalError, JournalHeader, JournalReader},
         key,
         model::{End, Unanswered},
+        spelling::SpellingGuess,
     },
     traffic::{Direction, Event, Micros, Payload},
     wire::jsonrpc::{Kind, Message, id_key},
@@ -48,6 +50,7 @@ struct Open {
     states: Vec<State>,
     initialize: Option<usize>,
     last_client: Option<usize>,
+    spelling: SpellingGuess,
     /// How many moments there were when recording last failed.
     gap_at: Option<u32>,
 }
@@ -112,20 +115,17 @@ impl Fold {
             Payload::Partial(bytes) if event.direction == Direction::ToClient => {
                 self.partial = Some(bytes.to_vec());
             }
-            // Stdio has no heads, events and bodies, and its streams are never cut off but by an exit.
-            Payload::Request(_)
-            | Payload::Response(_)
-            | Payload::SseEvent(_)
-            | Payload::Body(_)
-            | Payload::Broken { .. }
-            | Payload::Closed => {}
+            Payload::Closed => {}
             payload @ (Payload::Message(_) | Payload::Partial(_) | Payload::Oversize(_)) => {
-                if let Some(line) = line(event.direction, payload) {
-                    let message = Message::read(&line);
-                    match event.direction {
-                        Direction::ToServer => self.client_line(&message, event.at, place),
-                        Direction::ToClient => self.server_line(&message, event.at, place),
-                    }
+                let Some(line) = line(event.direction, payload) else { return };
+                let message = Message::read(&line);
+                match event.direction {
+                    Direction::ToServer => self.client_line(&message, event.at, place),
+                    Direction::ToClient => self.server_line(&message, event.at, place),
+                }
+                // What is made up for a long line tells nothing of how its side spells.
+                if let Cow::Borrowed(line) = line {
+                    self.last().spelling.observe(event.direction, line);
                 }
             }
         }
@@ -154,7 +154,10 @@ impl Fold {
                 };
             }
         }
-        let sessions = self.sessions.into_iter().map(|open| open.session);
+        let sessions = self
+            .sessions
+            .into_iter()
+            .map(|open| Session { spelling: open.spelling.finish(), ..open.session });
         let happened =
             |session: &Session| !session.exchanges.is_empty() || session.end.is_some() || session.gap > 0;
         Tape { header: self.header, sessions: sessions.filter(happened).collect(), is_whole: self.is_whole }
@@ -357,6 +360,29 @@ impl Fold {
     }
 }
 
+/// Folds a journal up to its end, or to where `goes_on` says no.
+///
+/// # Errors
+/// Those of the reader; [`io::ErrorKind::TimedOut`] where it was stopped.
+pub fn fold<R: io::Read>(
+    reader: &mut JournalReader<R>,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Tape, JournalError> {
+    let mut fold = Fold::new(reader.header().clone());
+    let mut count = 0_u32;
+    while let Some((place, entry)) = reader.next()? {
+        match entry {
+            Entry::Event(event) => fold.event(&event, place),
+            Entry::End => fold.end(),
+        }
+        count = count.wrapping_add(1);
+        if count.is_multiple_of(1024) && !goes_on() {
+            return Err(io::Error::from(io::ErrorKind::TimedOut).into());
+        }
+    }
+    Ok(fold.finish())
+}
+
 /// The line that a payload is, or what is known of it; none where it is no message.
 pub(super) fn line<'a>(direction: Direction, payload: &'a Payload<'_>) -> Option<Cow<'a, [u8]>> {
     match payload {
@@ -368,7 +394,7 @@ pub(super) fn line<'a>(direction: Direction, payload: &'a Payload<'_>) -> Option
         {
             Some(Cow::Borrowed(bytes))
         }
-        _ => None,
+        Payload::Partial(_) | Payload::Closed | Payload::Exit(_) | Payload::Gap { .. } => None,
     }
 }
 

@@ -19,18 +19,28 @@
 //!
 //! A second `initialize` in one journal begins a new session.
 
+mod carry;
+mod compose;
+mod drafts;
 mod ends;
 mod facts;
 mod fold;
+mod plan;
 mod requests;
+mod splice;
 
+pub use carry::Changes;
+pub use drafts::Frames;
 pub use facts::Facts;
-pub use fold::Fold;
+pub use fold::{Fold, fold};
+pub use plan::{Addition, Plan};
+pub use splice::{EMPTY, with_members};
 
 use crate::{
     cassette::{
         journal::{FramePlace, JournalHeader},
         model::{End, Unanswered},
+        spelling::Spelling,
     },
     traffic::Micros,
 };
@@ -53,6 +63,8 @@ pub struct Session {
     pub at_ms: u64,
     /// What its messages say of the two sides.
     pub facts: Facts,
+    /// How most of its messages are spelled.
+    pub spelling: Spelling,
     /// How the server ended by itself.
     pub end: Option<End>,
     /// How many messages passed unrecorded.

@@ -1,0 +1,181 @@
+//! Which numbers, recordings and keys the sessions of folded journals get in a cassette.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Session, Tape};
+use crate::cassette::{key::Keys, model::Cassette};
+
+/// What becomes of a cassette when tapes are added to it.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    pub(super) base: &'a Cassette,
+    pub(super) tapes: &'a [Tape],
+    /// The sessions that are added, in order.
+    pub(super) added: Vec<Added>,
+    /// For each session of the base whether it stays.
+    pub(super) stays: Vec<bool>,
+}
+
+/// A session that is added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addition {
+    /// Its number.
+    pub session: u32,
+    /// The recording it belongs to.
+    pub recording: u32,
+    /// The id of the journal it comes from.
+    pub journal: String,
+    /// How many exchanges it has.
+    pub exchanges: usize,
+}
+
+/// A session that is added, with its exchanges.
+#[derive(Debug)]
+pub(super) struct Added {
+    pub(super) tape: usize,
+    pub(super) session: usize,
+    pub(super) number: u32,
+    pub(super) recording: u32,
+    /// The key of each exchange.
+    pub(super) keys: Vec<String>,
+    /// For each exchange the one of the base whose place it takes.
+    pub(super) instead_of: Vec<Option<usize>>,
+}
+
+impl<'a> Plan<'a> {
+    /// Adds tapes, in order of their start, to a cassette. Tapes that are in it already are left out. A
+    /// tape that is to replace and ended well drops every other recording that came before it.
+    pub fn new(base: &'a Cassette, tapes: &'a [Tape]) -> Self {
+        let sessions = &base.sessions;
+        let mut plan = Self { base, tapes, added: Vec::new(), stays: vec![true; sessions.len()] };
+        let mut known: HashSet<&str> =
+            sessions.iter().filter_map(|session| session.journal.as_deref()).collect();
+        for (number, tape) in tapes.iter().enumerate() {
+            if !known.insert(&tape.header.id) {
+                continue;
+            }
+            if tape.replaces() {
+                let parent = tape.header.parent_key();
+                for (stays, session) in plan.stays.iter_mut().zip(sessions) {
+                    *stays &= parent.is_some() && session.parent == parent;
+                }
+                plan.added
+                    .retain(|added| parent.is_some() && tapes[added.tape].header.parent_key() == parent);
+            }
+            let added = |session| Added {
+                tape: number,
+                session,
+                number: 0,
+                recording: 0,
+                keys: Vec::new(),
+                instead_of: vec![None; tape.sessions[session].exchanges.len()],
+            };
+            plan.added.extend((0..tape.sessions.len()).map(added));
+        }
+        plan.number();
+        plan.name();
+        plan
+    }
+
+    /// The sessions that are added.
+    pub fn additions(&self) -> impl Iterator<Item = Addition> {
+        self.added.iter().map(|added| Addition {
+            session: added.number,
+            recording: added.recording,
+            journal: self.tapes[added.tape].header.id.clone(),
+            exchanges: added.keys.len(),
+        })
+    }
+
+    /// Whether nothing is added.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty()
+    }
+
+    /// Whether sessions of the base are dropped.
+    pub fn drops(&self) -> bool {
+        self.stays.contains(&false)
+    }
+
+    pub(super) fn session(&self, added: &Added) -> &'a Session {
+        &self.tapes[added.tape].sessions[added.session]
+    }
+
+    fn number(&mut self) {
+        let sessions = &self.base.sessions;
+        let mut recordings: HashMap<String, u32> = HashMap::new();
+        let (mut session, mut recording) = (0, 0);
+        for stays in sessions.iter().zip(&self.stays).filter_map(|(session, stays)| stays.then_some(session))
+        {
+            session = session.max(stays.number);
+            recording = recording.max(stays.recording);
+            if let Some(parent) = &stays.parent {
+                recordings.insert(parent.clone(), stays.recording);
+            }
+        }
+        for added in &mut self.added {
+            let header = &self.tapes[added.tape].header;
+            // A parent that is not known is no other journal's.
+            let parent = header.parent_key().unwrap_or_else(|| format!("journal {}", header.id));
+            session += 1;
+            added.number = session;
+            added.recording = *recordings.entry(parent).or_insert_with(|| {
+                recording += 1;
+                recording
+            });
+        }
+    }
+
+    /// Gives the exchanges their keys: new numbers, or what a person called the exchange whose place they take.
+    pub(super) fn name(&mut self) {
+        let exchanges = &self.base.exchanges;
+        let mut keys = Keys::new();
+        let stays = |exchange: &&crate::cassette::model::Exchange| self.stays[exchange.session as usize];
+        exchanges.iter().filter(stays).for_each(|exchange| keys.take(&exchange.key));
+        let given = |added: &Added, exchange: usize| {
+            let old = &exchanges[added.instead_of[exchange]?].key;
+            let prefix = &self.tapes[added.tape].sessions[added.session].exchanges[exchange].prefix;
+            (!is_numbered(old, prefix)).then(|| old.to_string())
+        };
+        for added in &self.added {
+            (0..added.instead_of.len())
+                .filter_map(|exchange| given(added, exchange))
+                .for_each(|key| keys.take(&key));
+        }
+        let names = self.added.iter().map(|added| {
+            let exchanges = &self.tapes[added.tape].sessions[added.session].exchanges;
+            let name = |(number, exchange): (usize, &super::Exchange)| {
+                given(added, number).unwrap_or_else(|| keys.next(&exchange.prefix))
+            };
+            exchanges.iter().enumerate().map(name).collect()
+        });
+        let names: Vec<Vec<String>> = names.collect();
+        for (added, names) in self.added.iter_mut().zip(names) {
+            added.keys = names;
+        }
+    }
+}
+
+/// Whether a key is one that a recorder gave: the prefix and a number.
+pub(super) fn is_numbered(key: &str, prefix: &str) -> bool {
+    let number = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(" @"));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+impl Tape {
+    /// Whether it takes the place of older recordings: it is to, is whole, holds an answer, and its server did not
+    /// die. What failed must not cost a recording that did not.
+    fn replaces(&self) -> bool {
+        let is_well = |session: &Session| {
+            let died = session.end.as_ref().is_some_and(|end| end.exit != Some(0));
+            session.gap == 0 && !died
+        };
+        let is_answered = |session: &Session| {
+            session.exchanges.iter().any(|exchange| exchange.client.is_some() && !exchange.server.is_empty())
+        };
+        self.header.replace
+            && self.is_whole
+            && self.sessions.iter().all(is_well)
+            && self.sessions.iter().any(is_answered)
+    }
+}
