@@ -7,7 +7,10 @@ use std::{
     path::Path,
 };
 
-use fs_err::{self as fs, File, OpenOptions, os::unix::fs::OpenOptionsExt};
+use fs_err::{
+    self as fs, File, OpenOptions,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+};
 use rustix::fs::{FlockOperation, flock};
 
 /// The file system.
@@ -26,11 +29,18 @@ pub(super) type Before = dyn Fn(Step) -> io::Result<()> + Send + Sync;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     CreateFolder,
+    List,
+    Read,
+    Open,
     Create,
     Lock,
     Look,
     Write,
     Truncate,
+    Permissions,
+    SyncFile,
+    SyncFolder,
+    Rename,
     Remove,
 }
 
@@ -52,10 +62,83 @@ impl Disk {
         fs::create_dir_all(path)
     }
 
+    /// The names in a folder; none where there is no such folder.
+    pub(super) fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        self.step(Step::List)?;
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        names.filter_map(Result::transpose).collect()
+    }
+
+    /// The whole of a file.
+    pub(super) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.step(Step::Read)?;
+        fs::read(path)
+    }
+
+    /// Opens a file for reading; a pipe in its place does not make us wait.
+    pub(super) fn open(&self, path: &Path) -> io::Result<File> {
+        self.step(Step::Open)?;
+        let at_once = rustix::fs::OFlags::NONBLOCK.bits();
+        OpenOptions::new().read(true).custom_flags(at_once.cast_signed()).open(path)
+    }
+
+    /// Opens a file of this name in a folder for reading; neither may be a link, and the file is no pipe or device.
+    pub(super) fn open_plain(&self, folder: &Path, name: &str) -> io::Result<File> {
+        self.step(Step::Open)?;
+        let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW).bits();
+        let path = folder.join(name);
+        let file = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(&path)?;
+        let is_plain = file.metadata()?.is_file() && fs::symlink_metadata(folder)?.is_dir();
+        if is_plain && path.file_name().is_some_and(|plain| plain == name) {
+            return Ok(file);
+        }
+        let refused = format!("{} is no plain file in a plain folder", path.display());
+        Err(io::Error::new(io::ErrorKind::InvalidInput, refused))
+    }
+
+    /// Whether there is something of this name.
+    pub(super) fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.step(Step::Look)?;
+        path.try_exists()
+    }
+
+    /// Bytes of a file from an offset on.
+    pub(super) fn read_at(&self, file: &File, bytes: &mut [u8], at: u64) -> io::Result<usize> {
+        self.step(Step::Read)?;
+        file.read_at(bytes, at)
+    }
+
     /// Makes a file with this mode, for reading and appending.
     pub(super) fn create_new(&self, path: &Path, mode: u32) -> io::Result<File> {
         self.step(Step::Create)?;
         OpenOptions::new().read(true).append(true).create_new(true).mode(mode).open(path)
+    }
+
+    /// Opens a file for writing from its start, made now or emptied.
+    pub(super) fn create_or_empty(&self, path: &Path) -> io::Result<File> {
+        self.step(Step::Create)?;
+        OpenOptions::new().write(true).create(true).truncate(true).open(path)
+    }
+
+    /// Opens a file to lock it, made now or as it is.
+    pub(super) fn create_or_open(&self, path: &Path) -> io::Result<File> {
+        self.step(Step::Create)?;
+        OpenOptions::new().read(true).append(true).create(true).open(path)
+    }
+
+    /// Takes the exclusive lock of a file, which ends with the handle; whether nobody else has it.
+    pub(super) fn try_lock(&self, file: &File) -> io::Result<bool> {
+        self.step(Step::Lock)?;
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Takes the exclusive lock of a file and waits until nobody else has it.
@@ -77,6 +160,12 @@ impl Disk {
         }
     }
 
+    /// Length of a file that is open.
+    pub(super) fn length(&self, file: &File) -> io::Result<u64> {
+        self.step(Step::Look)?;
+        Ok(file.metadata()?.len())
+    }
+
     /// Writes all bytes: one call of the system unless it takes fewer.
     pub(super) fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {
         let allowed = self.step(Step::Write);
@@ -92,6 +181,30 @@ impl Disk {
     pub(super) fn truncate(&self, file: &File, length: u64) -> io::Result<()> {
         self.step(Step::Truncate)?;
         file.set_len(length)
+    }
+
+    /// Gives a file that is open the permissions of another one.
+    pub(super) fn copy_permissions(&self, from: &Path, to: &File) -> io::Result<()> {
+        self.step(Step::Permissions)?;
+        to.set_permissions(fs::metadata(from)?.permissions())
+    }
+
+    /// Waits until a file's bytes are on the disk.
+    pub(super) fn sync(&self, file: &File) -> io::Result<()> {
+        self.step(Step::SyncFile)?;
+        file.sync_all()
+    }
+
+    /// Waits until a folder's names are on the disk.
+    pub(super) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        self.step(Step::SyncFolder)?;
+        File::open(folder)?.sync_all()
+    }
+
+    /// Gives a file another name, in the place of what had it.
+    pub(super) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step(Step::Rename)?;
+        fs::rename(from, to)
     }
 
     /// Removes a file.

@@ -1,10 +1,67 @@
 //! Locks: files whose names may be taken away while one waits for them.
 
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
 
 use fs_err::File;
 
 use super::disk::Disk;
+
+/// The lock under which a cassette is written; it ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct CassetteLock {
+    disk: Disk,
+    path: PathBuf,
+    _file: File,
+}
+
+impl CassetteLock {
+    /// Takes the lock of the cassette whose lock file this is, waiting for whoever has it at most so long; `None`
+    /// where that was not long enough.
+    pub(super) fn take(disk: &Disk, path: PathBuf, wait: Option<Duration>) -> io::Result<Option<Self>> {
+        let deadline = wait.map(|wait| Instant::now() + wait);
+        loop {
+            let file = disk.create_or_open(&path)?;
+            if !disk.try_lock(&file)? && !wait_for(disk, &file, deadline)? {
+                return Ok(None);
+            }
+            // Whoever had the lock before took the file's name away: then this file locks nothing.
+            if disk.is_still(&file, &path)? {
+                return Ok(Some(Self { disk: disk.clone(), path, _file: file }));
+            }
+        }
+    }
+
+    /// Gives the lock back and takes its file away, so that none lies beside the cassette.
+    pub(super) fn release(self) -> io::Result<()> {
+        self.disk.remove(&self.path)
+    }
+}
+
+/// The system has no wait for a lock that ends; so a thread waits, and is left behind when time is up.
+fn wait_for(disk: &Disk, file: &File, deadline: Option<Instant>) -> io::Result<bool> {
+    let Some(deadline) = deadline else { return disk.lock(file).map(|()| true) };
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Ok(false);
+    }
+    let waiting = file.try_clone()?;
+    let (tell, told) = mpsc::channel();
+    let disk = disk.clone();
+    std::thread::Builder::new().name("wait-for-lock".to_owned()).spawn(move || {
+        let locked = disk.lock(&waiting);
+        // Nobody listens any more: the lock ends with `waiting`, here.
+        let _ = tell.send(locked);
+    })?;
+    match told.recv_timeout(left) {
+        Ok(locked) => locked.map(|()| true),
+        Err(_) => Ok(false),
+    }
+}
 
 /// Takes the lock of a file just created at `path`; whether `path` still leads to it. Between creation and lock it
 /// looked dead, and whoever folded then has taken it away.

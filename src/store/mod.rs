@@ -5,12 +5,26 @@
 //! holds is dead, and whoever comes next may fold it into the cassette.
 //!
 //! - [`Journal`]: what a recorder writes to
+//! - [`load`]: a cassette and its journals, read together
+//! - [`fold`]: puts the journals of recorders that ended into their cassette
 
+mod blobs;
 mod disk;
+mod error;
+mod fold;
 mod journal;
+mod load;
 mod lock;
 mod origin;
 mod paths;
+mod siblings;
 
+pub use blobs::Blobs;
+pub use error::StoreError;
+pub use fold::{FoldOptions, FoldOutcome, fold};
 pub use journal::Journal;
+pub use load::{Loaded, load};
 pub use origin::new_header;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! The blobs of a cassette `C`, in the folder `C.blobs`.
+
+use std::{
+    collections::HashMap,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use super::{disk::Disk, paths};
+use crate::cassette::blob::{BlobSink, BlobSource};
+
+/// A longer blob is not read: no string of a message is that long.
+const LONGEST: u64 = 1 << 30;
+
+/// The blobs of a cassette that is read: those in its folder, and those of journals that are not folded yet.
+#[derive(Debug)]
+pub struct Blobs {
+    disk: Disk,
+    folder: PathBuf,
+    fresh: HashMap<String, Vec<u8>>,
+}
+
+impl Blobs {
+    pub(super) fn of(disk: &Disk, cassette: &Path) -> Self {
+        Self { disk: disk.clone(), folder: folder(cassette), fresh: HashMap::new() }
+    }
+}
+
+fn folder(cassette: &Path) -> PathBuf {
+    paths::with_suffix(cassette, ".blobs")
+}
+
+impl BlobSource for Blobs {
+    fn get(&self, name: &str) -> io::Result<Vec<u8>> {
+        if let Some(bytes) = self.fresh.get(name) {
+            return Ok(bytes.clone());
+        }
+        let file = self.disk.open_plain(&self.folder, name)?;
+        let mut bytes = Vec::new();
+        file.take(LONGEST + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LONGEST {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("the blob {name} is over 1 GiB"),
+            ));
+        }
+        Ok(bytes)
+    }
+}
+
+/// Blobs of journals that are read along stay in memory: reading writes nothing.
+impl BlobSink for Blobs {
+    fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.fresh.entry(name.to_owned()).or_insert_with(|| bytes.to_vec());
+        Ok(())
+    }
+}
+
+/// Writes the blobs of a cassette that is written.
+#[derive(Debug)]
+pub(super) struct BlobFiles {
+    disk: Disk,
+    folder: PathBuf,
+    has_written: bool,
+}
+
+impl BlobFiles {
+    pub(super) fn of(disk: &Disk, cassette: &Path) -> Self {
+        Self { disk: disk.clone(), folder: folder(cassette), has_written: false }
+    }
+
+    /// Waits until the blobs' names are on the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        if self.has_written { self.disk.sync_folder(&self.folder) } else { Ok(()) }
+    }
+}
+
+impl BlobSink for BlobFiles {
+    fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.folder.join(name);
+        // A blob that has its name has its bytes too: it gets it last.
+        if self.disk.exists(&path)? {
+            return Ok(());
+        }
+        self.disk.create_folder(&self.folder)?;
+        let unfinished = paths::with_suffix(&path, ".tmp");
+        let file = self.disk.create_or_empty(&unfinished)?;
+        self.disk.write(&file, bytes)?;
+        self.disk.sync(&file)?;
+        self.disk.rename(&unfinished, &path)?;
+        self.has_written = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+//! What may go wrong with a cassette's files, and what to do about it.
+
+use std::{io, path::PathBuf};
+
+use crate::cassette::{LoadError, journal::JournalError};
+
+/// A cassette's files cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Neither the cassette nor a journal of it is there.
+    #[error("{}: there is no such cassette, and no journal of one", path.display())]
+    NotFound {
+        /// The path that was given.
+        path: PathBuf,
+    },
+    /// The file is no cassette, or one with a mistake.
+    #[error("{}:{source}", path.display())]
+    Cassette {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        source: Box<LoadError>,
+    },
+    /// The file is no journal, or a damaged one.
+    #[error("{}: {source}", path.display())]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: JournalError,
+    },
+    /// The time was over before the cassette was written; nothing is lost, the journals are still there.
+    #[error("{}: there was no time to write the cassette; its journals are kept, and are read with it", path.display())]
+    Late {
+        /// The cassette.
+        path: PathBuf,
+    },
+    /// A journal that is to be recovered still has its recorder.
+    #[error("{}: the recorder of this journal is still running", path.display())]
+    Alive {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// A journal does not say whose it is.
+    #[error("{}: no cassette belongs to a journal of this name; `tapedeck convert` makes one from it", path.display())]
+    Stray {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}

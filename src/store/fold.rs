@@ -1,0 +1,262 @@
+//! Folding: the journals of recorders that ended become sessions of their cassette.
+
+use std::{
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use fs_err::File;
+
+use super::{
+    blobs::{BlobFiles, Blobs},
+    disk::Disk,
+    error::StoreError,
+    load::{base, in_order, is_anothers, note_of_end},
+    lock::CassetteLock,
+    paths,
+    siblings::{FileFrames, Folded, Opened},
+};
+use crate::{
+    cassette::journal::JournalError,
+    record::{Addition, Changes, Plan},
+};
+
+/// How a cassette is folded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FoldOptions {
+    /// How long it may take. A recorder must end soon; one that runs out of time leaves its journal to the next.
+    pub within: Option<Duration>,
+    /// Whether journals are kept, under a name by which they are never folded again.
+    pub keep_journals: bool,
+    /// Whether damaged places of journals are skipped; else a damaged journal is left as it is.
+    pub recover: bool,
+}
+
+/// What folding did.
+#[derive(Clone, Debug, Default)]
+pub struct FoldOutcome {
+    /// The cassette, absolute.
+    pub path: PathBuf,
+    /// The sessions that were added.
+    pub added: Vec<Addition>,
+    /// How the new recording differs from those whose place it took; none where it took none's.
+    pub changes: Option<Changes>,
+    /// How many journals have a recorder that still runs.
+    pub alive: usize,
+    /// What deserves a word: damaged journals, unfinished ends. One sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Puts the sessions of a cassette's dead journals into it and takes the journals away. Folding twice, or being
+/// killed at any point and folding again, changes nothing: a session keeps the id of its journal.
+///
+/// # Errors
+/// When the cassette cannot be read or written, or not in time. The journals are still there then.
+pub fn fold(cassette: &Path, options: FoldOptions) -> Result<FoldOutcome, StoreError> {
+    let files = Files { disk: Disk::default(), state: paths::state_folder() };
+    files.fold(cassette, options, None)
+}
+
+/// Where files are.
+pub(super) struct Files {
+    pub(super) disk: Disk,
+    pub(super) state: Option<PathBuf>,
+}
+
+impl Files {
+    /// Folds all dead journals of a cassette, or only this one.
+    pub(super) fn fold(
+        &self,
+        cassette: &Path,
+        options: FoldOptions,
+        only: Option<&Path>,
+    ) -> Result<FoldOutcome, StoreError> {
+        let path = paths::resolve(cassette)?;
+        if only.is_none() && self.journals(&path)?.is_empty() {
+            return Ok(FoldOutcome { path, ..FoldOutcome::default() });
+        }
+        let deadline = options.within.map(|within| Instant::now() + within);
+        let late = || StoreError::Late { path: path.clone() };
+        let lock = paths::with_suffix(&path, ".lock");
+        let lock = CassetteLock::take(&self.disk, lock, options.within)?.ok_or_else(late)?;
+        let folding = Folding {
+            disk: &self.disk,
+            path: &path,
+            options,
+            goes_on: &|| deadline.is_none_or(|deadline| Instant::now() < deadline),
+            outcome: FoldOutcome { path: path.clone(), ..FoldOutcome::default() },
+        };
+        let journals = match only {
+            Some(journal) => vec![journal.to_owned()],
+            None => self.journals(&path)?,
+        };
+        let outcome = folding.run(journals);
+        // The lock ends with its file; a file that cannot be taken away is used again by the next.
+        let _ = lock.release();
+        outcome.map_err(|error| match error {
+            StoreError::Io(error) if error.kind() == io::ErrorKind::TimedOut => late(),
+            error => error,
+        })
+    }
+
+    fn journals(&self, cassette: &Path) -> io::Result<Vec<PathBuf>> {
+        paths::journals(&self.disk, cassette, self.state.as_deref())
+    }
+}
+
+/// One fold, under the cassette's lock.
+struct Folding<'a> {
+    disk: &'a Disk,
+    path: &'a Path,
+    options: FoldOptions,
+    goes_on: &'a dyn Fn() -> bool,
+    outcome: FoldOutcome,
+}
+
+impl Folding<'_> {
+    fn run(mut self, journals: Vec<PathBuf>) -> Result<FoldOutcome, StoreError> {
+        let mut dead = Vec::new();
+        for journal in journals {
+            dead.extend(self.take(journal)?);
+        }
+        let mut folded = Vec::new();
+        let mut done = Vec::new();
+        for journal in &dead {
+            match journal.fold(self.options.recover, self.goes_on) {
+                Ok(read) if is_anothers(&read.tape, &journal.path, self.path) => {}
+                Ok(read) => {
+                    self.note(journal, &read);
+                    folded.push((journal, read));
+                    done.push(journal);
+                }
+                // It holds no message.
+                Err(JournalError::NoHeader) => done.push(journal),
+                Err(JournalError::Io(error)) => return Err(error.into()),
+                Err(error) => {
+                    self.outcome.notes.push(format!("{}: {error}; it is left", journal.path.display()))
+                }
+            }
+        }
+        self.add(folded)?;
+        for journal in done {
+            if let Err(error) = self.discard(journal) {
+                self.outcome.notes.push(format!("{error}; its sessions are in the cassette"));
+            }
+        }
+        Ok(self.outcome)
+    }
+
+    /// Opens a journal that nobody writes, and locks it; none where it is written or gone, or was empty.
+    fn take(&mut self, path: PathBuf) -> io::Result<Option<Opened>> {
+        let Some(mut journal) = Opened::open(self.disk, path)? else { return Ok(None) };
+        if !self.disk.try_lock(&journal.file)? {
+            self.outcome.alive += 1;
+            return Ok(None);
+        }
+        // Its recorder may have written, and ended, since it was opened.
+        journal.measure()?;
+        if journal.is_empty() {
+            // Perhaps a recorder is about to lock it: that one sees it gone and makes another, now and not only
+            // when this fold is over.
+            self.disk.remove(&journal.path)?;
+            return Ok(None);
+        }
+        Ok(Some(journal))
+    }
+
+    fn note(&mut self, journal: &Opened, read: &Folded) {
+        let notes = &mut self.outcome.notes;
+        notes.extend(read.torn.map(|torn| note_of_end(&journal.path, torn)));
+        notes.extend(read.losses.iter().map(|loss| {
+            let name = journal.path.display();
+            format!("{name}: {} bytes from byte {} on were damaged and are lost", loss.bytes, loss.at)
+        }));
+    }
+
+    fn add(&mut self, mut folded: Vec<(&Opened, Folded)>) -> Result<(), StoreError> {
+        in_order(&mut folded);
+        let (journals, tapes): (Vec<_>, Vec<_>) =
+            folded.into_iter().map(|(journal, read)| (journal, read.tape)).unzip();
+        if tapes.iter().all(|tape| tape.sessions.is_empty()) {
+            return Ok(());
+        }
+        let text = match self.disk.read(self.path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        let is_there = text.is_some();
+        let old = Blobs::of(self.disk, self.path);
+        let base = base(self.path, text, &tapes, &old)?;
+        let mut plan = Plan::new(&base, &tapes);
+        if plan.is_empty() {
+            return Ok(());
+        }
+        let unfinished = paths::with_suffix(self.path, ".tmp");
+        let mut frames = FileFrames { journals, goes_on: self.goes_on };
+        let written =
+            self.write(&unfinished, is_there, |out, blobs| plan.write(&mut frames, &old, blobs, out));
+        let changes = match written {
+            Ok(changes) => changes,
+            Err(error) => {
+                // What is left of it is written over by the next fold.
+                let _ = self.disk.remove(&unfinished);
+                return Err(error.into());
+            }
+        };
+        self.outcome.changes = plan.drops().then_some(changes);
+        self.outcome.added = plan.additions().collect();
+        Ok(())
+    }
+
+    /// Writes a file beside the cassette, then puts it in the cassette's place.
+    fn write(
+        &self,
+        unfinished: &Path,
+        is_there: bool,
+        print: impl FnOnce(&mut dyn Write, &mut BlobFiles) -> io::Result<Changes>,
+    ) -> io::Result<Changes> {
+        let file = self.disk.create_or_empty(unfinished)?;
+        if is_there {
+            self.disk.copy_permissions(self.path, &file)?;
+        }
+        let mut blobs = BlobFiles::of(self.disk, self.path);
+        let mut out = BufWriter::with_capacity(256 << 10, FileOut { disk: self.disk, file: &file });
+        let changes = print(&mut out, &mut blobs)?;
+        out.flush()?;
+        drop(out);
+        blobs.sync()?;
+        self.disk.sync(&file)?;
+        self.disk.rename(unfinished, self.path)?;
+        self.disk.sync_folder(paths::folder(self.path))?;
+        Ok(changes)
+    }
+
+    fn discard(&self, journal: &Opened) -> io::Result<()> {
+        match journal.path.file_stem().filter(|_| self.options.keep_journals) {
+            Some(stem) => {
+                let name = [stem.as_encoded_bytes(), b".kept.journal"].concat();
+                let kept = String::from_utf8(name).map_err(io::Error::other)?;
+                self.disk.rename(&journal.path, &journal.path.with_file_name(kept))
+            }
+            None => self.disk.remove(&journal.path),
+        }
+    }
+}
+
+struct FileOut<'a> {
+    disk: &'a Disk,
+    file: &'a File,
+}
+
+impl Write for FileOut<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.disk.write(self.file, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

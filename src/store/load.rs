@@ -1,0 +1,162 @@
+//! Reading a cassette and its journals together; nothing is written.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    blobs::Blobs,
+    disk::Disk,
+    error::StoreError,
+    paths,
+    siblings::{FileFrames, Folded, Opened},
+};
+use crate::{
+    cassette::{
+        journal::{JournalError, Loss, MAGIC},
+        model::Cassette,
+    },
+    record::{self, Plan, Tape},
+};
+
+/// A cassette that was read.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The cassette, with what its journals hold.
+    pub cassette: Cassette,
+    /// Its blobs.
+    pub blobs: Blobs,
+    /// What deserves a word: journals that are damaged or end in the middle of a message. One sentence each.
+    pub notes: Vec<String>,
+    /// Its path, absolute.
+    pub path: PathBuf,
+}
+
+/// Reads a cassette and its journals, dead ones and those of recorders still running, as one cassette; or one
+/// journal alone.
+///
+/// # Errors
+/// When there is neither, when the cassette has a mistake, or when a journal that is read alone is damaged. A damaged
+/// journal beside a cassette is a note.
+pub fn load(path: &Path) -> Result<Loaded, StoreError> {
+    load_on(&Disk::default(), path, paths::state_folder().as_deref())
+}
+
+pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<Loaded, StoreError> {
+    let path = paths::resolve(path)?;
+    // Journals first: a fold in between puts them into the cassette before it takes them away.
+    let (mut journals, mut notes) = (Vec::new(), Vec::new());
+    for journal in paths::journals(disk, &path, state)? {
+        match Opened::open(disk, journal) {
+            Ok(journal) => journals.extend(journal),
+            Err(error) => notes.push(format!("{error}; it is left out")),
+        }
+    }
+    let text = match disk.read(&path) {
+        Ok(text) if text.starts_with(&MAGIC) => return load_journal(disk, path),
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    let has_text = text.is_some();
+    let mut folded = Vec::new();
+    for journal in &journals {
+        match journal.fold(false, &|| true) {
+            Ok(read) if is_anothers(&read.tape, &journal.path, &path) => {}
+            Ok(read) => {
+                notes.extend(read.torn.map(|torn| note_of_end(&journal.path, torn)));
+                folded.push((journal, read));
+            }
+            // Its recorder has only begun, or was killed as soon as it had.
+            Err(JournalError::NoHeader) => {}
+            Err(error) => notes.push(format!("{}: {error}; it is left out", journal.path.display())),
+        }
+    }
+    if !has_text && folded.is_empty() {
+        return Err(StoreError::NotFound { path });
+    }
+    together(disk, path, text, folded, notes)
+}
+
+fn load_journal(disk: &Disk, path: PathBuf) -> Result<Loaded, StoreError> {
+    let Some(journal) = Opened::open(disk, path.clone())? else { return Err(StoreError::NotFound { path }) };
+    let read = match journal.fold(false, &|| true) {
+        Ok(read) => read,
+        Err(source) => return Err(StoreError::Journal { path, source }),
+    };
+    let notes = read.torn.map(|torn| note_of_end(&path, torn)).into_iter().collect();
+    together(disk, path, None, vec![(&journal, read)], notes)
+}
+
+fn together(
+    disk: &Disk,
+    path: PathBuf,
+    text: Option<Vec<u8>>,
+    mut folded: Vec<(&Opened, Folded)>,
+    notes: Vec<String>,
+) -> Result<Loaded, StoreError> {
+    let mut blobs = Blobs::of(disk, &path);
+    in_order(&mut folded);
+    let (journals, tapes): (Vec<_>, Vec<_>) =
+        folded.into_iter().map(|(journal, read)| (journal, read.tape)).unzip();
+    let base = base(&path, text, &tapes, &blobs)?;
+    let mut plan = Plan::new(&base, &tapes);
+    if plan.is_empty() {
+        return Ok(Loaded { cassette: base, blobs, notes, path });
+    }
+    let mut text = Vec::with_capacity(base.text.len());
+    let mut frames = FileFrames { journals, goes_on: &|| true };
+    let old = Blobs::of(disk, &path);
+    plan.write(&mut frames, &old, &mut blobs, &mut text)?;
+    let cassette = parse(&path, text, &blobs)?;
+    Ok(Loaded { cassette, blobs, notes, path })
+}
+
+/// The order in which journals are added: that of their start.
+pub(super) fn in_order<J>(folded: &mut [(J, Folded)]) {
+    let key = |read: &Folded| (read.tape.header.started_ms, read.tape.header.id.clone());
+    folded.sort_by_cached_key(|(_, read)| key(read));
+}
+
+/// The cassette that tapes are added to: the one in the file, or an empty one; with what their headers say of it.
+pub(super) fn base(
+    path: &Path,
+    text: Option<Vec<u8>>,
+    tapes: &[Tape],
+    blobs: &Blobs,
+) -> Result<Cassette, StoreError> {
+    let base = parse(path, text.unwrap_or_else(|| record::EMPTY.to_vec()), blobs)?;
+    let is_new = |tape: &&Tape| {
+        let is_it = |id: &str| id == tape.header.id;
+        !base.sessions.iter().any(|session| session.journal.as_deref().is_some_and(is_it))
+    };
+    let new: Vec<_> = tapes.iter().filter(is_new).filter(|tape| !tape.sessions.is_empty()).collect();
+    let vars: Vec<_> = new.iter().flat_map(|tape| tape.header.vars.iter().map(String::as_str)).collect();
+    let is_redacted = new.iter().all(|tape| tape.header.redacted);
+    match record::with_members(&base.text, &vars, is_redacted) {
+        Some(text) => parse(path, text, blobs),
+        None => Ok(base),
+    }
+}
+
+fn parse(path: &Path, text: Vec<u8>, blobs: &Blobs) -> Result<Cassette, StoreError> {
+    Cassette::load(text, blobs)
+        .map_err(|source| StoreError::Cassette { path: path.to_owned(), source: Box::new(source) })
+}
+
+/// Whether a journal in the state folder belongs to another cassette of the same name.
+pub(super) fn is_anothers(tape: &Tape, journal: &Path, cassette: &Path) -> bool {
+    match &tape.header.cassette {
+        Some(path) => Path::new(path) != cassette,
+        None => paths::folder(journal) != paths::folder(cassette),
+    }
+}
+
+pub(super) fn note_of_end(journal: &Path, torn: Loss) -> String {
+    let Loss { at, bytes } = torn;
+    format!(
+        "{}: its last {bytes} bytes, from byte {at} on, are no whole message and were left out",
+        journal.display()
+    )
+}

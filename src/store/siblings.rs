@@ -1,0 +1,111 @@
+//! Journals that are read: opened, folded, and read again where their messages are printed.
+
+use std::{
+    io::{self, Read},
+    path::PathBuf,
+};
+
+use fs_err::File;
+
+use super::{disk::Disk, paths};
+use crate::{
+    cassette::journal::{FramePlace, JournalError, JournalReader, Loss},
+    record::{self, Frames, Tape},
+};
+
+/// A journal that is open.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    disk: Disk,
+    /// Its length when it was opened: what a recorder appends later is not read.
+    length: u64,
+}
+
+/// A journal that was folded.
+#[derive(Debug)]
+pub(super) struct Folded {
+    pub(super) tape: Tape,
+    /// The unfinished frame at its end.
+    pub(super) torn: Option<Loss>,
+    /// What recovery skipped.
+    pub(super) losses: Vec<Loss>,
+}
+
+impl Opened {
+    /// Opens a journal; none where it is gone.
+    pub(super) fn open(disk: &Disk, path: PathBuf) -> io::Result<Option<Self>> {
+        let file = match disk.open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let length = disk.length(&file)?;
+        Ok(Some(Self { path, file, disk: disk.clone(), length }))
+    }
+
+    /// Takes its length anew.
+    pub(super) fn measure(&mut self) -> io::Result<()> {
+        self.length = self.disk.length(&self.file)?;
+        Ok(())
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Folds it; past damage where `recovers` says so.
+    pub(super) fn fold(&self, recovers: bool, goes_on: &dyn Fn() -> bool) -> Result<Folded, JournalError> {
+        let bytes = Bytes { journal: self, at: 0 };
+        let mut reader = match recovers {
+            true => JournalReader::recover(bytes, paths::header_of(&self.path))?,
+            false => JournalReader::new(bytes)?,
+        };
+        let tape = record::fold(&mut reader, goes_on)?;
+        Ok(Folded { tape, torn: reader.torn(), losses: reader.losses().to_vec() })
+    }
+}
+
+/// Reads a journal from its start, wherever others read it.
+struct Bytes<'a> {
+    journal: &'a Opened,
+    at: u64,
+}
+
+impl Read for Bytes<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.journal.length - self.at).unwrap_or(usize::MAX);
+        let room = left.min(bytes.len());
+        let read = self.journal.disk.read_at(&self.journal.file, &mut bytes[..room], self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// The journals that a plan's tapes were folded from, in the same order.
+pub(super) struct FileFrames<'a> {
+    pub(super) journals: Vec<&'a Opened>,
+    /// Whether there is time left.
+    pub(super) goes_on: &'a dyn Fn() -> bool,
+}
+
+impl Frames for FileFrames<'_> {
+    fn read(&mut self, tape: usize, place: FramePlace, out: &mut Vec<u8>) -> io::Result<()> {
+        if !(self.goes_on)() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let journal = self.journals[tape];
+        let start = out.len();
+        out.resize(start + place.len as usize, 0);
+        let mut read = start;
+        while read < out.len() {
+            let at = place.at + (read - start) as u64;
+            match journal.disk.read_at(&journal.file, &mut out[read..], at)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                bytes => read += bytes,
+            }
+        }
+        Ok(())
+    }
+}
