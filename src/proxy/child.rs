@@ -40,7 +40,11 @@ impl Child {
     }
 
     /// Sends a signal to the whole group.
-    pub(super) fn signal(&self, signal: i32) {
+    pub(super) fn signal(&mut self, signal: i32) {
+        // Once it is reaped an empty group's number may belong to somebody else.
+        if self.is_reaped && !self.has_others() {
+            return;
+        }
         if let Some(signal) = Signal::from_named_raw(signal) {
             // An empty group needs no signal.
             let _ = rustix::process::kill_process_group(self.pid, signal);

@@ -133,7 +133,7 @@ pub fn record<S: Sink + 'static>(
     };
     supervisor.run();
     if let Some(signals) = signals {
-        signals.close();
+        signals.stop();
     }
     supervisor.finish()
 }

@@ -4,15 +4,23 @@
 //! decides is done by [`super::record`].
 
 use std::{
-    io,
+    io, mem,
     process::exit,
-    sync::mpsc::Sender,
-    thread,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::Sender,
+    },
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 use rustix::process::{Resource, Rlimit};
-use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
+use signal_hook::{
+    SigId,
+    consts::signal::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGTERM},
+    flag, low_level,
+};
 
 use crate::traffic::Exit;
 
@@ -262,36 +270,81 @@ fn reached(due: Option<Instant>, now: Instant) -> bool {
     due.is_some_and(|due| due <= now)
 }
 
-/// The signals that ask us to end, passed on to a session instead.
+/// The signals that ask us to end, passed on to a session instead. When this is dropped, which a session does at its
+/// end, they end the process again as they did before.
 #[derive(Debug)]
-pub struct Signals(signal_hook::iterator::Signals);
+pub struct Signals {
+    incoming: signal_hook::iterator::Signals,
+    is_over: Arc<AtomicBool>,
+    /// What ends the process once it is over.
+    defaults: Vec<SigId>,
+}
+
+/// Defaults of signals that nobody listens to any more.
+static OVER: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
 
 impl Signals {
-    /// From now on SIGTERM, SIGINT and SIGHUP no longer end this process by themselves. What was ignored when we
-    /// were started stays so (`nohup`): a server inherits that.
+    /// From now on SIGTERM, SIGINT and SIGHUP do not end this process by themselves. What was ignored when we were
+    /// started stays so (`nohup`), and a server inherits that; but where the end of children was ignored, it is no
+    /// longer: nobody could tell how a server ended.
     ///
     /// # Errors
     /// When the system refuses.
     pub fn install() -> io::Result<Self> {
         let ignored = ignored_signals();
-        Self::listen([SIGTERM, SIGINT, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0))
+        let is_ignored = |signal: i32| ignored >> (signal - 1) & 1 == 1;
+        if is_ignored(SIGCHLD) {
+            flag::register(SIGCHLD, Arc::default())?;
+        }
+        Self::listen([SIGTERM, SIGINT, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)))
     }
 
-    pub(super) fn listen(signals: impl IntoIterator<Item = i32>) -> io::Result<Self> {
-        signal_hook::iterator::Signals::new(signals).map(Self)
+    pub(super) fn listen(signals: impl IntoIterator<Item = i32> + Clone) -> io::Result<Self> {
+        for id in mem::take(&mut *OVER.lock().unwrap_or_else(PoisonError::into_inner)) {
+            low_level::unregister(id);
+        }
+        let is_over = Arc::<AtomicBool>::default();
+        let default = |signal| flag::register_conditional_default(signal, Arc::clone(&is_over));
+        Ok(Self {
+            incoming: signal_hook::iterator::Signals::new(signals.clone())?,
+            defaults: signals.into_iter().map(default).collect::<io::Result<_>>()?,
+            is_over,
+        })
     }
 
-    /// Sends each to the session that listens, until the handle is closed.
-    pub(super) fn forward(mut self, to: Sender<Happened>) -> signal_hook::iterator::Handle {
-        let handle = self.0.handle();
-        thread::spawn(move || {
-            for signal in self.0.forever() {
+    /// Sends each to the session that listens, until it is stopped.
+    pub(super) fn forward(mut self, to: Sender<Happened>) -> Forwarding {
+        let handle = self.incoming.handle();
+        let thread = thread::spawn(move || {
+            for signal in self.incoming.forever() {
                 if to.send(Happened::Signal(signal)).is_err() {
                     break;
                 }
             }
         });
-        handle
+        Forwarding { handle, thread }
+    }
+}
+
+/// Signals on their way to a session.
+pub(super) struct Forwarding {
+    handle: signal_hook::iterator::Handle,
+    thread: JoinHandle<()>,
+}
+
+impl Forwarding {
+    /// From here on they do what they did before.
+    pub(super) fn stop(self) {
+        self.handle.close();
+        // It panics nowhere; and if it did, nobody listens any more.
+        let _ = self.thread.join();
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        OVER.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.defaults);
     }
 }
 
@@ -312,9 +365,9 @@ pub fn end_like(end: Exit) -> ! {
     let _ = rustix::process::setrlimit(Resource::Core, none);
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    let _ = low_level::emulate_default_handler(signal);
     // Signals it does not know have no handler of ours.
-    let _ = signal_hook::low_level::raise(signal);
+    let _ = low_level::raise(signal);
     exit(128 + signal)
 }
 

@@ -319,3 +319,106 @@ impl Unanswered {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keeps how many events each write had.
+    #[derive(Default)]
+    struct Writes(Vec<Vec<String>>);
+
+    impl Sink for Writes {
+        fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
+            let texts = events.iter().map(|event| match &event.payload {
+                Payload::Message(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                payload => format!("{payload:?}"),
+            });
+            self.0.push(texts.collect());
+            Ok(())
+        }
+    }
+
+    fn tap(max_message: usize) -> Tap<Writes> {
+        Tap::new(Writes::default(), Box::new(()), max_message, false)
+    }
+
+    fn writes(tap: &Tap<Writes>) -> Vec<Vec<String>> {
+        tap.finish(Payload::Closed).unwrap().0.0
+    }
+
+    #[test]
+    fn what_one_read_ends_is_one_write_and_a_read_that_ends_nothing_is_none() {
+        let tap = tap(100);
+        for chunk in [&b"be"[..], b"gun", b"\none\ntwo\nth", b"ree", b"\n"] {
+            assert!(matches!(tap.chunk(Direction::ToServer, chunk), Tapped::Pass));
+        }
+        let written = writes(&tap);
+        assert_eq!(written[..2], [vec!["begun", "one", "two"], vec!["three"]]);
+        assert_eq!(written.len(), 3);
+        assert!(matches!(tap.chunk(Direction::ToServer, b"late\n"), Tapped::Over));
+    }
+
+    #[test]
+    fn the_same_events_are_written_wherever_the_stream_is_cut() {
+        let text = "{\"é\":1}\r\n\nlonger than the limit allows\n\u{feff}x\nrest".as_bytes();
+        let written = |chunks: &[&[u8]]| {
+            let tap = tap(12);
+            for chunk in chunks {
+                tap.chunk(Direction::ToClient, chunk);
+            }
+            tap.close(Direction::ToClient, true);
+            writes(&tap).concat()
+        };
+        let whole = written(&[text]);
+        assert_eq!(whole.len(), 7);
+        for cut in 0..=text.len() {
+            assert_eq!(written(&[&text[..cut], &text[cut..]]), whole, "cut at {cut}");
+        }
+        assert_eq!(written(&text.chunks(1).collect::<Vec<_>>()), whole);
+    }
+
+    #[test]
+    fn a_request_is_owed_until_it_is_answered_or_cancelled() {
+        let tap = tap(1000);
+        let mut owing = Vec::new();
+        let mut say = |direction, line: &str| {
+            tap.chunk(direction, format!("{line}\n").as_bytes());
+            owing.push(tap.owing().0);
+        };
+        let (client, server) = (Direction::ToServer, Direction::ToClient);
+        say(client, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#);
+        say(server, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#);
+        say(server, r#"{"jsonrpc":"2.0","id":1,"method":"the server's own"}"#);
+        say(client, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        say(server, r#"{"jsonrpc":"2.0","id":1,"error":{}}"#);
+        say(client, r#"{"jsonrpc":"2.0","id":"\u0061","method":"a"}"#);
+        say(client, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}"#);
+        say(client, r#"[{"jsonrpc":"2.0","id":2,"method":"a"},{"jsonrpc":"2.0","id":3,"method":"a"}]"#);
+        say(server, r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
+        say(server, r#"[{"jsonrpc":"2.0","id":3,"result":{}}]"#);
+        // Reused while it is open: two answers are owed.
+        say(client, r#"{"jsonrpc":"2.0","id":4,"method":"a"}"#);
+        say(client, r#"{"jsonrpc":"2.0","id":4,"method":"a"}"#);
+        say(server, r#"{"jsonrpc":"2.0","id":4,"result":{}}"#);
+        say(server, r#"{"jsonrpc":"2.0","id":4,"result":{}}"#);
+        let [t, f] = [true, false];
+        assert_eq!(owing, [t, t, t, t, f, t, f, t, t, f, t, t, t, f]);
+        assert!(tap.owing().1.is_some());
+    }
+
+    #[test]
+    fn room_for_events_is_used_again() {
+        let text = b"a line".to_vec();
+        let mut room: Vec<Event<'static>> = Vec::with_capacity(10);
+        let at = room.as_ptr().cast::<u8>();
+        {
+            let mut events = recycle(mem::take(&mut room));
+            events.push(event(0, Direction::ToServer, Payload::Message(Cow::Borrowed(&text))));
+            assert_eq!(events.as_ptr().cast(), at);
+            room = recycle(events);
+        }
+        assert_eq!((room.len(), room.as_ptr().cast(), room.capacity()), (0, at, 10));
+        assert_eq!(recycle(Vec::with_capacity(5000)).capacity(), 0);
+    }
+}

@@ -249,3 +249,39 @@ fn wait_for(fd: impl AsFd, readiness: PollFlags) -> io::Result<()> {
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Read, thread};
+
+    use super::*;
+
+    #[test]
+    fn an_outlet_that_is_closed_in_the_middle_of_a_write_ends_with_it() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let outlet = Outlet::new(writer.into());
+        // More than the pipe holds: the writer is in the write when the first byte arrives.
+        let bytes = vec![7; 1 << 20];
+        thread::scope(|scope| {
+            let written = scope.spawn(|| outlet.write(&bytes));
+            reader.read_exact(&mut [0]).unwrap();
+            outlet.close();
+            let mut rest = Vec::new();
+            reader.read_to_end(&mut rest).unwrap();
+            assert_eq!(rest.len(), bytes.len() - 1);
+            written.join().unwrap().unwrap();
+        });
+        assert_eq!(outlet.write(b"more").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn an_outlet_that_nobody_writes_to_closes_at_once() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let outlet = Outlet::new(writer.into());
+        outlet.write(b"all").unwrap();
+        outlet.close();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "all");
+    }
+}

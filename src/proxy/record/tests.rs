@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     ffi::OsString,
     io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read, Write},
+    os::unix::process::ExitStatusExt,
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
     time::Duration,
@@ -463,20 +464,26 @@ fn a_command_that_cannot_be_started_says_why_and_what_to_do() {
     assert!(why(&[]).ends_with("no command is given; put it after `--`"));
 }
 
-/// Not a test by itself: records in the process that the next test starts.
+/// Not a test by itself: records in the process that the next test starts, and lives on until its stderr is read.
 #[test]
 fn records_in_a_process_of_its_own() {
     let Ok(script) = std::env::var("TAPEDECK_TEST_RECORD") else { return };
-    let options = RecordOptions { grace: PATIENT, ..RecordOptions::default() };
+    let signals = Some(Signals::install().unwrap());
+    let options = RecordOptions { grace: PATIENT, signals, ..RecordOptions::default() };
     let server = server(&["sh", "-c", &script]).unwrap();
     let ended = record(server, Client::take().unwrap(), Log::default(), options).unwrap();
+    if std::env::var_os("TAPEDECK_TEST_STAY").is_some() {
+        io::stderr().write_all(b"over\n").unwrap();
+        thread::park();
+    }
     super::super::shutdown::end_like(ended.exit);
 }
 
-/// That process, with what stood on its stdout before the session read.
-fn own_process(script: &str) -> (std::process::Child, BufReader<std::process::ChildStdout>) {
+/// That process, with what stood on its stdout before the session read. `before` is done by the shell that becomes it.
+fn own_process(before: &str, script: &str) -> (std::process::Child, BufReader<std::process::ChildStdout>) {
     let name = "proxy::record::tests::records_in_a_process_of_its_own";
-    let mut process = std::process::Command::new(std::env::current_exe().unwrap());
+    let mut process = std::process::Command::new("sh");
+    process.args(["-c", &format!("{before}; exec \"$@\"")]).arg("sh").arg(std::env::current_exe().unwrap());
     process.args(["--exact", name]).env("TAPEDECK_TEST_RECORD", format!("echo begin; {script}"));
     let pipe = std::process::Stdio::piped;
     let mut process = process.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().unwrap();
@@ -496,7 +503,7 @@ import os, signal
 signal.signal(signal.SIGTERM, lambda *_: (os.write(2, b"told\n"), os._exit(0)))
 print("up", flush=True)
 while True: signal.pause()'"#;
-    let (mut process, mut output) = own_process(script);
+    let (mut process, mut output) = own_process(":", script);
     let mut line = String::new();
     output.read_line(&mut line).unwrap();
     process.kill().unwrap();
@@ -510,13 +517,30 @@ while True: signal.pause()'"#;
 #[test]
 fn the_protocol_has_stdin_and_stdout_and_the_server_has_stderr() {
     let script = "echo complaint >&2; read line; echo \"got $line\"; kill -KILL $$";
-    let (mut process, mut output) = own_process(script);
+    let (mut process, mut output) = own_process(":", script);
     process.stdin.as_mut().unwrap().write_all(b"it\n").unwrap();
     let (mut line, mut complaint) = (String::new(), String::new());
     // The end of output is seen although the client's side stays open.
     output.read_to_string(&mut line).unwrap();
     process.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
     assert_eq!((line.as_str(), complaint.as_str()), ("got it\n", "complaint\n"));
-    let status = process.wait().unwrap();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+    assert_eq!(process.wait().unwrap().signal(), Some(9));
+}
+
+#[test]
+fn what_we_inherited_as_ignored_the_server_inherits_but_its_end_is_seen() {
+    // Its own default would end the shell at once.
+    let (mut process, _output) = own_process("trap '' HUP CHLD", "kill -HUP $$; exit 5");
+    assert_eq!(process.wait().unwrap().code(), Some(5));
+}
+
+#[test]
+fn a_signal_after_the_session_ends_us() {
+    let (mut process, _output) = own_process("export TAPEDECK_TEST_STAY=1", "exit 0");
+    let mut said = String::new();
+    BufReader::new(process.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "over\n");
+    let pid = rustix::process::Pid::from_child(&process);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(process.wait().unwrap().signal(), Some(15));
 }
