@@ -481,68 +481,90 @@ fn hex4(text: &[u8], at: usize) -> Option<u32> {
     Some(code)
 }
 
-/// The text of a string given with its quotes, escapes undone.
-///
-/// A lone surrogate becomes its three bytes of generalized UTF-8, so that two strings are equal by code unit
-/// exactly when these bytes are equal. An escape JSON does not know stays as it stands.
-pub fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
-    let inside = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
-    let Some(first) = memchr::memchr(b'\\', inside) else { return Cow::Borrowed(inside) };
-    let mut text = Vec::with_capacity(inside.len());
-    text.extend_from_slice(&inside[..first]);
-    let mut at = first;
-    while at < inside.len() {
-        if inside[at] != b'\\' {
-            let run = memchr::memchr(b'\\', &inside[at..]).unwrap_or(inside.len() - at);
-            text.extend_from_slice(&inside[at..at + run]);
-            at += run;
-            continue;
-        }
-        let simple = match inside.get(at + 1) {
-            Some(b'b') => 8,
-            Some(b'f') => 12,
-            Some(b'n') => b'\n',
-            Some(b'r') => b'\r',
-            Some(b't') => b'\t',
-            Some(&byte @ (b'"' | b'\\' | b'/')) => byte,
-            Some(b'u') if hex4(inside, at + 2).is_some() => {
-                at += push_code_unit(inside, at, &mut text);
-                continue;
-            }
-            _ => {
-                text.push(b'\\');
-                at += 1;
-                continue;
-            }
-        };
-        text.push(simple);
-        at += 2;
-    }
-    Cow::Owned(text)
+/// One escape, and what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Escape {
+    /// How many bytes it is spelled with.
+    pub length: usize,
+    bytes: [u8; 4],
+    count: usize,
 }
 
-/// Appends the character whose `\uXXXX` escape begins at `at`, pairing surrogates; how many bytes were read.
-fn push_code_unit(inside: &[u8], at: usize, text: &mut Vec<u8>) -> usize {
-    let high = hex4(inside, at + 2).unwrap_or_default();
-    if (0xd800..0xdc00).contains(&high)
-        && inside.get(at + 6..at + 8) == Some(b"\\u")
-        && let Some(low) = hex4(inside, at + 8)
+impl Escape {
+    const fn byte(length: usize, byte: u8) -> Self {
+        Self { length, bytes: [byte, 0, 0, 0], count: 1 }
+    }
+
+    fn char(length: usize, char: char) -> Self {
+        let mut bytes = [0; 4];
+        let count = char.encode_utf8(&mut bytes).len();
+        Self { length, bytes, count }
+    }
+
+    /// The bytes of the character it says.
+    pub fn text(&self) -> &[u8] {
+        &self.bytes[..self.count]
+    }
+}
+
+/// The escape that a text begins with; `text[0]` is its backslash.
+///
+/// A lone surrogate becomes its three bytes of generalized UTF-8. An escape JSON does not know is its backslash.
+pub fn escape(text: &[u8]) -> Escape {
+    match text.get(1) {
+        Some(b'b') => Escape::byte(2, 8),
+        Some(b'f') => Escape::byte(2, 12),
+        Some(b'n') => Escape::byte(2, b'\n'),
+        Some(b'r') => Escape::byte(2, b'\r'),
+        Some(b't') => Escape::byte(2, b'\t'),
+        Some(&byte @ (b'"' | b'\\' | b'/')) => Escape::byte(2, byte),
+        Some(b'u') => hex4(text, 2).map_or(Escape::byte(1, b'\\'), |unit| code_unit(text, unit)),
+        _ => Escape::byte(1, b'\\'),
+    }
+}
+
+/// The character of the `\uXXXX` that a text begins with, pairing surrogates.
+fn code_unit(text: &[u8], unit: u32) -> Escape {
+    if (0xd800..0xdc00).contains(&unit)
+        && text.get(6..8) == Some(b"\\u")
+        && let Some(low) = hex4(text, 8)
         && (0xdc00..0xe000).contains(&low)
     {
-        let code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-        let pair = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-        text.extend_from_slice(pair.encode_utf8(&mut [0; 4]).as_bytes());
-        return 12;
+        let code = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+        return Escape::char(12, char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
     }
-    match char::from_u32(high) {
-        Some(char) => text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
-        None => text.extend_from_slice(&[
-            0xe0 | (high >> 12) as u8,
-            0x80 | ((high >> 6) & 0x3f) as u8,
-            0x80 | (high & 0x3f) as u8,
-        ]),
+    match char::from_u32(unit) {
+        Some(char) => Escape::char(6, char),
+        None => {
+            let tail = |shift: u32| 0x80 | ((unit >> shift) & 0x3f) as u8;
+            Escape { length: 6, bytes: [0xe0 | (unit >> 12) as u8, tail(6), tail(0), 0], count: 3 }
+        }
     }
-    6
+}
+
+/// The text of a string given with its quotes, escapes undone (see [`escape`]): two strings are equal by code unit
+/// exactly when these bytes are equal.
+pub fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
+    unescape_inside(raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default())
+}
+
+/// The same for what stands between a string's quotes.
+pub fn unescape_inside(inside: &[u8]) -> Cow<'_, [u8]> {
+    let Some(mut plain) = memchr::memchr(b'\\', inside) else { return Cow::Borrowed(inside) };
+    let mut text = Vec::with_capacity(inside.len());
+    let mut rest = inside;
+    loop {
+        text.extend_from_slice(&rest[..plain]);
+        let escape = escape(&rest[plain..]);
+        text.extend_from_slice(escape.text());
+        rest = &rest[plain + escape.length..];
+        match memchr::memchr(b'\\', rest) {
+            Some(next) => plain = next,
+            None => break,
+        }
+    }
+    text.extend_from_slice(rest);
+    Cow::Owned(text)
 }
 
 /// Whether a string given with its quotes spells `text`, whatever its escapes.
