@@ -5,6 +5,7 @@ pub mod cassette;
 pub mod exit_code;
 pub mod proxy;
 pub mod record;
+pub mod redact;
 pub mod replay;
 pub mod report;
 pub mod store;

@@ -1,0 +1,132 @@
+//! Secrets in addresses: the password before the host, and secret parameters of the query.
+
+use super::assignment::{ends_parameter, is_secret};
+use super::names;
+use crate::wire::Span;
+
+/// A part of an address that is longer is none: hosts have 253 characters.
+const LONGEST_AUTHORITY: usize = 2048;
+
+/// Passwords that examples in manuals have.
+const EXAMPLES: &[&str] =
+    &["password", "pass", "passwd", "pwd", "secret", "pw", "your_password", "your-password"];
+
+/// Adds the secrets of the address whose `://` stands at `colon`, with their kinds; whether its query was read, and
+/// up to where. Addresses inside the query of another (`read_to`) are not read again.
+pub(super) fn secrets(
+    text: &[u8],
+    colon: usize,
+    read_to: usize,
+    mut add: impl FnMut(&'static str, Span),
+) -> usize {
+    let start = colon + 3;
+    let rest = &text[start.min(text.len())..];
+    let authority = rest.iter().take(LONGEST_AUTHORITY).take_while(|byte| !ends_authority(**byte)).count();
+    if let Some(password) = password(&rest[..authority]) {
+        add("url-password", Span::new(start + password.start, start + password.end));
+    }
+    if colon < read_to {
+        return read_to;
+    }
+    let end = start + rest.iter().take_while(|byte| !ends_address(**byte)).count();
+    let query = rest[..end - start].iter().position(|byte| matches!(byte, b'?' | b'#'));
+    if let Some(query) = query {
+        parameters(&text[..end], start + query + 1, add);
+    }
+    end
+}
+
+/// Adds the secret parameters of the query that begins at `start` and ends with the text, with their kinds.
+pub(super) fn parameters(text: &[u8], start: usize, mut add: impl FnMut(&'static str, Span)) {
+    let oauth = pairs(text, start).any(|(name, _)| names::speaks_oauth(name.of(text)));
+    for (name, value) in pairs(text, start) {
+        let kind = names::secret_parameter(name.of(text), oauth);
+        if let Some(kind) = kind.filter(|_| !value.is_empty() && is_secret(value.of(text))) {
+            add(kind, value);
+        }
+    }
+}
+
+/// The names and values of a query, up to the end of the text.
+fn pairs(text: &[u8], start: usize) -> impl Iterator<Item = (Span, Span)> + '_ {
+    let mut from = start;
+    std::iter::from_fn(move || {
+        while from < text.len() {
+            let length = text[from..].iter().take_while(|byte| !parts_pairs(**byte)).count();
+            let pair = Span::new(from, from + length);
+            from = pair.end + 1;
+            if let Some(equals) = pair.of(text).iter().position(|byte| *byte == b'=') {
+                let equals = pair.start + equals;
+                return Some((Span::new(pair.start, equals), Span::new(equals + 1, pair.end)));
+            }
+        }
+        None
+    })
+}
+
+/// The password in `user:password@host`.
+fn password(authority: &[u8]) -> Option<Span> {
+    let at = authority.iter().rposition(|byte| *byte == b'@')?;
+    let colon = authority[..at].iter().position(|byte| *byte == b':')?;
+    let password = Span::new(colon + 1, at);
+    let bytes = password.of(authority);
+    let example = EXAMPLES.iter().any(|example| bytes.eq_ignore_ascii_case(example.as_bytes()));
+    let template =
+        matches!(bytes.first(), None | Some(b'$' | b'{' | b'[' | b'%' | b'*')) && !bytes.contains(&b'%');
+    (!bytes.is_empty() && !example && !template && is_secret(bytes)).then_some(password)
+}
+
+const fn parts_pairs(byte: u8) -> bool {
+    matches!(byte, b'&' | b';' | b'?' | b'#')
+}
+
+const fn ends_address(byte: u8) -> bool {
+    ends_parameter(byte) && !parts_pairs(byte)
+}
+
+const fn ends_authority(byte: u8) -> bool {
+    byte <= b' ' || matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\\' | b'<' | b'`')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<(&'static str, &str)> {
+        let mut found = Vec::new();
+        let colon = text.find("://").unwrap();
+        secrets(text.as_bytes(), colon, 0, |kind, span| found.push((kind, &text[span.start..span.end])));
+        found
+    }
+
+    #[test]
+    fn passwords_before_the_host_are_found() {
+        assert_eq!(found("see postgres://app:s3cr@t:x@db:5432/x?y=1."), [("url-password", "s3cr@t:x")]);
+        assert_eq!(found("redis://:hunter2@localhost"), [("url-password", "hunter2")]);
+        for none in [
+            "https://example.com:8080/a@b",
+            "ssh://git@github.com/x",
+            "postgresql://user:password@localhost/db",
+            "postgres://user:${PASS}@localhost/db",
+            "postgres://user:<password>@host",
+            "mongodb://user:***@host",
+            "http://h",
+            "http://",
+            "see http://a and mail x:y@z",
+        ] {
+            assert_eq!(found(none), [], "{none}");
+        }
+    }
+
+    #[test]
+    fn secret_parameters_are_found_and_others_are_not() {
+        assert_eq!(
+            found("(https://h/p?api_key=k1&v=2#access_token=t2) token=x"),
+            [("api-key", "k1"), ("token", "t2")]
+        );
+        assert_eq!(found("https://h/x?sv=1&sig=a%2Bb%3D&se=2"), [("signature", "a%2Bb%3D")]);
+        assert_eq!(found("https://h/cb?code=c1&state=s1&iss=https%3A"), [("oauth", "c1"), ("oauth", "s1")]);
+        assert_eq!(found("https://api.github.com/issues?state=open&page_token=2"), []);
+        assert_eq!(found("https://h/?u=http://g/?token=abc"), [("token", "abc")]);
+    }
+}

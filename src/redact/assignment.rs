@@ -1,0 +1,365 @@
+//! Secrets that stand behind their name in a text: `"password": "x"`, `API_KEY=x`, `?token=x`, `X-Api-Key: x`.
+//!
+//! The rules read texts at any level of escaping, since they also see JSON inside strings before it is decoded:
+//! `\"password\":\"x\"`. Prose that only speaks of tokens and secrets is told by what follows the name.
+
+use super::names::{self, SecretName, is_name_byte};
+use super::placeholder::is_placeholder;
+use super::secrets::is_ordinary;
+use crate::wire::Span;
+
+/// What stands at a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Assigned {
+    /// A secret.
+    Secret(&'static SecretName, Span),
+    /// Something whose structure decides: an object or array, a name in its own member, quotes that are escaped.
+    Look,
+}
+
+/// A name that is not in quotes is shorter.
+const LONGEST: usize = 80;
+
+/// The name that these bytes are part of, and what is assigned to it.
+pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
+    let name = name_around(text, part)?;
+    let row = names::secret(name.of(text))?;
+    let slashes = backslashes(text, name.end);
+    match text.get(name.end + slashes)? {
+        b'"' => quoted(text, name, row, slashes, b'"'),
+        b'\'' if slashes == 0 => quoted(text, name, row, 0, b'\''),
+        b'u' if slashes > 0 && text[name.end + slashes..].starts_with(b"u0022") => Some(Assigned::Look),
+        b'=' if slashes == 0 => equals(text, name, name.end + 1).map(|value| Assigned::Secret(row, value)),
+        b'%' if text[name.end..].len() > 3 && text[name.end..name.end + 3].eq_ignore_ascii_case(b"%3d") => {
+            encoded(text, name).map(|value| Assigned::Secret(row, value))
+        }
+        b':' if slashes == 0 => colon(text, name, row).map(|value| Assigned::Secret(row, value)),
+        _ => None,
+    }
+}
+
+fn name_around(text: &[u8], part: Span) -> Option<Span> {
+    let before =
+        text[..part.start].iter().rev().take(LONGEST).take_while(|byte| is_name_byte(**byte)).count();
+    let behind = text[part.end..].iter().take(LONGEST).take_while(|byte| is_name_byte(**byte)).count();
+    let mut name = Span::new(part.start - before, part.end + behind);
+    if escapes_at(text, name.start) && name.len() > 1 {
+        name.start += 1;
+    }
+    (before < LONGEST && behind < LONGEST).then_some(name)
+}
+
+/// Whether the letter at `at` belongs to an escape such as `\n`.
+fn escapes_at(text: &[u8], at: usize) -> bool {
+    at > 0 && text[at - 1] == b'\\' && matches!(text.get(at), Some(b'n' | b'r' | b't'))
+}
+
+fn backslashes(text: &[u8], at: usize) -> usize {
+    text[at..].iter().take_while(|byte| **byte == b'\\').count()
+}
+
+/// The name stands in quotes, each behind so many backslashes.
+fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quote: u8) -> Option<Assigned> {
+    let behind = skip_gap(text, name.end + slashes + 1);
+    let at = match text.get(behind) {
+        Some(b':') => skip_gap(text, behind + 1),
+        Some(b'=') if text.get(behind + 1) == Some(&b'>') => skip_gap(text, behind + 2),
+        _ => return names_itself(text, name.start, slashes).then_some(Assigned::Look),
+    };
+    let escapes = backslashes(text, at);
+    match text.get(at + escapes)? {
+        &byte if byte == quote && escapes == slashes => {
+            let start = at + escapes + 1;
+            let end = closing_quote(text, start, quote, slashes);
+            let value = Span::new(start, end);
+            (!value.is_empty() && is_secret(value.of(text))).then_some(Assigned::Secret(row, value))
+        }
+        b'"' | b'\'' | b'[' => Some(Assigned::Look),
+        b'u' if escapes > 0 => Some(Assigned::Look),
+        b'{' if row.deep => Some(Assigned::Look),
+        _ => None,
+    }
+}
+
+/// Offset behind white space, escaped or not.
+fn skip_gap(text: &[u8], mut at: usize) -> usize {
+    loop {
+        match text.get(at) {
+            Some(b' ' | b'\t' | b'\r' | b'\n') => at += 1,
+            Some(b'\\') => match text.get(at + backslashes(text, at)) {
+                Some(b'n' | b'r' | b't') => at += backslashes(text, at) + 1,
+                _ => return at,
+            },
+            _ => return at,
+        }
+    }
+}
+
+/// The place of the quote that ends a string begun behind so many backslashes; the end of the text where none does.
+///
+/// Strings at depth d begin and end with 2^d - 1 backslashes before their quotes; a quote inside them has more, and
+/// a backslash at their end adds multiples of 2^(d+1).
+fn closing_quote(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
+    let mut from = start;
+    while let Some(found) = memchr::memchr(quote, text.get(from..).unwrap_or_default()) {
+        let at = from + found;
+        let before = text[start..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+        if before < slashes || before % (2 * (slashes + 1)) == slashes {
+            return at - before.min(slashes);
+        }
+        from = at + 1;
+    }
+    text.len()
+}
+
+/// Whether the string before which a quote ends is the value of a member that gives names:
+/// `{"name": "API_KEY", "value": …}`.
+fn names_itself(text: &[u8], start: usize, slashes: usize) -> bool {
+    let before = |mut end: usize, byte: u8| {
+        while end > 0 && matches!(text[end - 1], b' ' | b'\t') {
+            end -= 1;
+        }
+        (end > 0 && text[end - 1] == byte).then(|| end - 1)
+    };
+    let Some(colon) = before(start, b'"').and_then(|quote| before(quote.saturating_sub(slashes), b':'))
+    else {
+        return false;
+    };
+    let Some(quote) = before(colon, b'"') else { return false };
+    gives_names(&text[..quote.saturating_sub(slashes)])
+}
+
+/// Whether a text ends in the name of a member whose value is another's name.
+pub(super) fn gives_names(text: &[u8]) -> bool {
+    [&b"name"[..], b"key", b"Name", b"Key", b"header"].iter().any(|name| text.ends_with(name))
+}
+
+/// `NAME=value` in a query, a form, an environment, a command line, a file of settings.
+fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
+    let before = name.start.checked_sub(1).map(|at| text[at]);
+    if matches!(before, Some(b'?' | b'&' | b';' | b'#')) || (before.is_none() && is_form(text)) {
+        return worth(text, Span::new(start, start + run(text, start, |byte| !ends_parameter(byte))));
+    }
+    let start = start + backslashes_before_quote(text, start);
+    let (start, end) = match text.get(start) {
+        Some(&quote @ (b'"' | b'\'')) => {
+            let inside = start + 1;
+            (inside, inside + run(text, inside, |byte| byte != quote && byte != b'\n' && byte != b'\\'))
+        }
+        _ => (start, start + run(text, start, |byte| !ends_setting(byte))),
+    };
+    let value = worth(text, Span::new(start, end))?;
+    let spelled = name.of(text);
+    let is_variable = !spelled.iter().any(u8::is_ascii_lowercase);
+    let parted = before.is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'`(\\".contains(&byte))
+        || escapes_at(text, name.start - 1);
+    let is_option = spelled.starts_with(b"--");
+    let refers = matches!(text[value.start], b'$' | b'<' | b'{' | b'%' | b'=');
+    let plain = (is_variable && parted || is_option) && !refers;
+    (plain || begins_line(text, name.start) && is_mixed(value.of(text))).then_some(value)
+}
+
+/// `%3Ftoken%3Dvalue`: a query inside a parameter.
+fn encoded(text: &[u8], name: Span) -> Option<Span> {
+    // `%3F` or `%26` before the name reads as `3Ftoken`.
+    let begins = name.start > 0 && text[name.start - 1] == b'%';
+    let separator = text.get(name.start..name.start + 2)?;
+    if !begins || !(separator.eq_ignore_ascii_case(b"3f") || separator == b"26") {
+        return None;
+    }
+    let start = name.end + 3;
+    worth(text, Span::new(start, start + run(text, start, |byte| !ends_parameter(byte) && byte != b'%')))
+}
+
+/// `Name: value`: a header, or a line of settings.
+fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
+    let before = name.start.checked_sub(1).map(|at| text[at]);
+    let is_header = matches!(row.kind, "authorization" | "cookie") || name.of(text).contains(&b'-');
+    let parted = before.is_some_and(|byte| matches!(byte, b'"' | b'\'' | b' ' | b'\t'));
+    if !(begins_line(text, name.start) || is_header && parted) {
+        return None;
+    }
+    let gap = run(text, name.end + 1, |byte| byte == b' ');
+    let mut start = name.end + 1 + gap;
+    let end_of =
+        |start: usize| start + run(text, start, |byte| !ends_setting(byte) || is_header && byte == b';');
+    let mut end = end_of(start);
+    if row.kind == "authorization" && text.get(end) == Some(&b' ') {
+        (start, end) = (end + 1, end_of(end + 1));
+    }
+    let value = worth(text, Span::new(start, end))?;
+    (gap > 0 && is_mixed(value.of(text))).then_some(value)
+}
+
+/// Whether a line begins at `at`, white space and list marks aside.
+fn begins_line(text: &[u8], at: usize) -> bool {
+    let lead =
+        text[..at].iter().rev().take(LONGEST).take_while(|byte| matches!(byte, b' ' | b'\t' | b'-')).count();
+    let at = at - lead;
+    at == 0
+        || matches!(text[at - 1], b'\n' | b'\r')
+        || (at >= 2 && escapes_at(text, at - 1))
+        || text[..at].ends_with(b"export")
+}
+
+fn backslashes_before_quote(text: &[u8], at: usize) -> usize {
+    let slashes = text.get(at..).map_or(0, |_| backslashes(text, at));
+    if matches!(text.get(at + slashes), Some(b'"' | b'\'')) { slashes } else { 0 }
+}
+
+fn run(text: &[u8], start: usize, takes: impl Fn(u8) -> bool) -> usize {
+    text.get(start..).unwrap_or_default().iter().take_while(|byte| takes(**byte)).count()
+}
+
+/// Whether a byte ends a parameter of an address.
+pub(super) const fn ends_parameter(byte: u8) -> bool {
+    byte <= b' '
+        || matches!(byte, b'&' | b'#' | b';' | b'"' | b'\'' | b'\\' | b'<' | b'>' | b'`' | b')' | b']' | b'}')
+}
+
+const fn ends_setting(byte: u8) -> bool {
+    byte <= b' '
+        || matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b';' | b',' | b')' | b'|' | b'&' | b'<' | b'>')
+}
+
+/// Whether a text is the body of a form: parameters and nothing else.
+fn is_form(text: &[u8]) -> bool {
+    text.len() < 64 << 10
+        && text.contains(&b'&')
+        && !text.iter().any(|byte| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'(' | b'{'))
+}
+
+/// Whether a value that stands in no quotes looks like a secret: letters and digits, and no code.
+fn is_mixed(value: &[u8]) -> bool {
+    value.len() >= 8
+        && value.iter().any(u8::is_ascii_digit)
+        && value.iter().any(u8::is_ascii_alphabetic)
+        && !value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b'}' | b'<' | b'>' | b'$'))
+}
+
+fn worth(text: &[u8], value: Span) -> Option<Span> {
+    (!value.is_empty() && is_secret(value.of(text))).then_some(value)
+}
+
+/// Whether what stands under a secret's name is one: no placeholder, no stars, no reference, no ordinary word.
+pub(super) fn is_secret(value: &[u8]) -> bool {
+    let refers = value.starts_with(b"${") && value.ends_with(b"}")
+        || value.starts_with(b"{{") && value.ends_with(b"}}");
+    let starred = value.iter().all(|byte| *byte == b'*');
+    !(starred || refers || is_placeholder(value) || is_ordinary(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first secret in a text, told by any byte of its name.
+    fn secret(text: &str) -> Option<String> {
+        look(text).map(|assigned| match assigned {
+            Assigned::Secret(_, span) => text[span.start..span.end].to_owned(),
+            Assigned::Look => "look".into(),
+        })
+    }
+
+    fn look(text: &str) -> Option<Assigned> {
+        let lower = text.to_lowercase();
+        let words =
+            ["authorization", "cookie", "password", "token", "secret", "api_key", "api-key", "credentials"];
+        let start = words.iter().find_map(|word| lower.find(word))?;
+        at(text.as_bytes(), Span::new(start + 1, start + 5))
+    }
+
+    #[test]
+    fn members_are_read_at_every_level_of_escaping() {
+        assert_eq!(secret(r#"{"password":"x"}"#).as_deref(), Some("x"));
+        assert_eq!(secret(r#"{"password" : "x\"y\\"}"#).as_deref(), Some(r#"x\"y\\"#));
+        assert_eq!(secret(r#"{\"password\": \"x\"}"#).as_deref(), Some("x"));
+        assert_eq!(secret(r#"{\"password\":\"x\\\"y\\\\\"}"#).as_deref(), Some(r#"x\\\"y\\\\"#));
+        assert_eq!(secret(r#"{\\\"password\\\":\n \\\"x\\\"}"#).as_deref(), Some("x"));
+        assert_eq!(secret(r#"{\"password\": \"cut"#).as_deref(), Some("cut"));
+        assert_eq!(secret("{'password': 'x'}").as_deref(), Some("x"));
+        assert_eq!(secret(r#""password" => "x""#).as_deref(), Some("x"));
+        assert_eq!(secret(r"{\u0022password\u0022:\u0022x\u0022}").as_deref(), Some("look"));
+        assert_eq!(secret(r#"{"name":"GITHUB_TOKEN","value":"x"}"#).as_deref(), Some("look"));
+        assert_eq!(secret(r#"{"credentials":{"#).as_deref(), Some("look"));
+    }
+
+    #[test]
+    fn members_that_hold_no_secret_are_passed_over() {
+        for text in [
+            r#"{"password":{"type":"string"}}"#,
+            r#"{"token":7}"#,
+            r#"{"token":null}"#,
+            r#"{"token":""}"#,
+            r#"{"token":"<redacted:token-1>"}"#,
+            r#"{"token":"<var:T>"}"#,
+            r#"{"token":"${GITHUB_TOKEN}"}"#,
+            r#"{"password":"********"}"#,
+            r#"{"password":"string"}"#,
+            r#"{"required":["password"],"x":1}"#,
+            r#"{"progressToken":"abc"}"#,
+            r#"{"enum":["token","other"]}"#,
+        ] {
+            assert_eq!(look(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn parameters_settings_and_headers_are_read() {
+        for (text, expected) in [
+            ("/mcp?token=abc&v=1", "abc"),
+            ("grant_type=x&client_secret=abc", "abc"),
+            ("client_secret=abc&x=1", "abc"),
+            ("u=%2Fa%3Ftoken%3Dabc%26v", "abc"),
+            ("DB_PASSWORD=hunter", "hunter"),
+            ("a\nexport API_KEY=\"hun ter\"\n", "hun ter"),
+            (r"a\nDB_PASSWORD=hunter\nB", "hunter"),
+            ("run --password=hunter -v", "hunter"),
+            ("password=hunter2x", "hunter2x"),
+            ("  password: hunter2x\n", "hunter2x"),
+            ("curl -H 'X-Api-Key: abc12345'", "abc12345"),
+            ("Authorization: Token abc12345", "abc12345"),
+            ("Cookie: sid=abc12345; a=b", "sid=abc12345;"),
+        ] {
+            assert_eq!(secret(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn prose_and_code_are_not() {
+        for text in [
+            "the token is in the header",
+            "token: see the manual",
+            "Token: required",
+            "const token = await next();",
+            "token=get_token(2)",
+            "f(token=token1234)",
+            "password: z.string().min(8)",
+            "API_KEY=$OTHER",
+            "API_KEY=<your-key>",
+            "if API_KEY==x",
+            "tokens=12345678a",
+            "the secret: be brave",
+            "token",
+            "token=",
+            "token:",
+            "Set a password. Use 12345678a",
+        ] {
+            assert_eq!(look(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_cut_of_a_text_panics() {
+        let text =
+            "\\nAPI_KEY=\\\"a\\\" {\\\"password\\\":\\\"x\\\\\\\"\"} %3Ftoken%3Dabc Authorization: a b";
+        for start in 0..text.len() {
+            for end in start + 4..=text.len() {
+                let cut = &text.as_bytes()[start..end];
+                for part in 0..=cut.len() - 4 {
+                    let _ = at(cut, Span::new(part, part + 4));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The windows of everything the tables know: which four bytes hint at what.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use super::filter::{Filter, Window, WindowHash};
+use super::{names, shapes};
+
+/// What may stand at a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clue {
+    /// A part of a secret's name: these bytes of the window.
+    Name {
+        /// Its first byte.
+        from: u8,
+        /// Behind its last byte.
+        to: u8,
+    },
+    /// The prefix of `SHAPES[index]`.
+    Shape {
+        /// Which look.
+        index: u8,
+        /// Where the prefix begins, counted from the window's first byte.
+        at: i8,
+    },
+    /// `://` or `:\/\/`: the colon's place in the window.
+    Address {
+        /// Its place; the window may begin one behind it.
+        colon: u8,
+    },
+    /// `\u00`, or its part behind the backslash: the digits' place in the window.
+    Escape {
+        /// The place of the third digit.
+        digit: u8,
+    },
+}
+
+/// The tables' windows.
+#[derive(Debug)]
+pub(super) struct Clues {
+    /// All of them, for the first look.
+    pub(super) filter: Arc<Filter>,
+    by_window: HashMap<Window, Vec<Clue>, WindowHash>,
+}
+
+/// Bytes a token goes on with.
+const TOKEN: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789_-./+";
+
+/// Bytes behind a name: quotes, escapes, separators, and the digits of `password2`.
+const BEHIND_NAME: &[u8] = b"\"'\\=:% ]0123456789";
+
+/// Separators inside names of two words.
+const JOINTS: [&str; 5] = ["", "_", "-", ".", " "];
+
+impl Clues {
+    /// The tables' windows, made once.
+    pub(super) fn get() -> &'static Self {
+        static CLUES: LazyLock<Clues> = LazyLock::new(Clues::new);
+        &CLUES
+    }
+
+    /// What a window hints at.
+    pub(super) fn at(&self, window: Window) -> &[Clue] {
+        self.by_window.get(&window).map_or(&[], Vec::as_slice)
+    }
+
+    fn new() -> Self {
+        let mut build = Build::default();
+        build.names();
+        build.shapes();
+        build.addresses();
+        build.add(b"\\u00", Clue::Escape { digit: 4 });
+        for digit in b"234567" {
+            build.add(&[b'u', b'0', b'0', *digit], Clue::Escape { digit: 3 });
+        }
+        let mut filter = Filter::new();
+        build.0.keys().for_each(|window| filter.add(*window));
+        Self { filter: Arc::new(filter), by_window: build.0 }
+    }
+}
+
+#[derive(Default)]
+struct Build(HashMap<Window, Vec<Clue>, WindowHash>);
+
+impl Build {
+    /// Names its four bytes; the caller adds one window at an even and one at an odd offset of each literal.
+    fn add(&mut self, bytes: &[u8], clue: Clue) {
+        let clues = self.0.entry(Window::at(bytes, 0)).or_default();
+        if !clues.contains(&clue) {
+            clues.push(clue);
+        }
+    }
+
+    fn names(&mut self) {
+        for row in names::NAMES {
+            match row.words.rsplit(' ').collect::<Vec<_>>()[..] {
+                [word] => self.name(word.as_bytes(), word.len().saturating_sub(5) / 2),
+                [last, before, ..] => {
+                    for joint in JOINTS {
+                        let joined = format!("{before}{joint}{last}");
+                        self.name(joined.as_bytes(), before.len() - 2);
+                    }
+                }
+                [] => {}
+            }
+        }
+    }
+
+    /// Windows of a name from `at` on.
+    fn name(&mut self, name: &[u8], at: usize) {
+        let inside = Clue::Name { from: 0, to: 4 };
+        match name.len() {
+            0..3 => unreachable!("names have three letters or more"),
+            3 => {
+                for &byte in BEHIND_NAME {
+                    self.add(&[name, &[byte]].concat(), Clue::Name { from: 0, to: 3 });
+                }
+                for byte in (0..128).filter(|byte: &u8| !byte.is_ascii_uppercase()) {
+                    self.add(&[&[byte], name].concat(), Clue::Name { from: 1, to: 4 });
+                }
+            }
+            4 => {
+                self.add(name, inside);
+                for &byte in BEHIND_NAME {
+                    self.add(&[&name[1..], &[byte]].concat(), Clue::Name { from: 0, to: 3 });
+                }
+            }
+            _ => {
+                self.add(&name[at..], inside);
+                self.add(&name[at + 1..], inside);
+            }
+        }
+    }
+
+    fn shapes(&mut self) {
+        for (index, shape) in shapes::SHAPES.iter().enumerate() {
+            let index = u8::try_from(index).expect("fewer than 256 looks");
+            for prefix in shape.prefixes.iter().map(|prefix| prefix.as_bytes()) {
+                let clue =
+                    |back: usize| Clue::Shape { index, at: -i8::try_from(back).expect("prefixes are short") };
+                if prefix.len() > Window::LENGTH {
+                    let at = rarest(prefix);
+                    self.add(&prefix[at..], clue(at));
+                    self.add(&prefix[at + 1..], clue(at + 1));
+                    continue;
+                }
+                // A short prefix needs its neighbours to fill two windows.
+                for &byte in TOKEN {
+                    let longer = [prefix, &[byte]].concat();
+                    self.add(&longer[longer.len() - Window::LENGTH..], clue(longer.len() - Window::LENGTH));
+                }
+                if prefix.len() == Window::LENGTH {
+                    self.add(prefix, clue(0));
+                } else if shape.lead > 0 {
+                    TOKEN.iter().for_each(|&byte| self.before(byte, prefix, index));
+                } else {
+                    (0..=255)
+                        .filter(|&byte| shapes::parts_words(byte))
+                        .for_each(|byte| self.before(byte, prefix, index));
+                }
+            }
+        }
+    }
+
+    /// A window that begins one byte before its prefix.
+    fn before(&mut self, byte: u8, prefix: &[u8], index: u8) {
+        self.add(&[&[byte], prefix].concat(), Clue::Shape { index, at: 1 });
+    }
+
+    fn addresses(&mut self) {
+        for scheme in b"abcdefghijklmnopqrstuvwxyz0123456789" {
+            self.add(&[*scheme, b':', b'/', b'/'], Clue::Address { colon: 1 });
+            self.add(&[*scheme, b':', b'\\', b'/'], Clue::Address { colon: 1 });
+        }
+        for behind in 0x20..=0xff {
+            self.add(&[b':', b'/', b'/', behind], Clue::Address { colon: 0 });
+        }
+        self.add(b":\\/\\", Clue::Address { colon: 0 });
+    }
+}
+
+/// Where in a prefix the rarest five bytes begin: those with the most signs and digits.
+fn rarest(prefix: &[u8]) -> usize {
+    let signs = |at: &usize| {
+        let five = &prefix[*at..*at + 5];
+        let plain = five.windows(2).all(|pair| pair[0] == pair[1]);
+        if plain { 0 } else { five.iter().filter(|byte| !byte.is_ascii_alphabetic()).count() }
+    };
+    (0..=prefix.len() - 5).rev().max_by_key(signs).expect("the prefix has five bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a clue of the wanted sort is found with the text at an even and at an odd place.
+    fn always(text: &str, wanted: impl Fn(&Clue) -> bool) -> bool {
+        ["", " "].iter().all(|before| {
+            let text = format!("{before}{text}");
+            let mut from = 0;
+            while let Some(at) = Clues::get().filter.next(text.as_bytes(), from) {
+                if Clues::get().at(Window::at(text.as_bytes(), at)).iter().any(&wanted) {
+                    return true;
+                }
+                from = at + 2;
+            }
+            false
+        })
+    }
+
+    #[test]
+    fn every_name_leaves_a_clue_wherever_it_stands() {
+        for row in names::NAMES {
+            for joint in JOINTS {
+                let name = row.words.replace(' ', joint);
+                for name in [name.to_uppercase(), name] {
+                    let text = format!("\"{name}\":\"x\"");
+                    assert!(always(&text, |clue| matches!(clue, Clue::Name { .. })), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_prefix_leaves_its_clue_wherever_it_stands() {
+        for (index, shape) in shapes::SHAPES.iter().enumerate() {
+            for prefix in shape.prefixes {
+                for behind in ["a", "Z", "7", "_"] {
+                    let text = format!("{}{prefix}{behind}", "1".repeat(shape.lead));
+                    let wanted = |clue: &Clue| matches!(clue, Clue::Shape { index: i, .. } if usize::from(*i) == index);
+                    assert!(always(&text, wanted), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_and_escapes_leave_clues() {
+        for text in ["http://h", "redis://:p", r"https:\/\/h", "s3://[", "postgres://é"] {
+            assert!(always(text, |clue| matches!(clue, Clue::Address { .. })), "{text}");
+        }
+        assert!(always(r"\u0041", |clue| matches!(clue, Clue::Escape { .. })));
+    }
+}

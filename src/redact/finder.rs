@@ -1,0 +1,237 @@
+//! All that is secret in one text, found in one pass.
+
+use super::address;
+use super::assignment::{self, Assigned};
+use super::clues::{Clue, Clues};
+use super::filter::Window;
+use super::secrets::{Known, Secrets};
+use super::{placeholder, shapes};
+use crate::wire::Span;
+
+/// A secret and its place in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Find {
+    /// Where it stands.
+    pub(super) span: Span,
+    /// What it is.
+    pub(super) secret: Secret,
+}
+
+/// A secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Secret {
+    /// This value, of this kind.
+    New(&'static str, Box<[u8]>),
+    /// The value with this index, in whatever form.
+    Known(usize),
+}
+
+/// What a pass over a text found.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    /// The secrets, in no certain order; they may overlap.
+    pub(super) finds: Vec<Find>,
+    /// Places, in order, where something is, or may be behind escapes or in the structure.
+    pub(super) marks: Vec<usize>,
+}
+
+/// Finds what is secret in a text.
+pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
+    let clues = Clues::get();
+    let mut pass = Pass { text, findings: Findings::default(), shape_to: 0, query_to: 0 };
+    let mut from = 0;
+    while let Some(at) = secrets.filter.next(text, from) {
+        from = at + 2;
+        for clue in clues.at(Window::at(text, at)) {
+            pass.follow(*clue, at);
+        }
+        match secrets.at(text, at) {
+            Some(Known::Found { value, span }) => pass.add(at, span, Secret::Known(value)),
+            Some(Known::Hint) => pass.findings.marks.push(at),
+            None => {}
+        }
+    }
+    pass.findings
+}
+
+struct Pass<'a> {
+    text: &'a [u8],
+    findings: Findings,
+    /// Where the last look ended: no other begins inside it. (Else a text made for it could cost its square.)
+    shape_to: usize,
+    /// Where the last address ended: its parameters are read.
+    query_to: usize,
+}
+
+impl Pass<'_> {
+    fn add(&mut self, mark: usize, span: Span, secret: Secret) {
+        self.findings.marks.push(mark);
+        self.findings.finds.push(Find { span, secret });
+    }
+
+    fn add_new(&mut self, mark: usize, kind: &'static str, span: Span) {
+        let bytes = span.of(self.text);
+        if !placeholder::is_placeholder(bytes) {
+            self.add(mark, span, Secret::New(kind, bytes.into()));
+        }
+    }
+
+    fn follow(&mut self, clue: Clue, at: usize) {
+        match clue {
+            Clue::Name { from, to } => self.name(at, Span::new(at + usize::from(from), at + usize::from(to))),
+            Clue::Shape { index, at: prefix } => {
+                self.shape(usize::from(index), at, at.checked_add_signed(prefix.into()))
+            }
+            Clue::Address { colon } => self.address(at, at + usize::from(colon)),
+            Clue::Escape { digit } => {
+                let hides = |digits: &[u8]| matches!(digits[0], b'2'..=b'7') && !is_harmless(digits);
+                if self.text.get(at + usize::from(digit)..at + usize::from(digit) + 2).is_some_and(hides) {
+                    self.findings.marks.push(at);
+                }
+            }
+        }
+    }
+
+    fn name(&mut self, at: usize, part: Span) {
+        match assignment::at(self.text, part) {
+            Some(Assigned::Secret(row, span)) => {
+                for part in parts(row.kind, span.of(self.text)) {
+                    self.add_new(at, row.kind, part.shift(span.start));
+                }
+            }
+            Some(Assigned::Look) => self.findings.marks.push(at),
+            None => {}
+        }
+    }
+
+    fn shape(&mut self, index: usize, at: usize, prefix: Option<usize>) {
+        let start = prefix.and_then(|prefix| prefix.checked_sub(shapes::SHAPES[index].lead));
+        let Some(start) = start.filter(|start| *start >= self.shape_to) else { return };
+        let Some(look) = shapes::find(index, self.text, start) else { return };
+        self.shape_to = look.end;
+        if let Some(secret) = look.secret {
+            self.add_new(at, shapes::SHAPES[index].kind, secret);
+        }
+    }
+
+    fn address(&mut self, at: usize, colon: usize) {
+        let text = self.text;
+        if text[colon..].starts_with(b"://") {
+            let mut finds = Vec::new();
+            self.query_to =
+                address::secrets(text, colon, self.query_to, |kind, span| finds.push((kind, span)));
+            finds.into_iter().for_each(|(kind, span)| self.add_new(at, kind, span));
+            // Behind an escaped `&` there may be more.
+            if text.get(self.query_to) == Some(&b'\\') && text[colon..self.query_to].contains(&b'?') {
+                self.findings.marks.push(at);
+            }
+        } else if text[colon..].starts_with(b":\\/\\/") {
+            let rest = &text[colon..];
+            let end = rest
+                .iter()
+                .take(2048)
+                .position(|byte| matches!(byte, b'"' | b' '))
+                .unwrap_or(rest.len().min(2048));
+            if rest[..end].iter().any(|byte| matches!(byte, b'@' | b'?' | b'#')) {
+                self.findings.marks.push(at);
+            }
+        }
+    }
+}
+
+/// Escapes of signs that encoders for HTML write by habit: quotes, `&`, `+`, `<`, `>`, backquotes.
+fn is_harmless(digits: &[u8]) -> bool {
+    [&b"22"[..], b"26", b"27", b"2b", b"3c", b"3d", b"3e", b"60", b"7f"]
+        .iter()
+        .any(|sign| digits.eq_ignore_ascii_case(sign))
+}
+
+/// The secret parts of what stands under a secret's name: of credentials what follows the scheme's name, of cookies
+/// their values.
+pub(super) fn parts(kind: &str, value: &[u8]) -> Vec<Span> {
+    let all = Span::new(0, value.len());
+    match kind {
+        "authorization" => vec![credentials(value).unwrap_or(all)],
+        "cookie" if value.contains(&b'=') => cookies(value),
+        _ => vec![all],
+    }
+}
+
+/// What follows a scheme's name and a blank.
+fn credentials(value: &[u8]) -> Option<Span> {
+    let blank = value.iter().position(|byte| *byte == b' ')?;
+    let scheme = value[..blank].iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
+    let gap = value[blank..].iter().take_while(|byte| **byte == b' ').count();
+    (scheme && blank > 0 && blank + gap < value.len()).then(|| Span::new(blank + gap, value.len()))
+}
+
+/// The values of cookies; attributes of `Set-Cookie` have none that is secret.
+fn cookies(value: &[u8]) -> Vec<Span> {
+    const ATTRIBUTES: [&[u8]; 7] =
+        [b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority", b"version"];
+    let mut from = 0;
+    let mut found = Vec::new();
+    for pair in value.split(|byte| *byte == b';') {
+        if let Some(equals) = pair.iter().position(|byte| *byte == b'=') {
+            let (name, secret) =
+                (pair[..equals].trim_ascii(), Span::new(from + equals + 1, from + pair.len()));
+            if !ATTRIBUTES.iter().any(|attribute| name.eq_ignore_ascii_case(attribute))
+                && assignment::is_secret(secret.of(value))
+            {
+                found.push(secret);
+            }
+        }
+        from += pair.len() + 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<(&'static str, &str)> {
+        let mut finds: Vec<_> = find(&Secrets::new(&[]), text.as_bytes())
+            .finds
+            .into_iter()
+            .filter_map(|find| match find.secret {
+                Secret::New(kind, _) => Some((kind, &text[find.span.start..find.span.end])),
+                Secret::Known(_) => None,
+            })
+            .collect();
+        finds.dedup();
+        finds
+    }
+
+    #[test]
+    fn credentials_keep_their_scheme_and_cookies_their_names() {
+        let parts = |kind, value: &'static str| -> Vec<&str> {
+            parts(kind, value.as_bytes()).into_iter().map(|span| &value[span.start..span.end]).collect()
+        };
+        assert_eq!(parts("authorization", "Bearer  abc"), ["abc"]);
+        assert_eq!(parts("authorization", "abc"), ["abc"]);
+        assert_eq!(parts("cookie", "sid=a=b; theme=dark"), ["a=b", "dark"]);
+        assert_eq!(parts("cookie", "sid=abc; Path=/; HttpOnly; Max-Age=3"), ["abc"]);
+        assert_eq!(parts("token", "a b"), ["a b"]);
+    }
+
+    #[test]
+    fn one_pass_finds_names_looks_and_addresses() {
+        assert_eq!(
+            found("at http://u:pw12345@h log AKIAIOSFODNN7EXAMPLE with DB_PASSWORD=x1 {\"token\": \"t\"}"),
+            [
+                ("url-password", "pw12345"),
+                ("aws-access-key", "AKIAIOSFODNN7EXAMPLE"),
+                ("password", "x1"),
+                ("token", "t")
+            ]
+        );
+    }
+
+    #[test]
+    fn escapes_that_hide_nothing_leave_no_mark() {
+        let marks = |text: &str| find(&Secrets::new(&[]), text.as_bytes()).marks.len();
+        assert_eq!(marks(r#"\u001b[0m \u00e9 \u003cb\u003E \u0026 \u000a"#), 0);
+        assert!(marks(r"pass\u0077ord") > 0 && marks(r" \u0041") > 0);
+    }
+}

@@ -1,0 +1,38 @@
+//! Secrets never reach the disk, a log or a report: what is removed from messages before they are stored or shown.
+//!
+//! [`Rules`] say what is secret, a [`Redactor`] (one for each session) replaces it by `<redacted:kind-n>`, and
+//! [`Pairing`] tells in replay which live secret stands for which recorded one. Live traffic is never touched.
+//!
+//! What is secret is listed in two tables, each of which begins with how to add a line: `names` (values of members,
+//! variables and parameters with such a name) and `shapes` (tokens with such a look). Values that were found once
+//! are found again wherever they stand, also encoded (`secrets`). From the message inward:
+//!
+//! - `search` walks the message: its strings, the JSON inside them, the places that options name
+//! - `layers` carries what is found in decoded strings back to the message's bytes
+//! - `finder` reads one text in one pass: where `filter` and `clues` see that something can begin, it asks the tables,
+//!   `assignment` (`"password": "x"`, `API_KEY=x`), `address` and `secrets`
+//! - `places` says where something stood, for the counts at the end of a recording
+
+mod address;
+mod assignment;
+mod clues;
+mod filter;
+mod finder;
+mod layers;
+mod names;
+pub mod pairing;
+mod placeholder;
+mod places;
+mod pointer;
+pub mod redactor;
+pub mod rules;
+mod search;
+mod secrets;
+mod shapes;
+#[cfg(test)]
+mod tests;
+
+pub use pairing::{Broken, Pairing};
+pub use placeholder::Placeholder;
+pub use redactor::{Count, Redactor};
+pub use rules::{Options, RuleError, Rules};

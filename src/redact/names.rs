@@ -1,0 +1,280 @@
+//! Names of members, variables, headers and parameters whose values are secrets.
+//!
+//! A name is compared without its case and separators, and by its end: `github_token`, `GITHUB-TOKEN` and
+//! `githubToken` all end in `token`. To add a name: one line in [`NAMES`]; to spare one: a line in [`PROTOCOL`].
+
+/// Names longer than this (separators not counted) are no names of secrets.
+const LONGEST: usize = 64;
+
+/// A kind of name that keeps secrets.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SecretName {
+    /// Its words, in lower case, parted by blanks.
+    pub(super) words: &'static str,
+    /// The kind of secret, as placeholders spell it.
+    pub(super) kind: &'static str,
+    /// Which names it means.
+    pub(super) end: End,
+    /// Whether strings in an object below it are secrets too.
+    pub(super) deep: bool,
+}
+
+/// Which names a [`SecretName`] means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Every name that ends in its words.
+    Any,
+    /// Only the name that is its words.
+    Whole,
+}
+
+const fn any(words: &'static str, kind: &'static str) -> SecretName {
+    SecretName { words, kind, end: End::Any, deep: false }
+}
+
+const fn whole(words: &'static str, kind: &'static str) -> SecretName {
+    SecretName { words, kind, end: End::Whole, deep: false }
+}
+
+const fn deep(words: &'static str, kind: &'static str) -> SecretName {
+    SecretName { words, kind, end: End::Any, deep: true }
+}
+
+/// Names that keep secrets; the first that fits counts.
+pub(super) const NAMES: &[SecretName] = &[
+    any("password", "password"),
+    deep("passwords", "password"),
+    any("passwd", "password"),
+    any("password hash", "password"),
+    any("passphrase", "password"),
+    any("pass phrase", "password"),
+    any("passcode", "password"),
+    any("pwd", "password"),
+    any("db pass", "password"),
+    any("smtp pass", "password"),
+    any("mail pass", "password"),
+    any("user pass", "password"),
+    any("admin pass", "password"),
+    any("proxy pass", "password"),
+    any("ssh pass", "password"),
+    any("secret", "secret"),
+    deep("secrets", "secret"),
+    any("secret key", "secret"),
+    any("secret access key", "secret"),
+    any("secret value", "secret"),
+    any("secret string", "secret"),
+    any("token", "token"),
+    any("token value", "token"),
+    deep("access tokens", "token"),
+    deep("refresh tokens", "token"),
+    any("api key", "api-key"),
+    deep("api keys", "api-key"),
+    any("access key", "api-key"),
+    any("account key", "api-key"),
+    any("auth key", "api-key"),
+    any("shared key", "api-key"),
+    any("subscription key", "api-key"),
+    any("functions key", "api-key"),
+    any("private key", "private-key"),
+    any("signing key", "private-key"),
+    any("encryption key", "private-key"),
+    any("master key", "private-key"),
+    any("hmac key", "private-key"),
+    any("ssh key", "private-key"),
+    whole("authorization", "authorization"),
+    whole("proxy authorization", "authorization"),
+    whole("http authorization", "authorization"),
+    any("cookie", "cookie"),
+    deep("cookies", "cookie"),
+    deep("credential", "credential"),
+    deep("credentials", "credential"),
+    any("code verifier", "oauth"),
+    any("client assertion", "oauth"),
+    any("saml response", "oauth"),
+    whole("otp", "otp"),
+    whole("totp", "otp"),
+    any("mfa code", "otp"),
+];
+
+/// Names that end like one above and belong to the protocol, to paging, or to language models.
+const PROTOCOL: &[&str] = &[
+    "progress token",
+    "page token",
+    "next token",
+    "continuation token",
+    "cursor token",
+    "sync token",
+    "delta token",
+    "resume token",
+    "cancel token",
+    "cancellation token",
+    "idempotency token",
+    "start token",
+    "stop token",
+    "end token",
+    "eos token",
+    "bos token",
+    "pad token",
+    "unk token",
+    "sep token",
+    "cls token",
+    "mask token",
+    "per token",
+];
+
+/// Parameters of addresses that are secret beside [`NAMES`]: the signatures of signed addresses.
+const SIGNATURES: &[&str] = &["sig", "signature", "x amz signature", "x goog signature", "x amz credential"];
+
+/// Parameters that are secret in an address which speaks OAuth.
+const OAUTH: &[&str] = &["code", "state", "nonce", "code challenge", "login hint", "id token hint"];
+
+/// Parameters that tell an address which speaks OAuth.
+const OAUTH_SIGNS: &[&str] = &["client id", "redirect uri", "response type", "grant type", "iss"];
+
+/// What kind of secret stands under a name, if any.
+pub(super) fn secret(name: &[u8]) -> Option<&'static SecretName> {
+    let mut room = [0; LONGEST];
+    let name = squeeze(name, &mut room)?;
+    let row = NAMES.iter().find(|row| match row.end {
+        End::Any => ends_with(name, row.words),
+        End::Whole => is(name, row.words),
+    })?;
+    (!PROTOCOL.iter().any(|words| ends_with(name, words))).then_some(row)
+}
+
+/// What kind of secret stands under a parameter's name in an address; `oauth` where the address speaks OAuth.
+pub(super) fn secret_parameter(name: &[u8], oauth: bool) -> Option<&'static str> {
+    if let Some(row) = secret(name) {
+        return Some(row.kind);
+    }
+    let mut room = [0; LONGEST];
+    let name = squeeze(name, &mut room)?;
+    if SIGNATURES.iter().any(|words| is(name, words)) {
+        Some("signature")
+    } else if oauth && OAUTH.iter().any(|words| is(name, words)) {
+        Some("oauth")
+    } else {
+        None
+    }
+}
+
+/// Whether a parameter's name tells that its address speaks OAuth.
+pub(super) fn speaks_oauth(name: &[u8]) -> bool {
+    let mut room = [0; LONGEST];
+    squeeze(name, &mut room).is_some_and(|name| OAUTH_SIGNS.iter().any(|words| is(name, words)))
+}
+
+/// Whether a byte can stand in a name that is not in quotes.
+pub(super) const fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// A name's letters and digits in lower case, without digits at its end.
+fn squeeze<'a>(name: &[u8], room: &'a mut [u8; LONGEST]) -> Option<&'a [u8]> {
+    let mut length = 0;
+    for byte in name.iter().filter(|byte| byte.is_ascii_alphanumeric()) {
+        *room.get_mut(length)? = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    while length > 0 && room[length - 1].is_ascii_digit() {
+        length -= 1;
+    }
+    Some(&room[..length])
+}
+
+fn ends_with(name: &[u8], words: &str) -> bool {
+    let mut rest = name.iter().rev();
+    words.bytes().rev().filter(|byte| *byte != b' ').all(|byte| rest.next() == Some(&byte))
+}
+
+fn is(name: &[u8], words: &str) -> bool {
+    name.iter().copied().eq(words.bytes().filter(|byte| *byte != b' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(name: &str) -> Option<&'static str> {
+        secret(name.as_bytes()).map(|row| row.kind)
+    }
+
+    #[test]
+    fn names_of_secrets_are_known_in_every_spelling() {
+        for (name, expected) in [
+            ("password", "password"),
+            ("dbPassword", "password"),
+            ("PGPASSWORD", "password"),
+            ("new_password2", "password"),
+            ("MYSQL_PWD", "password"),
+            ("smtp_pass", "password"),
+            ("client_secret", "secret"),
+            ("clientSecret", "secret"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+            ("token", "token"),
+            ("GITHUB_TOKEN", "token"),
+            ("accessToken", "token"),
+            ("refresh-token", "token"),
+            ("X-Amz-Security-Token", "token"),
+            ("api_key", "api-key"),
+            ("x-api-key", "api-key"),
+            ("API Key", "api-key"),
+            ("OPENAI_API_KEY", "api-key"),
+            ("Ocp-Apim-Subscription-Key", "api-key"),
+            ("privateKeyPem", ""),
+            ("private_key", "private-key"),
+            ("Authorization", "authorization"),
+            ("Proxy-Authorization", "authorization"),
+            ("Set-Cookie", "cookie"),
+            ("credentials", "credential"),
+            ("code_verifier", "oauth"),
+        ] {
+            assert_eq!(kind(name), Some(expected).filter(|kind| !kind.is_empty()), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_the_protocol_and_of_counts_are_not() {
+        for name in [
+            "progressToken",
+            "maxTokens",
+            "max_tokens",
+            "totalTokens",
+            "tokens",
+            "token_count",
+            "tokenType",
+            "nextPageToken",
+            "NextToken",
+            "cursor",
+            "nextCursor",
+            "taskId",
+            "requestState",
+            "secretName",
+            "passwordPolicy",
+            "author",
+            "authorizationUrl",
+            "requires_authorization",
+            "keyboard",
+            "key",
+            "primaryKey",
+            "pass",
+            "bypass",
+            "",
+            "123",
+        ] {
+            assert_eq!(kind(name), None, "{name}");
+        }
+        assert_eq!(kind(&"a".repeat(100)), None);
+        assert_eq!(kind(&format!("{}token", "a".repeat(100))), None);
+    }
+
+    #[test]
+    fn parameters_of_addresses_know_signatures_and_oauth() {
+        assert_eq!(secret_parameter(b"X-Amz-Signature", false), Some("signature"));
+        assert_eq!(secret_parameter(b"sig", false), Some("signature"));
+        assert_eq!(secret_parameter(b"access_token", false), Some("token"));
+        assert_eq!(secret_parameter(b"state", false), None);
+        assert_eq!(secret_parameter(b"state", true), Some("oauth"));
+        assert!(speaks_oauth(b"redirect_uri") && !speaks_oauth(b"state"));
+    }
+}

@@ -1,0 +1,294 @@
+//! Which live secret stands for which recorded one.
+//!
+//! Numbers of placeholders count appearances, so they differ between a recording and a live session. Within a kind
+//! each live number belongs to one recorded number, and the other way round, for the whole session: two different
+//! live tokens are never taken for the same recorded one.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use memchr::memmem;
+
+use super::placeholder::{Placeholder, placeholders};
+use crate::wire::scan::{self, Lexer, Token, unescape};
+
+/// The pairs of one session, so far.
+#[derive(Debug, Default)]
+pub struct Pairing {
+    recorded_of: HashMap<Placeholder, u32>,
+    live_of: HashMap<Placeholder, u32>,
+}
+
+/// Two messages pair their secrets otherwise than the session did before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// The live secret stands for another recorded one.
+    #[error(
+        "the live `{live}` stood for the recorded `{before}` before, and here it would stand for `{recorded}`"
+    )]
+    Live {
+        /// The live secret.
+        live: Placeholder,
+        /// What it would stand for here.
+        recorded: Placeholder,
+        /// What it stands for.
+        before: Placeholder,
+    },
+    /// The recorded secret belongs to another live one.
+    #[error(
+        "the recorded `{recorded}` belonged to the live `{before}` before, and here it would belong to `{live}`"
+    )]
+    Recorded {
+        /// The live secret.
+        live: Placeholder,
+        /// The recorded one.
+        recorded: Placeholder,
+        /// What the recorded one belongs to.
+        before: Placeholder,
+    },
+}
+
+impl Pairing {
+    /// No pairs yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Pairs the placeholders of a live message (redacted by the live session) with those of the recorded one that
+    /// stand at equal places; members are unordered. On an error nothing is kept of the two messages.
+    ///
+    /// Places that differ otherwise than in numbers are left alone: whether messages match is decided elsewhere.
+    ///
+    /// # Errors
+    /// When a pair would break an earlier one.
+    pub fn pair(&mut self, live: &[u8], recorded: &[u8]) -> Result<(), Broken> {
+        let mut added: Vec<(Placeholder, u32)> = Vec::new();
+        for (live, recorded) in pairs(live, recorded) {
+            match self.add(&live, recorded) {
+                Ok(true) => added.push((live, recorded)),
+                Ok(false) => {}
+                Err(broken) => {
+                    for (live, recorded) in added {
+                        self.live_of.remove(&Placeholder { number: recorded, ..live.clone() });
+                        self.recorded_of.remove(&live);
+                    }
+                    return Err(broken);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the pair is new.
+    fn add(&mut self, live: &Placeholder, recorded: u32) -> Result<bool, Broken> {
+        let numbered = |number| Placeholder { number, ..live.clone() };
+        let (live, recorded) = (live.clone(), numbered(recorded));
+        match (self.recorded_of.get(&live), self.live_of.get(&recorded)) {
+            (Some(&before), _) if before != recorded.number => {
+                Err(Broken::Live { before: numbered(before), live, recorded })
+            }
+            (_, Some(&before)) if before != live.number => {
+                Err(Broken::Recorded { before: numbered(before), live, recorded })
+            }
+            (Some(_), _) => Ok(false),
+            (None, _) => {
+                self.live_of.insert(recorded.clone(), live.number);
+                self.recorded_of.insert(live, recorded.number);
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// Live placeholders and the recorded numbers at equal places, in the order of the live message.
+fn pairs(live: &[u8], recorded: &[u8]) -> Vec<(Placeholder, u32)> {
+    if memmem::find(recorded, b"redacted:").is_none() {
+        return Vec::new();
+    }
+    let hasher = RandomState::new();
+    let mut by_place: HashMap<Place, Vec<Masked>> = HashMap::new();
+    for (place, masked) in masked_strings(recorded, &hasher).into_iter().rev() {
+        by_place.entry(place).or_default().push(masked);
+    }
+    let mut pairs = Vec::new();
+    for (place, live) in masked_strings(live, &hasher) {
+        let Some(recorded) = by_place.get_mut(&place).and_then(Vec::pop) else { continue };
+        if live.text == recorded.text {
+            let numbers = recorded.placeholders.into_iter().map(|placeholder| placeholder.number);
+            pairs.extend(live.placeholders.into_iter().zip(numbers));
+        }
+    }
+    pairs
+}
+
+/// A hash of the steps that lead to a place. Names count, and their order does not.
+type Place = u64;
+
+/// A string with placeholders.
+struct Masked {
+    /// Its text without the placeholders' numbers.
+    text: Vec<u8>,
+    placeholders: Vec<Placeholder>,
+}
+
+impl Masked {
+    fn new(text: &[u8]) -> Self {
+        let mut masked = Self { text: Vec::new(), placeholders: Vec::new() };
+        let mut from = 0;
+        for (span, placeholder) in placeholders(text) {
+            masked.text.extend_from_slice(&text[from..span.start]);
+            masked.text.extend_from_slice(b"<redacted:");
+            masked.text.extend_from_slice(placeholder.kind.as_bytes());
+            masked.text.push(b'>');
+            masked.placeholders.push(placeholder);
+            from = span.end;
+        }
+        masked.text.extend_from_slice(&text[from..]);
+        masked
+    }
+}
+
+/// One open container while a message is walked.
+struct Open {
+    place: Place,
+    /// How many elements an array has had; none for an object.
+    elements: Option<usize>,
+    /// The place of the value that comes next in an object.
+    next: Place,
+}
+
+/// The strings that hold placeholders, with their places, in order. What is no JSON is one string.
+fn masked_strings(text: &[u8], hasher: &RandomState) -> Vec<(Place, Masked)> {
+    let mut found = Vec::new();
+    let mut keep = |place: Place, masked: Masked| {
+        if !masked.placeholders.is_empty() {
+            found.push((place, masked));
+        }
+    };
+    if scan::skip_value(text, scan::trim(text).start) != Ok(scan::trim(text).end) {
+        keep(0, Masked::new(text));
+        return found;
+    }
+    let mut open: Vec<Open> = Vec::new();
+    let mut lexer = Lexer::new(text, scan::trim(text).start);
+    while let Ok(Some((token, span))) = lexer.next() {
+        if matches!(token, Token::ObjectEnd | Token::ArrayEnd) {
+            open.pop();
+            continue;
+        }
+        let here = match open.last_mut() {
+            None => 0,
+            Some(Open { place, elements: Some(count), .. }) => {
+                *count += 1;
+                hasher.hash_one((*place, *count))
+            }
+            Some(Open { next, .. }) => *next,
+        };
+        match token {
+            Token::Name => {
+                let name = Masked::new(&unescape(span.of(text)));
+                if let Some(object) = open.last_mut() {
+                    object.next = hasher.hash_one((object.place, &name.text));
+                    keep(hasher.hash_one((object.next, ())), name);
+                }
+            }
+            Token::ObjectStart => open.push(Open { place: here, elements: None, next: 0 }),
+            Token::ArrayStart => open.push(Open { place: here, elements: Some(0), next: 0 }),
+            Token::String => keep(here, Masked::new(&unescape(span.of(text)))),
+            Token::Word | Token::ObjectEnd | Token::ArrayEnd => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(pairing: &mut Pairing, live: &str, recorded: &str) -> Result<(), String> {
+        pairing.pair(live.as_bytes(), recorded.as_bytes()).map_err(|broken| broken.to_string())
+    }
+
+    #[test]
+    fn numbers_pair_one_to_one_within_a_kind() {
+        let mut session = Pairing::new();
+        assert_eq!(
+            pair(&mut session, r#"{"a":"<redacted:token-1>"}"#, r#"{"a":"<redacted:token-4>"}"#),
+            Ok(())
+        );
+        assert_eq!(
+            pair(&mut session, r#"{"a":"<redacted:token-1>"}"#, r#"{"a":"<redacted:token-4>"}"#),
+            Ok(())
+        );
+        assert_eq!(pair(&mut session, r#"{"a":"<redacted:jwt-1>"}"#, r#"{"a":"<redacted:jwt-2>"}"#), Ok(()));
+        assert_eq!(
+            pair(&mut session, r#"{"a":"<redacted:token-1>"}"#, r#"{"a":"<redacted:token-5>"}"#),
+            Err("the live `<redacted:token-1>` stood for the recorded `<redacted:token-4>` before, \
+                 and here it would stand for `<redacted:token-5>`"
+                .into())
+        );
+        assert_eq!(
+            pair(&mut session, r#"{"a":"<redacted:token-2>"}"#, r#"{"a":"<redacted:token-4>"}"#),
+            Err("the recorded `<redacted:token-4>` belonged to the live `<redacted:token-1>` before, \
+                 and here it would belong to `<redacted:token-2>`"
+                .into())
+        );
+    }
+
+    #[test]
+    fn members_are_unordered_and_elements_are_not() {
+        let mut session = Pairing::new();
+        let live = r#"{"x":{"a":"<redacted:token-1>","b":"<redacted:token-2>"}}"#;
+        let recorded = r#"{ "x" : {"b":"<redacted:token-1>", "\u0061":"<redacted:token-2>"}}"#;
+        assert_eq!(pair(&mut session, live, recorded), Ok(()));
+        assert!(pair(&mut session, r#"["<redacted:token-1>"]"#, r#"["<redacted:token-1>"]"#).is_err());
+        assert_eq!(
+            pair(
+                &mut session,
+                r#"["<redacted:token-1>","<redacted:token-2>"]"#,
+                r#"["<redacted:token-2>","<redacted:token-1>"]"#
+            ),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn a_broken_message_leaves_no_pair_behind() {
+        let mut session = Pairing::new();
+        let live = r#"["<redacted:token-1>","<redacted:token-2>"]"#;
+        assert!(pair(&mut session, live, r#"["<redacted:token-7>","<redacted:token-7>"]"#).is_err());
+        assert_eq!(pair(&mut session, live, r#"["<redacted:token-8>","<redacted:token-9>"]"#), Ok(()));
+    }
+
+    #[test]
+    fn placeholders_inside_longer_strings_pair_in_order() {
+        let mut session = Pairing::new();
+        let live = r#"{"t":"a <redacted:jwt-1> b <redacted:token-1>"}"#;
+        assert_eq!(pair(&mut session, live, r#"{"t":"a <redacted:jwt-3> b <redacted:token-2>"}"#), Ok(()));
+        assert!(pair(&mut session, r#"["<redacted:jwt-1>"]"#, r#"["<redacted:jwt-2>"]"#).is_err());
+        assert!(pair(&mut session, r#"["<redacted:token-1>"]"#, r#"["<redacted:token-1>"]"#).is_err());
+    }
+
+    #[test]
+    fn places_that_differ_otherwise_are_left_alone() {
+        let mut session = Pairing::new();
+        assert_eq!(pair(&mut session, r#"["x<redacted:jwt-1>"]"#, r#"["<redacted:jwt-2>"]"#), Ok(()));
+        assert_eq!(pair(&mut session, r#"["<redacted:jwt-1>"]"#, r#"["<redacted:jwt-3>"]"#), Ok(()));
+    }
+
+    #[test]
+    fn names_repeated_names_and_lines_that_are_no_json_pair_too() {
+        let mut session = Pairing::new();
+        let live = r#"{"<redacted:jwt-1>":{"k":"<redacted:token-1>","k":"<redacted:token-2>"}}"#;
+        let recorded = r#"{"<redacted:jwt-2>":{"k":"<redacted:token-2>","k":"<redacted:token-1>"}}"#;
+        assert_eq!(pair(&mut session, live, recorded), Ok(()));
+        assert!(pair(&mut session, "log <redacted:token-1>", "log <redacted:token-1>").is_err());
+        assert_eq!(pair(&mut session, "log <redacted:jwt-1>", "log <redacted:jwt-2>"), Ok(()));
+    }
+
+    #[test]
+    fn depth_costs_no_more_than_length() {
+        let deep = format!("{}\"<redacted:jwt-1>\"{}", "[".repeat(200_000), "]".repeat(200_000));
+        assert_eq!(pair(&mut Pairing::new(), &deep, &deep), Ok(()));
+    }
+}

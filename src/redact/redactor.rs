@@ -1,0 +1,205 @@
+//! Replaces what is secret, in one session.
+
+use std::borrow::Cow;
+
+use super::finder::{self, Secret};
+use super::placeholder::Placeholder;
+use super::places::{self, Place};
+use super::rules::Rules;
+use super::search::{Hit, search};
+use super::secrets::Secrets;
+use super::{address, assignment, names, shapes};
+use crate::traffic::Direction;
+use crate::wire::Span;
+
+/// A value found in a message may stand in it elsewhere too; after so many passes that is left to the next message.
+const PASSES: usize = 4;
+
+/// Places that are counted one by one; what stands elsewhere is counted together.
+const MOST_PLACES: usize = 1000;
+
+/// Redacts the messages, headers and addresses of one session.
+///
+/// What is replaced is numbered within its kind by first appearance, and the same value has the same number all
+/// through the session, wherever it stands. Bytes that are no secrets stay as they are.
+#[derive(Debug)]
+pub struct Redactor {
+    rules: Rules,
+    secrets: Secrets,
+    counts: Vec<Count>,
+}
+
+/// How often a kind of secret was replaced at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// The kind of secret.
+    pub kind: Box<str>,
+    /// Method and JSON Pointer, such as `tools/call /params/arguments/apiKey`; elements of arrays are `*`.
+    pub place: String,
+    /// How often.
+    pub times: u64,
+}
+
+impl Redactor {
+    /// A session's redactor.
+    pub fn new(rules: &Rules) -> Self {
+        Self { rules: rules.clone(), secrets: Secrets::new(rules.values()), counts: Vec::new() }
+    }
+
+    /// Redacts one message or line as it stood on the wire.
+    pub fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let sender = match direction {
+            Direction::ToServer => "client",
+            Direction::ToClient => "server",
+        };
+        self.redact(bytes, |text, at| places::places(text, at, sender))
+    }
+
+    /// Redacts any other text: a log line, an error, a name.
+    pub fn text<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
+        let redacted = self.redact(text.as_bytes(), |_, at| vec![Place::named("text"); at.len()]);
+        to_text(text, redacted)
+    }
+
+    /// Redacts a header's value. Credentials keep their scheme and cookies their names.
+    pub fn header_value<'a>(&mut self, name: &str, value: &'a str) -> Cow<'a, str> {
+        let Some(row) = names::secret(name.as_bytes()).filter(|_| self.rules.is_on()) else {
+            return self.text(value);
+        };
+        let bytes = value.as_bytes();
+        let hits = finder::parts(row.kind, bytes)
+            .into_iter()
+            .filter(|part| !part.is_empty() && assignment::is_secret(part.of(bytes)))
+            .map(|part| (part, Secret::New(row.kind, part.of(bytes).into())));
+        let place = format!("header {}", name.to_ascii_lowercase());
+        self.whole(value, hits.collect(), &place)
+    }
+
+    /// Redacts an address, or the target of a request: `/path?query`.
+    pub fn url<'a>(&mut self, url: &'a str) -> Cow<'a, str> {
+        let bytes = url.as_bytes();
+        let mut hits = Vec::new();
+        if let Some(query) =
+            bytes.iter().position(|byte| matches!(byte, b'?' | b'#')).filter(|_| self.rules.is_on())
+        {
+            address::parameters(bytes, query + 1, |kind, span| {
+                hits.push((span, Secret::New(kind, span.of(bytes).into())));
+            });
+        }
+        match self.whole(url, hits, "url") {
+            Cow::Borrowed(url) => self.text(url),
+            Cow::Owned(url) => Cow::Owned(self.text(&url).into_owned()),
+        }
+    }
+
+    /// What was replaced, by kind and place, in order of first appearance.
+    pub fn counts(&self) -> &[Count] {
+        &self.counts
+    }
+
+    /// Replaces the places of a text that are secret for certain.
+    fn whole<'a>(&mut self, text: &'a str, hits: Vec<(Span, Secret)>, place: &str) -> Cow<'a, str> {
+        if hits.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let hits = hits.into_iter().map(|(span, secret)| (span, Hit { secret, bare: None })).collect();
+        let (redacted, replaced) = self.replace(text.as_bytes(), hits);
+        for placeholder in replaced {
+            self.count(&placeholder.1.kind, place.to_owned());
+        }
+        to_text(text, Cow::Owned(redacted))
+    }
+
+    fn redact<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        places: impl Fn(&[u8], &[usize]) -> Vec<Place>,
+    ) -> Cow<'a, [u8]> {
+        let mut redacted = Cow::Borrowed(bytes);
+        for _ in 0..if self.rules.is_on() { PASSES } else { 0 } {
+            let mut hits = search(&self.rules, &self.secrets, &redacted);
+            if !hits.is_empty() && !self.rules.keep().is_empty() {
+                self.keep(&redacted, &mut hits, &places);
+            }
+            if hits.is_empty() {
+                break;
+            }
+            let (text, replaced) = self.replace(&redacted, hits);
+            let offsets: Vec<_> = replaced.iter().map(|(at, _)| *at).collect();
+            for (place, (_, placeholder)) in places(&text, &offsets).into_iter().zip(&replaced) {
+                self.count(&placeholder.kind, place.to_string());
+            }
+            redacted = Cow::Owned(text);
+        }
+        redacted
+    }
+
+    /// Drops the hits at places that options say are no secrets, but for values that options name.
+    fn keep(&self, text: &[u8], hits: &mut Vec<(Span, Hit)>, places: impl Fn(&[u8], &[usize]) -> Vec<Place>) {
+        let offsets: Vec<_> = hits.iter().map(|(span, _)| span.start).collect();
+        let mut places = places(text, &offsets).into_iter();
+        hits.retain(|(_, hit)| {
+            let known = match &hit.secret {
+                Secret::Known(value) => Some(*value),
+                Secret::New(_, value) => self.secrets.exactly(value),
+            };
+            let named = known.is_some_and(|value| self.secrets.value(value).named);
+            let kept = |place: Place| self.rules.keep().iter().any(|keep| keep.holds(&place.steps));
+            !places.next().is_some_and(kept) || named
+        });
+    }
+
+    /// The text with its secrets replaced, and where which placeholder now stands.
+    fn replace(&mut self, text: &[u8], hits: Vec<(Span, Hit)>) -> (Vec<u8>, Vec<(usize, Placeholder)>) {
+        let mut redacted = Vec::with_capacity(text.len());
+        let mut replaced = Vec::with_capacity(hits.len());
+        let mut from = 0;
+        for (span, hit) in hits {
+            let placeholder = self.placeholder(&hit.secret);
+            redacted.extend_from_slice(&text[from..span.start]);
+            let quote =
+                hit.bare.map(|strings| format!("{}\"", "\\".repeat((1 << strings) - 1))).unwrap_or_default();
+            replaced.push((redacted.len(), placeholder.clone()));
+            redacted.extend_from_slice(format!("{quote}{placeholder}{quote}").as_bytes());
+            from = span.end;
+        }
+        redacted.extend_from_slice(&text[from..]);
+        (redacted, replaced)
+    }
+
+    fn placeholder(&mut self, secret: &Secret) -> Placeholder {
+        match secret {
+            Secret::Known(value) => {
+                let value = self.secrets.value(*value).clone();
+                self.secrets.placeholder(value.kind, &value.bytes)
+            }
+            Secret::New(kind, value) => {
+                if let Some(password) =
+                    shapes::password_of_basic(value).filter(|_| matches!(*kind, "basic" | "authorization"))
+                {
+                    self.secrets.learn("password", &password);
+                }
+                self.secrets.placeholder(kind, value)
+            }
+        }
+    }
+
+    fn count(&mut self, kind: &str, place: String) {
+        if let Some(count) = self.counts.iter_mut().find(|count| *count.kind == *kind && count.place == place)
+        {
+            count.times += 1;
+        } else if self.counts.len() < MOST_PLACES || place == "elsewhere" {
+            self.counts.push(Count { kind: kind.into(), place, times: 1 });
+        } else {
+            self.count(kind, "elsewhere".to_owned());
+        }
+    }
+}
+
+/// The redacted form of a text: what is replaced ends at characters, so it is text too.
+fn to_text<'a>(text: &'a str, redacted: Cow<'_, [u8]>) -> Cow<'a, str> {
+    match redacted {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+    }
+}

@@ -1,0 +1,204 @@
+//! What the options say, compiled: which values and places are secret, and which are not.
+
+use std::sync::Arc;
+
+use regex::bytes::Regex;
+
+use super::pointer::Pattern;
+
+/// Values of variables and values under secret names are looked for everywhere from this length on; shorter ones
+/// are common words.
+pub const SHORTEST: usize = 8;
+
+/// The options of the command line that concern redaction.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// `--redact`: `off`, a JSON Pointer (it begins with `/`; a step `*` stands for any one), or a regular
+    /// expression, of which the first group is what is replaced where it has one.
+    pub redact: Vec<String>,
+    /// `--redact-env`: names of variables and their values.
+    pub env: Vec<(String, String)>,
+    /// `--keep`: JSON Pointers of places that are no secrets, with all below.
+    pub keep: Vec<String>,
+}
+
+/// Compiled rules; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Rules(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    off: bool,
+    places: Vec<Pattern>,
+    expressions: Vec<Regex>,
+    values: Vec<Vec<u8>>,
+    keep: Vec<Pattern>,
+}
+
+/// Why options make no rules.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// An empty `--redact` or `--keep`.
+    #[error("`{option}` is empty; it takes a JSON Pointer such as `/params/arguments/key`{or_regex}", or_regex = if *.option == "--redact" { " or a regular expression" } else { "" })]
+    Empty {
+        /// The option.
+        option: &'static str,
+    },
+    /// `--redact off` beside other rules.
+    #[error("`--redact off` leaves nothing for other redaction options to do; drop it or them")]
+    OffAndMore,
+    /// No JSON Pointer.
+    #[error("`{given}` is no JSON Pointer: {why}")]
+    Pointer {
+        /// What was given.
+        given: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// No regular expression.
+    #[error("`{given}` is no regular expression: {why}; a JSON Pointer begins with `/`")]
+    Expression {
+        /// What was given.
+        given: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A variable whose value is too short to be looked for.
+    #[error(
+        "the value of `{name}` has {length} characters; `--redact-env` removes values of {SHORTEST} or more"
+    )]
+    ShortValue {
+        /// The variable.
+        name: String,
+        /// How many characters its value has.
+        length: usize,
+    },
+}
+
+impl Rules {
+    /// Compiles options; without any, the built-in rules apply.
+    ///
+    /// # Errors
+    /// When a pointer or expression is none, or a variable's value is too short to be looked for.
+    pub fn new(options: &Options) -> Result<Self, RuleError> {
+        let mut inner = Inner::default();
+        for given in &options.redact {
+            match given.as_str() {
+                "" => return Err(RuleError::Empty { option: "--redact" }),
+                "off" => inner.off = true,
+                _ if given.starts_with('/') => inner.places.push(pattern(given)?),
+                _ => inner.expressions.push(expression(given)?),
+            }
+        }
+        for given in &options.keep {
+            match given.as_str() {
+                "" => return Err(RuleError::Empty { option: "--keep" }),
+                _ => inner.keep.push(pattern(given)?),
+            }
+        }
+        for (name, value) in &options.env {
+            let length = value.chars().count();
+            if length < SHORTEST {
+                return Err(RuleError::ShortValue { name: name.clone(), length });
+            }
+            inner.values.push(value.clone().into_bytes());
+        }
+        if inner.off && (options.redact.len() > 1 || !options.env.is_empty() || !options.keep.is_empty()) {
+            return Err(RuleError::OffAndMore);
+        }
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Whether anything is redacted at all.
+    pub fn is_on(&self) -> bool {
+        !self.0.off
+    }
+
+    /// Places that are secret.
+    pub(super) fn places(&self) -> &[Pattern] {
+        &self.0.places
+    }
+
+    /// Expressions whose matches are secret.
+    pub(super) fn expressions(&self) -> &[Regex] {
+        &self.0.expressions
+    }
+
+    /// Values that are secret from the start.
+    pub(super) fn values(&self) -> &[Vec<u8>] {
+        &self.0.values
+    }
+
+    /// Places that are no secrets.
+    pub(super) fn keep(&self) -> &[Pattern] {
+        &self.0.keep
+    }
+}
+
+impl Default for Rules {
+    /// The built-in rules alone.
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+fn pattern(given: &str) -> Result<Pattern, RuleError> {
+    Pattern::parse(given).map_err(|why| RuleError::Pointer { given: given.to_owned(), why })
+}
+
+fn expression(given: &str) -> Result<Regex, RuleError> {
+    Regex::new(given).map_err(|error| {
+        // The library draws the expression with a caret over several lines; its last line is the reason.
+        let text = error.to_string();
+        let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        RuleError::Expression { given: given.to_owned(), why }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(options: Options) -> String {
+        Rules::new(&options).map(|_| ()).expect_err("no rules").to_string()
+    }
+
+    fn redact(rules: &[&str]) -> Options {
+        Options { redact: rules.iter().map(|&rule| rule.to_owned()).collect(), ..Options::default() }
+    }
+
+    #[test]
+    fn a_slash_makes_a_pointer_and_anything_else_an_expression() {
+        let rules = Rules::new(&redact(&["/params/arguments/*/pin", "acme-[0-9]+"])).unwrap();
+        assert_eq!((rules.places().len(), rules.expressions().len(), rules.is_on()), (1, 1, true));
+        assert!(!Rules::new(&redact(&["off"])).unwrap().is_on());
+    }
+
+    #[test]
+    fn what_makes_no_rule_is_said_in_one_sentence() {
+        let env = |value: &str| Options { env: vec![("KEY".into(), value.into())], ..Options::default() };
+        assert_eq!(error(redact(&["/a~2"])), "`/a~2` is no JSON Pointer: `~` stands only in `~0` and `~1`");
+        assert_eq!(
+            error(redact(&["("])),
+            "`(` is no regular expression: unclosed group; a JSON Pointer begins with `/`"
+        );
+        assert_eq!(
+            error(env("short")),
+            "the value of `KEY` has 5 characters; `--redact-env` removes values of 8 or more"
+        );
+        assert_eq!(
+            error(env("")),
+            "the value of `KEY` has 0 characters; `--redact-env` removes values of 8 or more"
+        );
+        assert_eq!(
+            error(redact(&["off", "/x"])),
+            "`--redact off` leaves nothing for other redaction options to do; drop it or them"
+        );
+        assert_eq!(
+            error(redact(&[""])),
+            "`--redact` is empty; it takes a JSON Pointer such as `/params/arguments/key` or a regular expression"
+        );
+        let keep = Options { keep: vec!["token".into()], ..Options::default() };
+        assert_eq!(error(keep), "`token` is no JSON Pointer: it does not begin with `/`");
+    }
+}

@@ -1,0 +1,341 @@
+//! All that is secret in one message: by its names, its looks, its places, and the values already known.
+
+use super::assignment;
+use super::finder::{self, Findings, Secret};
+use super::layers::Layers;
+use super::names::{self, SecretName};
+use super::rules::Rules;
+use super::secrets::Secrets;
+use crate::wire::Span;
+use crate::wire::scan::{self, Lexer, Token, unescape};
+
+/// Something that has to be replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hit {
+    /// What it is.
+    pub(super) secret: Secret,
+    /// For what stood in no quotes, such as a number: how many strings it stands in.
+    pub(super) bare: Option<u8>,
+}
+
+/// Members of a message's envelope: replacing them would change what the message is.
+const ENVELOPE: [&str; 3] = ["jsonrpc", "method", "id"];
+
+/// Members below which names are those of what a tool takes, not of what it was given.
+const SCHEMAS: [&str; 3] = ["inputSchema", "outputSchema", "requestedSchema"];
+
+/// Finds what is secret in a message, in order; nothing where nothing is.
+pub(super) fn search(rules: &Rules, secrets: &Secrets, message: &[u8]) -> Vec<(Span, Hit)> {
+    let findings = finder::find(secrets, message);
+    let slow = !rules.expressions().is_empty() || !rules.places().is_empty();
+    if findings.marks.is_empty() && !slow && !(secrets.is_brittle() && message.contains(&b'\\')) {
+        return Vec::new();
+    }
+    let mut search = Search { rules, secrets, layers: Layers::new(message) };
+    search.layer(0, findings);
+    let mut next = 1;
+    while next < search.layers.len() {
+        let findings = finder::find(secrets, search.layers.text(next));
+        search.layer(next, findings);
+        next += 1;
+    }
+    search.layers.flatten(|hit| hit.bare = hit.bare.map(|strings| strings + 1))
+}
+
+struct Search<'a> {
+    rules: &'a Rules,
+    secrets: &'a Secrets,
+    layers: Layers<'a, Hit>,
+}
+
+impl Search<'_> {
+    /// Looks at one text; what is inside its strings becomes texts of their own.
+    fn layer(&mut self, layer: usize, findings: Findings) {
+        let text = self.layers.text(layer);
+        let whole = scan::trim(text);
+        if matches!(text.get(whole.start), Some(b'{' | b'[')) {
+            let mut walk = Walk::new(self, layer, &findings.marks);
+            if walk.run(whole).is_ok() {
+                let Walk { hits, inside, .. } = walk;
+                for (span, hit) in hits {
+                    self.layers.add(layer, span, hit);
+                }
+                for span in inside {
+                    self.inside(layer, span);
+                }
+                return;
+            }
+        }
+        let whole = Span::new(0, text.len());
+        let hides = !findings.marks.is_empty() || self.always_looks();
+        self.plain(layer, whole, findings);
+        if hides {
+            self.layers.open(layer, whole);
+        }
+    }
+
+    /// Whether something may be where the first look leaves no mark.
+    fn always_looks(&self) -> bool {
+        !self.rules.expressions().is_empty() || self.secrets.is_brittle()
+    }
+
+    /// Looks at the inside of a string.
+    fn inside(&mut self, layer: usize, span: Span) {
+        if self.layers.open(layer, span).is_none() {
+            let findings = finder::find(self.secrets, span.of(self.layers.text(layer)));
+            self.plain(layer, span, findings);
+        }
+    }
+
+    /// Takes what was found in a text that has no structure.
+    fn plain(&mut self, layer: usize, span: Span, findings: Findings) {
+        for find in findings.finds {
+            self.layers.add(layer, find.span.shift(span.start), Hit { secret: find.secret, bare: None });
+        }
+        for expression in self.rules.expressions() {
+            let text = span.of(self.layers.text(layer));
+            let found: Vec<_> = expression
+                .captures_iter(text)
+                .filter_map(|captures| captures.get(1).or_else(|| captures.get(0)))
+                .filter(|found| !found.is_empty() && assignment::is_secret(found.as_bytes()))
+                .map(|found| (Span::new(found.start(), found.end()), found.as_bytes().into()))
+                .collect();
+            for (found, bytes) in found {
+                let secret = Secret::New("pattern", bytes);
+                self.layers.add(layer, found.shift(span.start), Hit { secret, bare: None });
+            }
+        }
+    }
+}
+
+/// One walk over the tokens of a JSON text.
+struct Walk<'a> {
+    search: &'a Search<'a>,
+    text: &'a [u8],
+    is_message: bool,
+    marks: &'a [usize],
+    open: Vec<Open>,
+    /// The steps that lead to the value at hand; kept only where places are asked for.
+    steps: Option<Vec<Vec<u8>>>,
+    hits: Vec<(Span, Hit)>,
+    /// Insides of strings that have to be looked at.
+    inside: Vec<Span>,
+}
+
+/// One open container.
+#[derive(Debug)]
+struct Open {
+    start: usize,
+    /// Elements so far, in an array.
+    elements: Option<usize>,
+    /// The name of the member at hand, in an object.
+    name: Span,
+    /// What the member at hand is by its name.
+    named: Option<&'static SecretName>,
+    /// What strings below are by a name further up.
+    above: Option<&'static SecretName>,
+    /// What the member `value` is, by the name that another member gives.
+    given: Option<&'static SecretName>,
+    /// Below a schema, names say nothing.
+    in_schema: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(search: &'a Search<'a>, layer: usize, marks: &'a [usize]) -> Self {
+        let wants_steps = layer == 0 && !search.rules.places().is_empty();
+        Self {
+            search,
+            text: search.layers.text(layer),
+            is_message: layer == 0,
+            marks,
+            open: Vec::new(),
+            steps: wants_steps.then(Vec::new),
+            hits: Vec::new(),
+            inside: Vec::new(),
+        }
+    }
+
+    /// Walks the value that fills `whole`.
+    fn run(&mut self, whole: Span) -> Result<(), scan::ScanError> {
+        let mut lexer = Lexer::new(self.text, whole.start);
+        while let Some((token, span)) = lexer.next()? {
+            match token {
+                Token::Name => self.name(span),
+                Token::ObjectEnd | Token::ArrayEnd => self.close(),
+                Token::ObjectStart | Token::ArrayStart | Token::String | Token::Word => {
+                    self.value(token, span)
+                }
+            }
+        }
+        match lexer.at() == whole.end {
+            true => Ok(()),
+            false => Err(scan::ScanError { at: lexer.at(), expected: "the end" }),
+        }
+    }
+
+    /// Whether the first look left a mark in this token.
+    fn is_marked(&mut self, span: Span) -> bool {
+        let passed = self.marks.iter().take_while(|mark| **mark < span.start).count();
+        self.marks = &self.marks[passed..];
+        self.marks.first().is_some_and(|mark| *mark < span.end)
+    }
+
+    fn name(&mut self, span: Span) {
+        let marked = self.is_marked(span);
+        let text = self.text;
+        if let Some(object) = self.open.last_mut() {
+            object.name = span;
+            object.named =
+                if marked && !object.in_schema { names::secret(&unescape(span.of(text))) } else { None };
+        }
+        if let Some(step) = self.steps.as_mut().and_then(|steps| steps.last_mut()) {
+            *step = unescape(span.of(text)).into_owned();
+        }
+        if marked || self.search.always_looks() {
+            self.inside.push(Span::new(span.start + 1, span.end - 1));
+        }
+    }
+
+    fn value(&mut self, token: Token, span: Span) {
+        if let Some(count) = self.open.last_mut().and_then(|open| open.elements.as_mut()) {
+            if let Some(step) = self.steps.as_mut().and_then(|steps| steps.last_mut()) {
+                *step = count.to_string().into_bytes();
+            }
+            *count += 1;
+        }
+        let named = self.open.last().and_then(|open| open.named.or(open.above));
+        match token {
+            Token::ObjectStart | Token::ArrayStart => self.enter(token, span, named),
+            Token::String => self.string(span, named),
+            _ => self.word(span),
+        }
+    }
+
+    fn enter(&mut self, token: Token, span: Span, named: Option<&'static SecretName>) {
+        let is_object = token == Token::ObjectStart;
+        let above = named.filter(|row| !is_object || row.deep && !is_schema(self.text, span.start));
+        let in_schema = self.open.last().is_some_and(|open| {
+            open.in_schema
+                || SCHEMAS.iter().any(|name| {
+                    open.name
+                        .of(self.text)
+                        .get(1..)
+                        .is_some_and(|raw| raw.strip_suffix(b"\"").is_some_and(|raw| raw == name.as_bytes()))
+                })
+        });
+        let above = above.filter(|_| !in_schema);
+        self.open.push(Open {
+            start: span.start,
+            elements: (!is_object).then_some(0),
+            name: Span::default(),
+            named: None,
+            above,
+            given: None,
+            in_schema,
+        });
+        if let Some(steps) = &mut self.steps {
+            steps.push(Vec::new());
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(steps) = &mut self.steps {
+            steps.pop();
+        }
+        let Some(Open { start, given: Some(row), .. }) = self.open.pop() else { return };
+        if let Some(value) =
+            scan::member(self.text, start, "value").filter(|value| self.text[value.start] == b'"')
+        {
+            self.secret_string(value, row);
+        }
+    }
+
+    fn string(&mut self, span: Span, named: Option<&'static SecretName>) {
+        let marked = self.is_marked(span);
+        let inside = Span::new(span.start + 1, span.end - 1);
+        if self.is_place() {
+            self.hit(inside, "place", &unescape(span.of(self.text)), None);
+        } else if let Some(row) = named {
+            self.secret_string(span, row);
+        } else if (marked || self.search.always_looks()) && !self.is_envelope() {
+            self.inside.push(inside);
+            self.gives_name(span);
+        }
+    }
+
+    /// A string that is secret by its name: all of it, or the parts that its kind has.
+    fn secret_string(&mut self, span: Span, row: &'static SecretName) {
+        let value = unescape(span.of(self.text));
+        let inside = Span::new(span.start + 1, span.end - 1);
+        if !assignment::is_secret(&value) || value.is_empty() {
+            return;
+        }
+        let parts = finder::parts(row.kind, &value);
+        if value.len() == inside.len() {
+            for part in parts {
+                self.hit(part.shift(inside.start), row.kind, part.of(&value), None);
+            }
+        } else {
+            self.hit(inside, row.kind, &value, None);
+        }
+    }
+
+    fn hit(&mut self, span: Span, kind: &'static str, value: &[u8], bare: Option<u8>) {
+        if assignment::is_secret(value) && !value.is_empty() {
+            self.hits.push((span, Hit { secret: Secret::New(kind, value.into()), bare }));
+        }
+    }
+
+    fn word(&mut self, span: Span) {
+        let marked = self.is_marked(span);
+        let word = span.of(self.text);
+        let is_number = word.iter().any(u8::is_ascii_digit);
+        if !is_number || self.is_envelope() {
+            return;
+        }
+        if self.is_place() {
+            self.hit(span, "place", word, Some(0));
+        } else if let Some(value) = self.search.secrets.exactly(word).filter(|_| marked) {
+            self.hits.push((span, Hit { secret: Secret::Known(value), bare: Some(0) }));
+        }
+    }
+
+    /// A member `name` that names a secret says so of the member `value` beside it.
+    fn gives_name(&mut self, span: Span) {
+        let text = self.text;
+        if let Some(object) = self.open.last_mut()
+            && object.elements.is_none()
+            && !object.in_schema
+            && assignment::gives_names(object.name.of(text).strip_suffix(b"\"").unwrap_or_default())
+        {
+            object.given = object.given.or_else(|| names::secret(&unescape(span.of(text))));
+        }
+    }
+
+    /// Whether the value at hand is a member of the message's envelope.
+    fn is_envelope(&self) -> bool {
+        let depth = if self.text.first() == Some(&b'[') { 2 } else { 1 };
+        self.is_message
+            && self.open.len() == depth
+            && self.open.last().is_some_and(|object| {
+                let name = object.name;
+                !name.is_empty() && ENVELOPE.iter().any(|member| scan::string_is(name.of(self.text), member))
+            })
+    }
+
+    /// Whether options say that the value at hand is secret.
+    fn is_place(&self) -> bool {
+        let Some(steps) = &self.steps else { return false };
+        // In a batch, places count from its messages.
+        let steps =
+            if self.open.first().is_some_and(|open| open.elements.is_some()) { &steps[1..] } else { steps };
+        self.search.rules.places().iter().any(|place| place.holds(steps))
+    }
+}
+
+/// Whether an object says what a value has to be, instead of being one.
+fn is_schema(text: &[u8], start: usize) -> bool {
+    ["type", "$ref", "anyOf", "oneOf", "allOf", "enum", "properties"]
+        .iter()
+        .any(|name| scan::member(text, start, name).is_some())
+}

@@ -1,0 +1,446 @@
+//! The secrets a session has met: their numbers, and how they are found again in whatever form.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::clues::Clues;
+use super::filter::{Filter, Window, WindowHash};
+use super::placeholder::Placeholder;
+use super::rules::SHORTEST;
+use crate::wire::Span;
+
+/// Values that are looked for at once; past it the older half is forgotten (it keeps its numbers).
+const MOST: usize = 4096;
+
+/// Longer values are replaced where they stand and not looked for elsewhere.
+const LONGEST: usize = 16 << 10;
+
+/// Values that stand under secret names although they are none.
+const ORDINARY: &[&str] = &[
+    "none",
+    "null",
+    "nil",
+    "true",
+    "false",
+    "yes",
+    "no",
+    "undefined",
+    "required",
+    "optional",
+    "string",
+    "number",
+    "boolean",
+    "include",
+    "omit",
+    "same-origin",
+    "redacted",
+    "[redacted]",
+    "hidden",
+    "masked",
+    "bearer",
+    "basic",
+];
+
+/// The secrets of one session.
+#[derive(Clone, Debug)]
+pub(super) struct Secrets {
+    /// Windows of the tables and of the values.
+    pub(super) filter: Arc<Filter>,
+    anchors: HashMap<Window, Vec<Anchor>, WindowHash>,
+    values: Vec<Value>,
+    /// Numbers by the hash of the value: what is forgotten keeps its number, at little cost.
+    numbers: HashMap<[u8; 16], Placeholder>,
+    next: HashMap<&'static str, u32>,
+    /// Some value has no window that no encoder touches, so every escape deserves a look.
+    brittle: bool,
+}
+
+/// A value that is looked for.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    /// The value itself.
+    pub(super) bytes: Box<[u8]>,
+    /// The kind it was met as.
+    pub(super) kind: &'static str,
+    /// Named by an option: it is removed wherever it stands.
+    pub(super) named: bool,
+}
+
+/// Where a form of a value may stand: this window is at this offset of it.
+#[derive(Clone, Copy, Debug)]
+struct Anchor {
+    value: u32,
+    form: Form,
+    offset: u32,
+}
+
+/// Which signs encoders leave alone beside letters and digits: none; RFC 3986; JavaScript's components; paths. (The
+/// first is the encoder that leaves nothing alone.) Only values without five letters or digits in a row need them
+/// all, as the others are found by those.
+const SPARED: [&[u8]; 6] = [b"", b"", b"-_.~", b"-_.~!*'()", b"-_.~!*'()/", b"-_.~!$&'()*+,;=:@/"];
+
+/// How a value can be spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As it is, or with any of its bytes percent-encoded.
+    Plain,
+    /// Percent-encoded by an encoder that spares no byte but these signs.
+    Percent {
+        /// Index into [`SPARED`].
+        spared: usize,
+    },
+    /// Hexadecimal digits.
+    Hex,
+    /// Base64 or base64url of a text that holds it; the value's bits from this one on fill whole digits.
+    Base64 { bit: u8 },
+}
+
+/// A value found in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// Here it stands.
+    Found {
+        /// Which one.
+        value: usize,
+        /// Where.
+        span: Span,
+    },
+    /// Part of it stands here; escapes may hide the rest.
+    Hint,
+}
+
+impl Secrets {
+    /// No secrets but the values that options name.
+    pub(super) fn new(named: &[Vec<u8>]) -> Self {
+        let mut secrets = Self {
+            filter: Arc::clone(&Clues::get().filter),
+            anchors: HashMap::default(),
+            values: Vec::new(),
+            numbers: HashMap::new(),
+            next: HashMap::new(),
+            brittle: false,
+        };
+        for value in named {
+            secrets.add(Value { bytes: value.as_slice().into(), kind: "env", named: true });
+        }
+        secrets
+    }
+
+    /// Whether every escape deserves a look.
+    pub(super) const fn is_brittle(&self) -> bool {
+        self.brittle
+    }
+
+    /// The value with this index.
+    pub(super) fn value(&self, index: usize) -> &Value {
+        &self.values[index]
+    }
+
+    /// The placeholder of a secret; a new secret gets the next number of its kind, and is looked for from now on.
+    pub(super) fn placeholder(&mut self, kind: &'static str, bytes: &[u8]) -> Placeholder {
+        let hash: [u8; 32] = Sha256::digest(bytes).into();
+        let hash = *hash.first_chunk::<16>().expect("half of it");
+        match self.numbers.entry(hash) {
+            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Vacant(entry) => {
+                let number = self.next.entry(kind).or_default();
+                *number += 1;
+                let placeholder = entry.insert(Placeholder { kind: kind.into(), number: *number }).clone();
+                self.learn(kind, bytes);
+                placeholder
+            }
+        }
+    }
+
+    /// Looks for a value from now on, unless it is too short, too long, or an ordinary word.
+    pub(super) fn learn(&mut self, kind: &'static str, bytes: &[u8]) {
+        let characters = bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+        let known = self.values.iter().any(|value| *value.bytes == *bytes);
+        if characters < SHORTEST || bytes.len() > LONGEST || is_ordinary(bytes) || known {
+            return;
+        }
+        if self.values.len() >= MOST {
+            self.forget_half();
+        }
+        self.add(Value { bytes: bytes.into(), kind, named: false });
+    }
+
+    fn forget_half(&mut self) {
+        let mut keep = self.values.len() / 2;
+        let mut values = std::mem::take(&mut self.values);
+        values.retain(|value| value.named || keep.checked_sub(1).map(|rest| keep = rest).is_none());
+        self.filter = Arc::clone(&Clues::get().filter);
+        self.anchors.clear();
+        values.into_iter().for_each(|value| self.add(value));
+    }
+
+    fn add(&mut self, value: Value) {
+        let index = u32::try_from(self.values.len()).expect("few values are kept");
+        let bytes = &value.bytes;
+        let mut windows: Vec<(Form, usize, Vec<u8>)> = Vec::new();
+        let mut form = |form: Form, text: &[u8]| {
+            let sturdy = sturdy_five(text);
+            let at = sturdy.unwrap_or(0);
+            windows.extend((at..=at + 1).map(|at| (form, at, text[at..at + Window::LENGTH].to_vec())));
+            sturdy.is_some()
+        };
+        let sturdy = form(Form::Plain, bytes);
+        form(
+            Form::Hex,
+            &bytes.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect::<Vec<_>>(),
+        );
+        for spared in 0..if sturdy { 1 } else { SPARED.len() } {
+            form(Form::Percent { spared }, &percent_encoded(bytes, spared));
+        }
+        for bit in [0, 4, 2] {
+            form(
+                Form::Base64 { bit },
+                &base64_digits(bytes, bit).map(|digit| DIGITS[digit]).collect::<Vec<_>>(),
+            );
+        }
+        self.brittle |= !sturdy;
+        let filter = Arc::make_mut(&mut self.filter);
+        for (form, offset, window) in windows {
+            let offset = u32::try_from(offset).expect("values are short");
+            let window = Window::at(&window, 0);
+            filter.add(window);
+            self.anchors.entry(window).or_default().push(Anchor { value: index, form, offset });
+        }
+        self.values.push(value);
+    }
+
+    /// The known value whose window stands at `at`, if it does.
+    pub(super) fn at(&self, text: &[u8], at: usize) -> Option<Known> {
+        if self.values.is_empty() {
+            return None;
+        }
+        let anchors = self.anchors.get(&Window::at(text, at))?;
+        let mut hint = None;
+        for anchor in anchors {
+            let (value, offset) = (anchor.value as usize, anchor.offset as usize);
+            let bytes = &*self.values[value].bytes;
+            let span = match anchor.form {
+                Form::Plain => plain(bytes, text, at, offset),
+                Form::Percent { spared } => percent(bytes, spared, text, at.checked_sub(offset)),
+                Form::Hex => hex(bytes, text, at.checked_sub(offset)),
+                Form::Base64 { bit } => base64(bytes, bit, text, at.checked_sub(offset)),
+            };
+            match span {
+                Some(span) if self.stands_alone(value, text, span) => {
+                    return Some(Known::Found { value, span });
+                }
+                None if anchor.form == Form::Plain && is_broken(bytes, text, at, offset) => {
+                    hint = Some(Known::Hint)
+                }
+                _ => {}
+            }
+        }
+        hint
+    }
+
+    /// The known value that this text is.
+    pub(super) fn exactly(&self, text: &[u8]) -> Option<usize> {
+        self.values.iter().position(|value| *value.bytes == *text)
+    }
+
+    /// A value of letters only may be a word; one met in a body counts only where it is a whole word.
+    fn stands_alone(&self, value: usize, text: &[u8], span: Span) -> bool {
+        let value = &self.values[value];
+        let letters = value.bytes.iter().all(u8::is_ascii_alphabetic);
+        let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
+        value.named || !letters || !(joins(text[..span.start].last()) || joins(text.get(span.end)))
+    }
+}
+
+/// Whether a value that stands under a secret name is none.
+pub(super) fn is_ordinary(value: &[u8]) -> bool {
+    ORDINARY.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// The offset of five bytes in a row that encoders leave alone; the last ones, as secrets of a kind begin alike.
+fn sturdy_five(text: &[u8]) -> Option<usize> {
+    text.windows(5).rposition(|five| five.iter().all(u8::is_ascii_alphanumeric))
+}
+
+/// The value with its byte at `offset` standing at `at`: as it is, or partly percent-encoded.
+fn plain(value: &[u8], text: &[u8], at: usize, offset: usize) -> Option<Span> {
+    let mut start = at;
+    for &byte in value[..offset].iter().rev() {
+        start = match start.checked_sub(3).map(|escape| &text[escape..start]) {
+            Some(escape) if percent_byte(escape) == Some(byte) => start - 3,
+            _ if start > 0 && text[start - 1] == byte => start - 1,
+            _ => return None,
+        };
+    }
+    let mut end = at;
+    for &byte in &value[offset..] {
+        end = match text.get(end) {
+            Some(&next) if next == byte => end + 1,
+            Some(b'%') if text.get(end..end + 3).and_then(percent_byte) == Some(byte) => end + 3,
+            _ => return None,
+        };
+    }
+    Some(Span::new(start, end))
+}
+
+/// Part of the value stands here, and what goes before or after could be spelled otherwise.
+fn is_broken(value: &[u8], text: &[u8], at: usize, offset: usize) -> bool {
+    let run = value[offset..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let simple = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
+    !value.iter().all(simple) && text.get(at..at + run) == Some(&value[offset..offset + run])
+}
+
+/// The byte that `%xx` stands for.
+fn percent_byte(escape: &[u8]) -> Option<u8> {
+    match escape {
+        [b'%', high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+        _ => None,
+    }
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    (byte as char).to_digit(16).map(|digit| digit as u8)
+}
+
+fn percent_encoded(value: &[u8], spared: usize) -> Vec<u8> {
+    let plain = |byte: &u8| spared > 0 && (byte.is_ascii_alphanumeric() || SPARED[spared].contains(byte));
+    let encode = |byte: &u8| if plain(byte) { vec![*byte] } else { format!("%{byte:02x}").into_bytes() };
+    value.iter().flat_map(encode).collect()
+}
+
+fn percent(value: &[u8], spared: usize, text: &[u8], start: Option<usize>) -> Option<Span> {
+    let start = start?;
+    let encoded = percent_encoded(value, spared);
+    let found = text.get(start..start + encoded.len())?;
+    // Digits of escapes may be large or small; only those do not count in a value that is spelled out.
+    let equal = found.iter().zip(&encoded).enumerate().all(|(at, (found, byte))| {
+        let in_escape = encoded[at.saturating_sub(2)..at].contains(&b'%');
+        found == byte || (in_escape && found.eq_ignore_ascii_case(byte))
+    });
+    equal.then(|| Span::new(start, start + encoded.len()))
+}
+
+fn hex(value: &[u8], text: &[u8], start: Option<usize>) -> Option<Span> {
+    let start = start?;
+    let digits = text.get(start..start + 2 * value.len())?;
+    let pair = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
+    let equal = digits.chunks(2).zip(value).all(|(digits, byte)| pair(digits) == Some(*byte));
+    equal.then(|| Span::new(start, start + digits.len()))
+}
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// The base64 digits that the value alone decides, where its first byte begins `bit` bits before a digit's end.
+fn base64_digits(value: &[u8], bit: u8) -> impl Iterator<Item = usize> + '_ {
+    let first = usize::from(bit);
+    (0..(value.len() * 8 - first) / 6).map(move |nth| {
+        let at = first + nth * 6;
+        let pair = u16::from(value[at / 8]) << 8 | u16::from(value.get(at / 8 + 1).copied().unwrap_or(0));
+        usize::from(pair >> (10 - at % 8) & 0x3f)
+    })
+}
+
+fn base64(value: &[u8], bit: u8, text: &[u8], start: Option<usize>) -> Option<Span> {
+    let start = start?;
+    let mut end = start;
+    for digit in base64_digits(value, bit) {
+        let equal = match (DIGITS[digit], text.get(end)?) {
+            (b'+', b'-') | (b'/', b'_') => true,
+            (digit, &byte) => digit == byte,
+        };
+        if !equal {
+            return None;
+        }
+        end += 1;
+    }
+    Some(Span::new(start, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+
+    use super::*;
+
+    fn found(secrets: &Secrets, text: &str) -> Vec<String> {
+        let text = text.as_bytes();
+        let (mut from, mut spans) = (0, Vec::new());
+        while let Some(at) = secrets.filter.next(text, from) {
+            from = at + 2;
+            if let Some(Known::Found { span, .. }) = secrets.at(text, at) {
+                spans.push(String::from_utf8_lossy(span.of(text)).into_owned());
+            }
+        }
+        spans.dedup();
+        spans
+    }
+
+    #[test]
+    fn a_value_is_found_in_every_form_at_every_offset() {
+        for value in ["hunter2-hunter2", "Tr0ub4dor&3/+=?", "пароль-123", "zzzzzzzz"] {
+            let secrets = Secrets::new(&[value.into()]);
+            let engine = base64::engine::general_purpose::STANDARD_NO_PAD;
+            let url_safe = base64::engine::general_purpose::URL_SAFE_NO_PAD;
+            let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+            let every: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let some: String = value
+                .bytes()
+                .map(|byte| {
+                    if byte.is_ascii_alphanumeric() {
+                        (byte as char).to_string()
+                    } else {
+                        format!("%{byte:02X}")
+                    }
+                })
+                .collect();
+            for shift in 0..6 {
+                let before = "~".repeat(shift);
+                for form in [value, &hex, &hex.to_uppercase(), &every, &every.to_lowercase(), &some] {
+                    assert_eq!(found(&secrets, &format!("{before}{form}~")), [form], "{value} {shift}");
+                }
+                let mut text = "-".repeat(shift).into_bytes();
+                text.extend_from_slice(value.as_bytes());
+                for encoded in [engine.encode(&text), url_safe.encode(&text)] {
+                    let found = found(&secrets, &encoded);
+                    assert_eq!(found.len(), 1, "{value} in {encoded}");
+                    assert!(found[0].len() * 6 > value.len() * 8 - 12, "{value} in {encoded}: {}", found[0]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_count_appearances_within_a_kind_and_stay() {
+        let mut secrets = Secrets::new(&[]);
+        assert_eq!(secrets.placeholder("token", b"first").to_string(), "<redacted:token-1>");
+        assert_eq!(secrets.placeholder("jwt", b"other").to_string(), "<redacted:jwt-1>");
+        assert_eq!(secrets.placeholder("token", b"second").to_string(), "<redacted:token-2>");
+        assert_eq!(secrets.placeholder("jwt", b"first").to_string(), "<redacted:token-1>");
+    }
+
+    #[test]
+    fn short_values_and_ordinary_words_are_not_looked_for() {
+        let mut secrets = Secrets::new(&[]);
+        for value in ["short", "required", "UNDEFINED", "üüüü"] {
+            secrets.placeholder("token", value.as_bytes());
+            assert_eq!(found(&secrets, value), [] as [&str; 0], "{value}");
+        }
+        secrets.placeholder("token", b"letmeinnow");
+        assert_eq!(found(&secrets, "xletmeinnow letmeinnows letmeinnow."), ["letmeinnow"]);
+    }
+
+    #[test]
+    fn the_number_of_values_is_bounded_and_the_newest_are_kept() {
+        let mut secrets = Secrets::new(&["from-the-env".into()]);
+        for number in 0..MOST + 10 {
+            secrets.placeholder("token", format!("secret-{number:08}").as_bytes());
+        }
+        assert!(secrets.values.len() <= MOST);
+        assert_eq!(found(&secrets, &format!("secret-{:08}", MOST + 9)).len(), 1);
+        assert_eq!(found(&secrets, "from-the-env").len(), 1);
+        assert_eq!(secrets.placeholder("token", b"secret-00000000").number, 1);
+    }
+}

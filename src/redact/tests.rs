@@ -1,0 +1,454 @@
+//! What the whole of redaction does to messages.
+
+use std::borrow::Cow;
+
+use proptest::prelude::*;
+
+use super::{Options, Redactor, Rules};
+use crate::traffic::Direction::{ToClient, ToServer};
+use crate::wire::scan;
+
+fn redactor(options: Options) -> Redactor {
+    Redactor::new(&Rules::new(&options).unwrap())
+}
+
+fn plain() -> Redactor {
+    Redactor::new(&Rules::default())
+}
+
+fn env(value: &str) -> Options {
+    Options { env: vec![("SECRET".into(), value.into())], ..Options::default() }
+}
+
+/// What one message becomes.
+fn redact(redactor: &mut Redactor, message: &str) -> String {
+    String::from_utf8(redactor.message(ToClient, message.as_bytes()).into_owned()).unwrap()
+}
+
+/// Each pair is a message and what it becomes; all in one session.
+fn session(redactor: &mut Redactor, messages: &[(&str, &str)]) {
+    for (message, expected) in messages {
+        assert_eq!(redact(redactor, message), *expected, "{message}");
+    }
+}
+
+#[test]
+fn values_under_secret_names_are_replaced_and_nothing_else_changes() {
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"{ "jsonrpc":"2.0","params" : {"b":1.0,"apiKey" :  "k1","a":"\u00e9"}}"#,
+                r#"{ "jsonrpc":"2.0","params" : {"b":1.0,"apiKey" :  "<redacted:api-key-1>","a":"\u00e9"}}"#,
+            ),
+            (
+                r#"{"password":"p1","token":"t1"}"#,
+                r#"{"password":"<redacted:password-1>","token":"<redacted:token-1>"}"#,
+            ),
+            (
+                r#"{"token":"t2","token":"t1"}"#,
+                r#"{"token":"<redacted:token-2>","token":"<redacted:token-1>"}"#,
+            ),
+            (r#"{"pass\u0077ord":"p\"1"}"#, r#"{"pass\u0077ord":"<redacted:password-2>"}"#),
+            (r#"{"token":"\u0074\u0031"}"#, r#"{"token":"<redacted:token-1>"}"#),
+        ],
+    );
+}
+
+#[test]
+fn json_in_strings_is_read_at_any_level() {
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"{"text":"{\"password\":\"x\\\"y\",\"n\":1}"}"#,
+                r#"{"text":"{\"password\":\"<redacted:password-1>\",\"n\":1}"}"#,
+            ),
+            (
+                r#"{"text":"{\u0022password\u0022: \u0022x\\\u0022y\u0022}"}"#,
+                r#"{"text":"{\u0022password\u0022: \u0022<redacted:password-1>\u0022}"}"#,
+            ),
+            (
+                r#"{"text":"Result: {\"deep\": \"{\\\"token\\\":\\\"abc\\\"}\"}"}"#,
+                r#"{"text":"Result: {\"deep\": \"{\\\"token\\\":\\\"<redacted:token-1>\\\"}\"}"}"#,
+            ),
+            (
+                r#"{"text":"{\"deep\": \"{\\\"token\\\":\\\"abc\\\"}\"}"}"#,
+                r#"{"text":"{\"deep\": \"{\\\"token\\\":\\\"<redacted:token-1>\\\"}\"}"}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_value_found_once_is_removed_in_every_form_later() {
+    session(
+        &mut plain(),
+        &[
+            (r#"{"secret":"hunter2/hunter2"}"#, r#"{"secret":"<redacted:secret-1>"}"#),
+            (r#"{"a":"is hunter2/hunter2."}"#, r#"{"a":"is <redacted:secret-1>."}"#),
+            (r#"{"a":"is hunter2\/hunter2."}"#, r#"{"a":"is <redacted:secret-1>."}"#),
+            (r#"{"a":"is hunter2\u002fhunter2."}"#, r#"{"a":"is <redacted:secret-1>."}"#),
+            (r#"{"a":"hunter2%2Fhunter2"}"#, r#"{"a":"<redacted:secret-1>"}"#),
+            (r#"{"a":"68756e746572322f68756e74657232"}"#, r#"{"a":"<redacted:secret-1>"}"#),
+            (r#"{"a":"aHVudGVyMi9odW50ZXIy"}"#, r#"{"a":"<redacted:secret-1>"}"#),
+            (r#"{"a":"IGh1bnRlcjIvaHVudGVyMg=="}"#, r#"{"a":"IG<redacted:secret-1>g=="}"#),
+            (r#"{"hunter2/hunter2":1}"#, r#"{"<redacted:secret-1>":1}"#),
+            ("log: hunter2/hunter2", "log: <redacted:secret-1>"),
+        ],
+    );
+}
+
+#[test]
+fn values_of_the_environment_are_removed_from_the_start() {
+    session(
+        &mut redactor(env("12345678")),
+        &[
+            (
+                r#"{"a":"x12345678y","b":12345678,"c":123456789}"#,
+                r#"{"a":"x<redacted:env-1>y","b":"<redacted:env-1>","c":123456789}"#,
+            ),
+            (r#"{"text":"{\"n\":12345678}"}"#, r#"{"text":"{\"n\":\"<redacted:env-1>\"}"}"#),
+            (
+                r#"{"jsonrpc":"2.0","id":12345678,"method":"12345678"}"#,
+                r#"{"jsonrpc":"2.0","id":12345678,"method":"12345678"}"#,
+            ),
+        ],
+    );
+    session(
+        &mut redactor(env(r#"pa"ss\w rd"#)),
+        &[
+            (r#"{"a":"pa\"ss\\w rd"}"#, r#"{"a":"<redacted:env-1>"}"#),
+            (r#"{"a":"[\"pa\\\"ss\\\\w rd\"]"}"#, r#"{"a":"[\"<redacted:env-1>\"]"}"#),
+            (r#"{"a":"pa%22ss%5Cw%20rd"}"#, r#"{"a":"<redacted:env-1>"}"#),
+            // Never across tokens.
+            (r#"{"pa":"ss\\w rd"}"#, r#"{"pa":"ss\\w rd"}"#),
+        ],
+    );
+}
+
+#[test]
+fn places_and_expressions_of_options_are_replaced() {
+    let options = Options {
+        redact: vec!["/params/arguments/*/pin".into(), "ACME-[0-9]+".into(), "user=(\\S+)".into()],
+        ..Options::default()
+    };
+    session(
+        &mut redactor(options),
+        &[
+            (
+                r#"{"params":{"arguments":[{"pin":1234,"pan":1234},{"pin":["a\n",true]}]}}"#,
+                r#"{"params":{"arguments":[{"pin":"<redacted:place-1>","pan":1234},{"pin":["<redacted:place-2>",true]}]}}"#,
+            ),
+            (
+                r#"{"a":"ACME-12 of \"user=bob\"","b":"[\"ACME-13\"]"}"#,
+                r#"{"a":"<redacted:pattern-1> of \"user=<redacted:pattern-2>","b":"[\"<redacted:pattern-3>\"]"}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn kept_places_stay_and_teach_nothing() {
+    let options = Options { keep: vec!["/params/arguments/token".into()], ..env("from-the-env") };
+    session(
+        &mut redactor(options),
+        &[
+            (
+                r#"{"params":{"arguments":{"token":"dummy-token"}}}"#,
+                r#"{"params":{"arguments":{"token":"dummy-token"}}}"#,
+            ),
+            (
+                r#"{"params":{"token":"other-token","a":"dummy-token"}}"#,
+                r#"{"params":{"token":"<redacted:token-1>","a":"dummy-token"}}"#,
+            ),
+            (
+                r#"{"params":{"arguments":{"token":"from-the-env"}}}"#,
+                r#"{"params":{"arguments":{"token":"<redacted:token-2>"}}}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn off_means_off() {
+    let message = br#"{"password":"hunter2hunter2"}"#;
+    let mut redactor = redactor(Options { redact: vec!["off".into()], ..Options::default() });
+    assert!(matches!(redactor.message(ToServer, message), Cow::Borrowed(_)));
+    assert_eq!(redactor.header_value("authorization", "Bearer abc"), "Bearer abc");
+    assert_eq!(redactor.url("/?token=abc"), "/?token=abc");
+}
+
+#[test]
+fn names_given_by_members_and_structures_below_names_count() {
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"[{"name":"API_KEY","value":"v1"},{"value":"v2","name":"plain"},{"value":"v3","name":"API_KEY"}]"#,
+                r#"[{"name":"API_KEY","value":"<redacted:api-key-1>"},{"value":"v2","name":"plain"},{"value":"<redacted:api-key-2>","name":"API_KEY"}]"#,
+            ),
+            (
+                r#"{"credentials":{"user":"bob","pin":[7,"x"]},"tokens":["a"],"secrets":["b"]}"#,
+                r#"{"credentials":{"user":"<redacted:credential-1>","pin":[7,"<redacted:credential-2>"]},"tokens":["a"],"secrets":["<redacted:secret-1>"]}"#,
+            ),
+            (
+                r#"{"headers":{"Authorization":"Bearer abc","Cookie":"sid=s1; theme=dark"}}"#,
+                r#"{"headers":{"Authorization":"Bearer <redacted:authorization-1>","Cookie":"sid=<redacted:cookie-1>; theme=<redacted:cookie-2>"}}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn headers_and_addresses_teach_the_session() {
+    let mut redactor = plain();
+    assert_eq!(
+        redactor.header_value("authorization", "Bearer c53-bearer-11aa"),
+        "Bearer <redacted:authorization-1>"
+    );
+    assert_eq!(redactor.header_value("X-Api-Key", "c53-apikey-22bb"), "<redacted:api-key-1>");
+    assert_eq!(
+        redactor.header_value("Cookie", "sid=c53-cookie-33cc; theme=dark"),
+        "sid=<redacted:cookie-1>; theme=<redacted:cookie-2>"
+    );
+    assert_eq!(
+        redactor.header_value("Set-Cookie", "sid=c53-newcookie-66aa; HttpOnly; Path=/"),
+        "sid=<redacted:cookie-3>; HttpOnly; Path=/"
+    );
+    assert_eq!(redactor.header_value("content-type", "text/plain"), "text/plain");
+    assert_eq!(redactor.url("/mcp?api_key=c53-query-44dd&v=1"), "/mcp?api_key=<redacted:api-key-2>&v=1");
+    assert_eq!(redactor.url("https://u:pw-1234@h/p"), "https://u:<redacted:url-password-1>@h/p");
+    session(
+        &mut redactor,
+        &[(
+            r#"{"text":"you sent Bearer c53-bearer-11aa, c53-apikey-22bb and sid=c53-cookie-33cc to /mcp?api_key=c53-query-44dd"}"#,
+            r#"{"text":"you sent Bearer <redacted:authorization-1>, <redacted:api-key-1> and sid=<redacted:cookie-1> to /mcp?api_key=<redacted:api-key-2>"}"#,
+        )],
+    );
+    // The password of Basic credentials is known by itself from then on.
+    assert_eq!(
+        redactor.header_value("Authorization", "Basic dXNlcjpodW50ZXIyaHVudGVyMg=="),
+        "Basic <redacted:authorization-2>"
+    );
+    session(&mut redactor, &[(r#"["hunter2hunter2"]"#, r#"["<redacted:password-1>"]"#)]);
+}
+
+#[test]
+fn what_was_replaced_is_counted_by_kind_and_place() {
+    let mut redactor = plain();
+    let call =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"apiKey":"key-number-1"}}}"#;
+    redactor.message(ToServer, call.as_bytes());
+    redactor.message(ToServer, call.as_bytes());
+    redactor.message(ToClient, br#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"text":"key-number-1"}]}}"#);
+    let counts: Vec<_> = redactor.counts().iter().map(|c| (&*c.kind, c.place.as_str(), c.times)).collect();
+    assert_eq!(
+        counts,
+        [
+            ("api-key", "tools/call /params/arguments/apiKey", 2),
+            ("api-key", "server's answer /result/content/*/text", 1)
+        ]
+    );
+}
+
+#[test]
+fn lines_that_are_no_json_are_redacted_too() {
+    session(
+        &mut plain(),
+        &[
+            (
+                "[INFO] connecting to postgres://app:s3cr3t-pw@db/x",
+                "[INFO] connecting to postgres://app:<redacted:url-password-1>@db/x",
+            ),
+            (
+                r#"{"password":"x","n":NaN,"lone":"\ud83d"}"#,
+                r#"{"password":"<redacted:password-1>","n":NaN,"lone":"\ud83d"}"#,
+            ),
+            (r#"{"password":"x",}"#, r#"{"password":"<redacted:password-1>",}"#),
+            (r#"{"a":"b","password":"cut of"#, r#"{"a":"b","password":"<redacted:password-2>"#),
+            ("GITHUB_TOKEN=ghp_012345678901234567890123456789012345", "GITHUB_TOKEN=<redacted:token-1>"),
+        ],
+    );
+    let mut redactor = plain();
+    let bytes = b"\xff{\"password\":\"a\xff\"}";
+    assert_eq!(redactor.message(ToClient, bytes), &b"\xff{\"password\":\"<redacted:password-1>\"}"[..]);
+}
+
+/// Messages as the reference servers send them, and others that speak of secrets and hold none.
+const ORDINARY: &[&str] = &[
+    r#"{"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{},"roots":{"listChanged":true}},"clientInfo":{"name":"claude-code","version":"2.0.1"}},"jsonrpc":"2.0","id":0}"#,
+    r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"_meta":{"progressToken":"0d9f2f1c-7a3e-4f6b-9c0e-1a2b3c4d5e6f"},"name":"longRunningOperation","arguments":{"duration":2,"steps":4}}}"#,
+    r#"{"method":"notifications/progress","params":{"progress":1,"total":4,"progressToken":3},"jsonrpc":"2.0"}"#,
+    r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"login","description":"Logs in with a password or an API token. Never share your secret key.","inputSchema":{"type":"object","properties":{"username":{"type":"string"},"password":{"type":"string","description":"The password"},"token":{"type":"string","default":"none"},"credentials":{"type":"object","properties":{"apiKey":{"type":"string"}}},"secrets":{"type":"array","items":{"type":"string"}}},"required":["username","password"],"additionalProperties":false,"$schema":"http://json-schema.org/draft-07/schema#"}},{"name":"get_secret","description":"Reads a secret by name","inputSchema":{"type":"object","properties":{"name":{"type":"string"}}}}],"nextCursor":"eyJwYWdlIjoyfQ=="}}"#,
+    r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"Resource sampleLLM context: How many tokens?"}}],"systemPrompt":"You are a helpful test server.","maxTokens":100,"temperature":0.7,"includeContext":"thisServer"}}"#,
+    r#"{"jsonrpc":"2.0","id":7,"result":{"model":"claude-sonnet-4","stopReason":"maxTokens","role":"assistant","content":{"type":"text","text":"Tokens: 12. The token budget is spent; authorization is not required."},"usage":{"totalTokens":12,"inputTokens":5}}}"#,
+    r#"{"result":{"prompts":[{"name":"auth","arguments":[{"name":"token","description":"Access token","required":true}]}]},"jsonrpc":"2.0","id":4}"#,
+    r#"{"result":{"content":[{"type":"text","text":"commit 9fceb02d0ae598e95dc970b74767f19372d61af8\nAuthor: A <a@example.com>\nDate:   Mon\n\n    Rotate tokens; fix password: prompt\n"}]},"jsonrpc":"2.0","id":5}"#,
+    r#"{"result":{"content":[{"type":"text","text":"sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\nuuid 123e4567-e89b-12d3-a456-426614174000"}]},"jsonrpc":"2.0","id":5}"#,
+    r#"{"result":{"content":[{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==","mimeType":"image/png"}]},"jsonrpc":"2.0","id":6}"#,
+    r#"{"result":{"contents":[{"uri":"test://static/resource/2","mimeType":"application/octet-stream","blob":"UmVzb3VyY2UgMjogVGhpcyBpcyBhIGJhc2U2NCBibG9i"}]},"jsonrpc":"2.0","id":6}"#,
+    r#"{"result":{"content":[{"type":"text","text":"import os\n\ntoken = os.environ[\"GITHUB_TOKEN\"]\npassword=getpass()\nif token == None:\n    raise SystemExit('no token')\nheaders = {'Authorization': f'Bearer {token}'}\nmax_tokens: int = 100\n"}]},"jsonrpc":"2.0","id":8}"#,
+    r##"{"result":{"content":[{"type":"text","text":"# Setup\n\nSet `API_KEY=<your key>` or `API_KEY=$OTHER`, then call https://api.example.com/v1/items?page_token=abc&state=open#token.\nUse postgresql://user:password@localhost/db and Bearer authentication; see https://oauth.net/2/.\n\u001b[0m \u003cb\u003e"}]},"jsonrpc":"2.0","id":8}"##,
+    r#"{"jsonrpc":"2.0","id":9,"result":{"task":{"taskId":"786512e2-9e0d-44bd-8f29-789f320fe840","status":"working","pollInterval":500}}}"#,
+    r#"{"jsonrpc":"2.0","id":10,"result":{"resultType":"input_required","requestState":"AAAAq1w2e3r4t5y6u7i8o9p0","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"Password?","requestedSchema":{"type":"object","properties":{"password":{"type":"string","title":"Password","example":"x"}}}}}}}}"#,
+    r#"{"jsonrpc":"2.0","id":11,"result":{"entities":[{"name":"token","entityType":"concept","observations":["a token is a word"]},{"name":"secret","entityType":"key","observations":[]}]}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","logger":"auth","data":{"hasToken":true,"token":null,"tokens":["the","cat"],"tokenType":"Bearer","expires_in":3600}}}"#,
+    r#"{"jsonrpc":"2.0","id":12,"error":{"code":-32602,"message":"Invalid params: missing token","data":{"missing":["apiKey","password"]}}}"#,
+    "Secure MCP Filesystem Server running on stdio",
+    "Usage: mcp-server [--token TOKEN] [--password-file FILE]",
+    "",
+];
+
+#[test]
+fn ordinary_traffic_stays_as_it_is_and_is_not_copied() {
+    let mut redactor = redactor(env("value-of-the-environment"));
+    for message in ORDINARY {
+        let redacted = redactor.message(ToClient, message.as_bytes());
+        assert_eq!(String::from_utf8_lossy(&redacted), *message);
+        assert!(matches!(redacted, Cow::Borrowed(_)));
+    }
+    assert_eq!(redactor.counts(), []);
+}
+
+/// A way to hide a secret in a message, and how the test undoes it to look for the secret.
+#[derive(Clone, Copy, Debug)]
+enum Disguise {
+    Plain,
+    Escaped,
+    InJson,
+    InJsonInJson,
+    Base64(usize),
+    Percent,
+    Hex,
+}
+
+fn disguise() -> impl Strategy<Value = Disguise> {
+    prop_oneof![
+        Just(Disguise::Plain),
+        Just(Disguise::Escaped),
+        Just(Disguise::InJson),
+        Just(Disguise::InJsonInJson),
+        (0..6usize).prop_map(Disguise::Base64),
+        Just(Disguise::Percent),
+        Just(Disguise::Hex),
+    ]
+}
+
+fn quoted(text: &str) -> String {
+    let mut quoted = Vec::new();
+    scan::push_string(text, &mut quoted);
+    String::from_utf8(quoted).unwrap()
+}
+
+/// The raw JSON string that holds the secret.
+fn plant(secret: &str, disguise: Disguise) -> String {
+    use base64::Engine as _;
+    match disguise {
+        Disguise::Plain => quoted(&format!("see {secret}.")),
+        Disguise::Escaped => {
+            format!("\"{}\"", secret.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect::<String>())
+        }
+        Disguise::InJson => quoted(&format!("{{\"a\": {}}}", quoted(secret))),
+        Disguise::InJsonInJson => quoted(&format!("text: [{}]", quoted(&format!("[{}]", quoted(secret))))),
+        Disguise::Base64(shift) => quoted(
+            &base64::engine::general_purpose::STANDARD.encode(format!("{}{secret}~~", "~".repeat(shift))),
+        ),
+        Disguise::Percent => quoted(
+            &secret
+                .bytes()
+                .map(|byte| {
+                    if byte.is_ascii_alphanumeric() {
+                        (byte as char).to_string()
+                    } else {
+                        format!("%{byte:02X}")
+                    }
+                })
+                .collect::<String>(),
+        ),
+        Disguise::Hex => quoted(&secret.bytes().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    }
+}
+
+/// A JSON document with a hole for a value.
+fn document() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("null".to_owned()),
+        Just("-1.5e3".to_owned()),
+        "[a-z \"\\\\é\n/]{0,12}".prop_map(|text| quoted(&text)),
+        Just("@".to_owned()),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(|items| format!("[{}]", items.join(", "))),
+            prop::collection::vec(("[a-z\"\\\\ ]{0,8}", inner), 0..4).prop_map(|members| {
+                let members: Vec<_> =
+                    members.iter().map(|(name, value)| format!("{}:{value}", quoted(name))).collect();
+                format!("{{{}}}", members.join(","))
+            }),
+        ]
+    })
+    .prop_map(|document| format!("{{\"d\": {document}, \"e\": @}}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_planted_secret_survives(
+        secret in "[ -~éж😀]{8,24}",
+        document in document(),
+        disguise in disguise(),
+        named in any::<bool>(),
+    ) {
+        prop_assume!(secret.trim() == secret && !secret.contains('*') && !super::secrets::is_ordinary(secret.as_bytes()));
+        // The secret is known from the environment, or because it stood under a secret's name before.
+        let mut redactor = if named { redactor(env(&secret)) } else { plain() };
+        if !named {
+            redact(&mut redactor, &format!("{{\"password\":{}}}", quoted(&secret)));
+        }
+        let message = document.replace('@', &plant(&secret, disguise));
+        let redacted = redact(&mut redactor, &message);
+        prop_assert!(redacted.contains("<redacted:"), "{secret} in {message} became {redacted}");
+        let expected = match disguise {
+            Disguise::Plain => vec![quoted(&secret)[1..].trim_end_matches('"').to_owned()],
+            _ => vec![plant(&secret, disguise)],
+        };
+        for form in expected {
+            prop_assert!(!redacted.contains(&form), "{secret} in {message} became {redacted}");
+        }
+        prop_assert!(scan::is_json(redacted.as_bytes()), "{redacted}");
+        prop_assert_eq!(redact(&mut redactor, &redacted), redacted.clone());
+        // All but the planted strings stays as it was.
+        let mut rest = redacted.as_str();
+        for piece in document.split('@') {
+            let at = rest.find(piece);
+            prop_assert!(at.is_some(), "{document} lost {piece} in {redacted}");
+            rest = &rest[at.unwrap_or(0) + piece.len()..];
+        }
+    }
+
+    #[test]
+    fn redaction_is_idempotent_and_keeps_json_json(
+        pieces in prop::collection::vec(
+            prop::sample::select(vec![
+                "{", "}", "[", "]", "\"", ":", ",", " ", "\\", "\\\"", "password", "token", "API_KEY=", "Bearer ",
+                "http://u:p@h", "?token=", "hunter2hunter2", "sk-", "ghp_012345678901234567890123456789012345",
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc", "\\u0041", "n", "1234", "name", "value", "\n", "é", ";", "Cookie: ",
+            ]),
+            0..24,
+        ),
+    ) {
+        let message = pieces.concat();
+        let mut redactor = plain();
+        let once = redact(&mut redactor, &message);
+        prop_assert_eq!(&redact(&mut redactor, &once), &once, "{}", message);
+        prop_assert_eq!(scan::is_json(message.as_bytes()), scan::is_json(once.as_bytes()), "{} became {}", message, once);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut redactor = redactor(env("environment"));
+        redactor.message(ToServer, &bytes);
+    }
+}
