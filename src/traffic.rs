@@ -29,7 +29,8 @@ impl Direction {
     }
 }
 
-/// One ordered stream. On stdio there are two, one each way, and both are lane 0.
+/// One ordered stream. On stdio there are two, one each way, and both are lane 0; on HTTP a request and its response
+/// are one, numbered from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lane(pub u32);
 
@@ -55,8 +56,21 @@ pub enum Payload<'a> {
     Partial(Cow<'a, [u8]>),
     /// A message over `--max-message`: passed on, and recorded as what is known of it.
     Oversize(Oversize),
-    /// The sender closed this stream.
+    /// The head of an HTTP request, which opens its lane.
+    Request(RequestHead<'a>),
+    /// The head of an HTTP response.
+    Response(ResponseHead<'a>),
+    /// One event of an event stream, also one without data.
+    SseEvent(SseEvent<'a>),
+    /// An HTTP body that is no JSON-RPC message: text, HTML, a metadata document.
+    Body(Cow<'a, [u8]>),
+    /// The sender closed this stream in good order.
     Closed,
+    /// The sender cut this stream off before its end.
+    Broken {
+        /// By a reset of the connection; else by closing it.
+        reset: bool,
+    },
     /// The server's process ended.
     Exit(Exit),
     /// Recording failed here (disk full, say); so many messages are not in the journal.
@@ -64,6 +78,42 @@ pub enum Payload<'a> {
         /// How many messages passed unrecorded.
         messages: u64,
     },
+}
+
+/// Header names and values in order, as they were spelled; hop-by-hop ones are not among them.
+pub type Headers<'a> = Vec<(Cow<'a, [u8]>, Cow<'a, [u8]>)>;
+
+/// The head of an HTTP request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestHead<'a> {
+    /// The method, `POST` say.
+    pub method: Cow<'a, [u8]>,
+    /// Path and query, as sent.
+    pub target: Cow<'a, [u8]>,
+    /// The headers.
+    pub headers: Headers<'a>,
+}
+
+/// The head of an HTTP response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHead<'a> {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: Headers<'a>,
+}
+
+/// One event of an event stream (WHATWG HTML, server-sent events), with its fields as they were sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SseEvent<'a> {
+    /// `id`, where the event had one.
+    pub id: Option<Cow<'a, [u8]>>,
+    /// `event`, where the event had one.
+    pub event: Option<Cow<'a, [u8]>>,
+    /// `retry`, in milliseconds, where the event had one.
+    pub retry: Option<u64>,
+    /// `data`, its lines joined by `\n`; empty in a priming event.
+    pub data: Cow<'a, [u8]>,
 }
 
 /// How a server's process ended.

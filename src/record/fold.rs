@@ -115,7 +115,13 @@ impl Fold {
             Payload::Partial(bytes) if event.direction == Direction::ToClient => {
                 self.partial = Some(bytes.to_vec());
             }
-            Payload::Closed => {}
+            // Stdio has no heads, events and bodies, and its streams are never cut off but by an exit.
+            Payload::Request(_)
+            | Payload::Response(_)
+            | Payload::SseEvent(_)
+            | Payload::Body(_)
+            | Payload::Broken { .. }
+            | Payload::Closed => {}
             payload @ (Payload::Message(_) | Payload::Partial(_) | Payload::Oversize(_)) => {
                 let Some(line) = line(event.direction, payload) else { return };
                 let message = Message::read(&line);
@@ -394,7 +400,7 @@ pub(super) fn line<'a>(direction: Direction, payload: &'a Payload<'_>) -> Option
         {
             Some(Cow::Borrowed(bytes))
         }
-        Payload::Partial(_) | Payload::Closed | Payload::Exit(_) | Payload::Gap { .. } => None,
+        _ => None,
     }
 }
 

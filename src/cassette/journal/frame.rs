@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::{JournalHeader, MAGIC, VERSION};
 use crate::{
-    traffic::{Direction, Event, Exit, Lane, Payload},
+    traffic::{Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, SseEvent},
     wire::lines::Oversize,
 };
 
@@ -72,7 +72,14 @@ enum PayloadFrame<'a> {
     Closed,
     Exit { status: Option<i32>, signal: Option<i32>, by_itself: bool },
     Gap { messages: u64 },
+    Request { method: &'a [u8], target: &'a [u8], headers: HeaderFrames<'a> },
+    Response { status: u16, headers: HeaderFrames<'a> },
+    SseEvent { id: Option<&'a [u8]>, event: Option<&'a [u8]>, retry: Option<u64>, data: &'a [u8] },
+    Body(&'a [u8]),
+    Broken { reset: bool },
 }
+
+type HeaderFrames<'a> = Vec<(&'a [u8], &'a [u8])>;
 
 /// The bytes a journal begins with: magic, version, and the header's frame.
 pub fn encode_header(header: &JournalHeader) -> Vec<u8> {
@@ -115,9 +122,33 @@ pub fn encode(event: &Event<'_>, out: &mut Vec<u8>) {
             PayloadFrame::Exit { status, signal, by_itself }
         }
         &Payload::Gap { messages } => PayloadFrame::Gap { messages },
+        Payload::Request(head) => PayloadFrame::Request {
+            method: &head.method,
+            target: &head.target,
+            headers: header_frames(&head.headers),
+        },
+        Payload::Response(head) => {
+            PayloadFrame::Response { status: head.status, headers: header_frames(&head.headers) }
+        }
+        Payload::SseEvent(event) => PayloadFrame::SseEvent {
+            id: event.id.as_deref(),
+            event: event.event.as_deref(),
+            retry: event.retry,
+            data: &event.data,
+        },
+        Payload::Body(bytes) => PayloadFrame::Body(bytes),
+        &Payload::Broken { reset } => PayloadFrame::Broken { reset },
     };
     let to_server = event.direction == Direction::ToServer;
     push_frame(&Frame::Event(EventFrame { at: event.at, to_server, lane: event.lane.0, payload }), out);
+}
+
+fn header_frames<'a>(headers: &'a Headers<'_>) -> HeaderFrames<'a> {
+    headers.iter().map(|(name, value)| (&**name, &**value)).collect()
+}
+
+fn event_headers(frames: HeaderFrames<'_>) -> Headers<'_> {
+    frames.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 /// Appends the frame of a message that no frame can hold.
@@ -217,6 +248,22 @@ fn event(frame: EventFrame<'_>) -> Event<'_> {
         PayloadFrame::Closed => Payload::Closed,
         PayloadFrame::Exit { status, signal, by_itself } => Payload::Exit(Exit { status, signal, by_itself }),
         PayloadFrame::Gap { messages } => Payload::Gap { messages },
+        PayloadFrame::Request { method, target, headers } => Payload::Request(RequestHead {
+            method: method.into(),
+            target: target.into(),
+            headers: event_headers(headers),
+        }),
+        PayloadFrame::Response { status, headers } => {
+            Payload::Response(ResponseHead { status, headers: event_headers(headers) })
+        }
+        PayloadFrame::SseEvent { id, event, retry, data } => Payload::SseEvent(SseEvent {
+            id: id.map(Cow::Borrowed),
+            event: event.map(Cow::Borrowed),
+            retry,
+            data: data.into(),
+        }),
+        PayloadFrame::Body(bytes) => Payload::Body(Cow::Borrowed(bytes)),
+        PayloadFrame::Broken { reset } => Payload::Broken { reset },
     };
     let direction = if frame.to_server { Direction::ToServer } else { Direction::ToClient };
     Event { at: frame.at, direction, lane: Lane(frame.lane), payload }

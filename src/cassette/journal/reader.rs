@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use crate::{
         cassette::journal::{decode, encode, encode_end, encode_header},
-        traffic::{Direction, Event, Exit, Lane, Payload},
+        traffic::{Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, SseEvent},
         wire::lines::Oversize,
     };
 
@@ -294,8 +294,31 @@ mod tests {
             Payload::Closed => Payload::Closed,
             Payload::Exit(exit) => Payload::Exit(exit),
             Payload::Gap { messages } => Payload::Gap { messages },
+            Payload::Request(head) => Payload::Request(RequestHead {
+                method: Cow::Owned(head.method.into_owned()),
+                target: Cow::Owned(head.target.into_owned()),
+                headers: owned_headers(head.headers),
+            }),
+            Payload::Response(head) => {
+                Payload::Response(ResponseHead { status: head.status, headers: owned_headers(head.headers) })
+            }
+            Payload::SseEvent(event) => Payload::SseEvent(SseEvent {
+                id: event.id.map(|id| Cow::Owned(id.into_owned())),
+                event: event.event.map(|name| Cow::Owned(name.into_owned())),
+                retry: event.retry,
+                data: Cow::Owned(event.data.into_owned()),
+            }),
+            Payload::Body(bytes) => Payload::Body(Cow::Owned(bytes.into_owned())),
+            Payload::Broken { reset } => Payload::Broken { reset },
         };
         Event { at: event.at, direction: event.direction, lane: event.lane, payload }
+    }
+
+    fn owned_headers(headers: Headers<'_>) -> Headers<'static> {
+        let owned = |(name, value): (Cow<'_, [u8]>, Cow<'_, [u8]>)| {
+            (Cow::Owned(name.into_owned()), Cow::Owned(value.into_owned()))
+        };
+        headers.into_iter().map(owned).collect()
     }
 
     fn read(bytes: &[u8]) -> Result<Told, JournalError> {
@@ -313,7 +336,20 @@ mod tests {
             .prop_map(|(size, sha256, head, tail)| Payload::Oversize(Oversize { size, sha256, head, tail }));
         let exit = (any::<Option<i32>>(), any::<Option<i32>>(), any::<bool>())
             .prop_map(|(status, signal, by_itself)| Payload::Exit(Exit { status, signal, by_itself }));
+        let headers = || proptest::collection::vec((cow(), cow()), 0..4);
+        let request = (cow(), cow(), headers())
+            .prop_map(|(method, target, headers)| Payload::Request(RequestHead { method, target, headers }));
+        let response = (any::<u16>(), headers())
+            .prop_map(|(status, headers)| Payload::Response(ResponseHead { status, headers }));
+        let optional = || proptest::option::of(cow());
+        let sse_event = (optional(), optional(), any::<Option<u64>>(), cow())
+            .prop_map(|(id, event, retry, data)| Payload::SseEvent(SseEvent { id, event, retry, data }));
         let payload = prop_oneof![
+            1 => request,
+            1 => response,
+            1 => sse_event,
+            1 => cow().prop_map(Payload::Body),
+            1 => any::<bool>().prop_map(|reset| Payload::Broken { reset }),
             8 => cow().prop_map(Payload::Message),
             1 => cow().prop_map(Payload::Partial),
             1 => oversize,

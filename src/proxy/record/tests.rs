@@ -56,6 +56,7 @@ fn told(event: &Event<'_>) -> String {
             if exit.by_itself { " by itself" } else { "" }
         ),
         Payload::Gap { messages } => format!("gap {messages}"),
+        other => format!("{way} {other:?}"),
     }
 }
 
