@@ -12,7 +12,7 @@ test *ARGS:
 check:
     cargo fmt --check
     cargo clippy --all-targets -- -D warnings
-    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
 
 # Licences, sources, duplicate and vulnerable crates.
 deny:

@@ -5,8 +5,8 @@
 //! holds is dead, and whoever comes next may fold it into the cassette.
 //!
 //! - [`Journal`]: what a recorder writes to
-//! - [`load`]: a cassette and its journals, read together
-//! - [`fold`]: puts the journals of recorders that ended into their cassette
+//! - [`load()`]: a cassette and its journals, read together
+//! - [`fold()`]: puts the journals of recorders that ended into their cassette
 
 mod blobs;
 mod disk;

@@ -1,6 +1,6 @@
 //! Which recorded exchange a live message asks for.
 //!
-//! Two messages are equal when their [`canonical`] forms are. What the form leaves out is decided here, and only
+//! Two messages are equal when their [`canonical()`] forms are. What the form leaves out is decided here, and only
 //! here, in this order:
 //!
 //! 1. `initialize` and `server/discover` match by method alone.
