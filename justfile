@@ -26,6 +26,11 @@ ci:
 bench *ARGS:
     cargo bench --bench stdio -- {{ARGS}}
 
+# One of tests/fuzz/targets until it finds something; needs a nightly compiler and cargo-fuzz.
+fuzz TARGET *ARGS:
+    mkdir -p target/corpus/{{TARGET}}
+    cargo +nightly fuzz run --fuzz-dir tests/fuzz --target-dir target/fuzz {{TARGET}} target/corpus/{{TARGET}} tests/fuzz/seeds/{{TARGET}} {{ARGS}}
+
 # A static Linux binary: target/x86_64-unknown-linux-gnu/release/tapedeck
 dist:
     RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --target x86_64-unknown-linux-gnu

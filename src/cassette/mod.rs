@@ -6,6 +6,8 @@ pub mod error;
 mod expand;
 mod fmt;
 pub mod format;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod journal;
 pub mod key;
 mod layout;

@@ -9,6 +9,8 @@
 //! - [`lines`]: a byte stream cut into lines
 //! - [`revision`]: one table row of facts for each protocol revision
 
+#[doc(hidden)]
+pub mod fuzz;
 pub mod jsonrpc;
 pub mod lines;
 pub mod revision;

@@ -1,6 +1,7 @@
 //! Integration tests: one binary. `support/` starts the program and its peers; each other module is one subject.
 
 mod cli;
+mod fuzz;
 mod layering;
 mod matrix;
 mod replay;

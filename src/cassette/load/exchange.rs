@@ -124,7 +124,7 @@ impl Loader<'_> {
             return self.missing(&walk, "a message, such as `result` or `notification`");
         };
         if answer.is_some()
-            && !matches!(message.form, Form::Request | Form::Raw | Form::Omitted | Form::Batch)
+            && !matches!(message.form, Form::Request | Form::Raw | Form::Base64 | Form::Omitted | Form::Batch)
         {
             let instead = "only requests are answered by the client";
             let kind = LoadErrorKind::Misplaced { place: walk.shape.name, member: "answer".into(), instead };
