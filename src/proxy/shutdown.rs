@@ -113,11 +113,14 @@ pub(super) struct Ending {
     by_itself: bool,
     /// A signal to pass on.
     received: Option<i32>,
-    /// When the first signal went to the group.
+    /// Whether a signal of ours went to the group.
     signalled: bool,
+    /// When SIGKILL is due.
     kill_at: Option<Instant>,
-    give_up_at: Option<Instant>,
+    /// When it went to the group.
     killed: Option<Instant>,
+    /// When we end, whatever is still open.
+    give_up_at: Option<Instant>,
 }
 
 impl Ending {

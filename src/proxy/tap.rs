@@ -19,6 +19,7 @@ use std::{
 use memchr::{memchr, memchr_iter};
 
 use crate::{
+    redact::Redactor,
     store::Journal,
     traffic::{Direction, Event, Lane, Micros, Payload},
     wire::{
@@ -53,6 +54,12 @@ pub trait Hide: Send {
 impl Hide for () {
     fn message<'a>(&mut self, _: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         Cow::Borrowed(bytes)
+    }
+}
+
+impl Hide for Redactor {
+    fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        Self::message(self, direction, bytes)
     }
 }
 
