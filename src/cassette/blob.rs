@@ -1,6 +1,6 @@
 //! Blobs: long texts and bytes that stand in files beside the cassette, each named by its own hash.
 
-use std::io;
+use std::{collections::BTreeMap, io};
 
 use sha2::{Digest, Sha256};
 
@@ -111,5 +111,22 @@ mod tests {
         {
             assert_eq!(kind(wrong), None, "{wrong}");
         }
+    }
+}
+
+/// Blobs in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryBlobs(pub BTreeMap<String, Vec<u8>>);
+
+impl BlobSource for MemoryBlobs {
+    fn get(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.0.get(name).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl BlobSink for MemoryBlobs {
+    fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.insert(name.to_owned(), bytes.to_vec());
+        Ok(())
     }
 }

@@ -26,6 +26,7 @@ mod ends;
 mod facts;
 mod fold;
 mod plan;
+mod recorder;
 mod requests;
 mod splice;
 
@@ -34,6 +35,7 @@ pub use drafts::Frames;
 pub use facts::Facts;
 pub use fold::{Fold, fold};
 pub use plan::{Addition, Plan};
+pub use recorder::Recorder;
 pub use splice::{EMPTY, with_members};
 
 use crate::{

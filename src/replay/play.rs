@@ -47,7 +47,7 @@ pub(super) struct Play {
 /// What is known of a group of overlapping exchanges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
-    /// Its requests before this position have come.
+    /// Its client messages before this position have come.
     missing: u32,
     /// Its wait has run out; it is not waited for again.
     gave_up: bool,
@@ -191,11 +191,10 @@ impl Play {
         if !repeat {
             self.taken[step as usize] = true;
             self.progress = self.progress.max(Some(plan.rank));
-            if plan.is_asked() {
-                self.arrived += 1;
-                let group = &mut self.groups[plan.group as usize];
-                let requests = &scene.script.groups[plan.group as usize];
-                while requests.get(group.missing as usize).is_some_and(|&step| self.taken[step as usize]) {
+            self.arrived += usize::from(plan.is_asked());
+            if let Some(at) = plan.group {
+                let (group, members) = (&mut self.groups[at as usize], &scene.script.groups[at as usize]);
+                while members.get(group.missing as usize).is_some_and(|&step| self.taken[step as usize]) {
                     group.missing += 1;
                 }
             }
@@ -278,6 +277,8 @@ impl Play {
         let mut wait_for = |at: Micros| until = Some(until.map_or(at, |until| until.min(at)));
         let push = self.due_push(scene);
         let mut held_back = false;
+        // Groups in which an item recorded earlier waits for the client, and whose that item is.
+        let mut gated: Vec<(u32, u32)> = Vec::new();
         let mut found = None;
         for &(rank, at) in self.ready.keys() {
             let run = self.runs[at as usize].as_ref().expect("ready runs live");
@@ -289,7 +290,15 @@ impl Play {
             {
                 break;
             }
-            match self.blocked(scene, run, rank, held_back) {
+            let mut blocked = self.blocked(scene, run, rank, held_back);
+            let group = self.bound_to(scene, run);
+            if matches!(blocked, Blocked::No)
+                && let Some(&(_, step)) = gated.iter().find(|(gated, _)| Some(*gated) == group)
+                && rank != END
+            {
+                blocked = Blocked::Order(step);
+            }
+            match blocked {
                 Blocked::No => {
                     found = Some(Action::Item { run: at, item: run.item });
                     break;
@@ -305,6 +314,7 @@ impl Play {
                         break;
                     }
                     wait_for(over);
+                    gated.extend(group.map(|group| (group, run.step)));
                 }
                 Blocked::Order(missing) => {
                     let since = run.blocked_since.unwrap_or(scene.now);
@@ -387,8 +397,9 @@ impl Play {
             }
             Action::GraceOver { run: at, .. } => {
                 let run = self.runs[at as usize].as_ref().expect("a live run");
-                let group = scene.script.steps[run.step as usize].group;
-                self.groups[group as usize].gave_up = true;
+                if let Some(group) = scene.script.steps[run.step as usize].group {
+                    self.groups[group as usize].gave_up = true;
+                }
                 action
             }
             other => other,
@@ -406,13 +417,14 @@ impl Play {
         }
         let dying = rank == END && step.dies;
         if rank != END || dying {
-            let group = &self.groups.get(step.group as usize).copied().unwrap_or_default();
-            let requests = scene.script.groups.get(step.group as usize).map_or(&[][..], Vec::as_slice);
-            let missing = requests[group.missing as usize..].iter().find(|&&step| !self.taken[step as usize]);
+            let group = self.bound_to(scene, run);
+            let missing = group.and_then(|group| {
+                let missing = self.groups[group as usize].missing as usize;
+                scene.script.groups[group as usize][missing..]
+                    .iter()
+                    .find(|&&step| !self.taken[step as usize])
+            });
             if let Some(&missing) = missing
-                && step.is_asked()
-                && !run.free
-                && !group.gave_up
                 && scene.script.steps[missing as usize].rank < rank
             {
                 return Blocked::Order(missing);
@@ -428,6 +440,12 @@ impl Play {
             }
         }
         Blocked::No
+    }
+
+    /// The group whose recorded order a run keeps to.
+    fn bound_to(&self, scene: Scene<'_>, run: &Run) -> Option<u32> {
+        let group = scene.script.steps[run.step as usize].group.filter(|_| !run.free)?;
+        (!self.groups[group as usize].gave_up).then_some(group)
     }
 
     /// The next push, once the client message before it has come, and when it is due.

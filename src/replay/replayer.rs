@@ -712,7 +712,7 @@ impl Replayer {
             }
             Action::GraceOver { run, missing } => {
                 let missing = self.scripts[script].steps[missing as usize].exchange;
-                self.waited(play, run, format!("`{}` to be asked first", self.key(missing)), false);
+                self.waited(play, run, format!("`{}` to come first", self.key(missing)), false);
             }
             Action::GateOpened { run, gate, why } => {
                 let what = match gate {

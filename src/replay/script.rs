@@ -26,7 +26,7 @@ pub(super) struct Script {
     by_digest: HashMap<u128, u32>,
     /// Steps with match rules of their own, with their tables and digests.
     own_rules: Vec<(u32, usize, u128)>,
-    /// Requests of each group of overlapping exchanges, in order of rank.
+    /// Client messages of each group of overlapping exchanges, in order of rank.
     pub groups: Vec<Vec<u32>>,
     /// Pushes in order of rank.
     pub pushes: Vec<u32>,
@@ -49,7 +49,8 @@ pub(super) struct Step {
     pub items: Box<[StepItem]>,
     /// For a push: rank of the last client message before it.
     pub anchor: Option<Rank>,
-    pub group: u32,
+    /// The group of overlapping exchanges it came in; none for what came while nothing was open.
+    pub group: Option<u32>,
     /// The progress token it was recorded with, raw.
     pub token: Option<Box<[u8]>>,
     /// Whether the recorded request asked for log messages (2026-07-28).
@@ -176,13 +177,13 @@ impl Script {
                 Moment::Client => {
                     step.rank = rank;
                     last_client = Some(rank);
-                    if step.is_asked() {
-                        if open == 0 {
-                            self.groups.push(Vec::new());
-                        }
-                        open += 1;
-                        step.group = self.groups.len() as u32 - 1;
-                        self.groups.last_mut().expect("just made").push(at);
+                    if step.is_asked() && open == 0 {
+                        self.groups.push(Vec::new());
+                    }
+                    open += usize::from(step.is_asked());
+                    if open > 0 {
+                        step.group = Some(self.groups.len() as u32 - 1);
+                        self.groups.last_mut().expect("one is open").push(at);
                     }
                 }
                 Moment::Item(item) => {
@@ -228,7 +229,7 @@ impl Step {
             rank: 0,
             items: vec![StepItem { rank: 0, answer: None }; entry.server.len()].into(),
             anchor: None,
-            group: 0,
+            group: None,
             token: None,
             log_level: false,
             cancelled_at: None,

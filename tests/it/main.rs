@@ -5,6 +5,7 @@ mod fuzz;
 mod layering;
 mod matrix;
 mod replay;
+mod round_trip;
 mod schema;
 mod skipping;
 mod support;

@@ -261,7 +261,7 @@ fn a_request_that_never_comes_is_waited_for_once_and_not_for_long() {
     assert_eq!(stage.wait(99), [] as [&str; 0]);
     assert_eq!(stage.wait(1), [result("1", r#"{"of":"a"}"#)]);
     stage.good();
-    assert_eq!(stage.report().waits[0].waited_for, "`tools/call b @1` to be asked first");
+    assert_eq!(stage.report().waits[0].waited_for, "`tools/call b @1` to come first");
 
     let mut stage = Stage::with(&legacy(CROSSED), Options { order: Order::Free, ..Options::default() });
     stage.send(&initialize(0, "c"));
