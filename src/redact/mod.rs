@@ -11,6 +11,7 @@
 //! - `layers` carries what is found in decoded strings back to the message's bytes
 //! - `finder` reads one text in one pass: where `filter` and `clues` see that something can begin, it asks the tables,
 //!   `assignment` (`"password": "x"`, `API_KEY=x`), `address` and `secrets`
+//! - [`vars`] hides values that people named, and shows them again
 //! - `places` says where something stood, for the counts at the end of a recording
 
 mod address;
@@ -18,6 +19,7 @@ mod assignment;
 mod clues;
 mod filter;
 mod finder;
+mod forms;
 mod layers;
 mod names;
 pub mod pairing;
@@ -31,8 +33,10 @@ mod secrets;
 mod shapes;
 #[cfg(test)]
 mod tests;
+pub mod vars;
 
 pub use pairing::{Broken, Pairing};
 pub use placeholder::Placeholder;
 pub use redactor::{Count, Redactor};
 pub use rules::{Options, RuleError, Rules};
+pub use vars::{VarError, Vars};

@@ -267,23 +267,28 @@ fn sturdy_five(text: &[u8]) -> Option<usize> {
 
 /// The value with its byte at `offset` standing at `at`: as it is, or partly percent-encoded.
 fn plain(value: &[u8], text: &[u8], at: usize, offset: usize) -> Option<Span> {
-    let mut start = at;
-    for &byte in value[..offset].iter().rev() {
-        start = match start.checked_sub(3).map(|escape| &text[escape..start]) {
-            Some(escape) if percent_byte(escape) == Some(byte) => start - 3,
-            _ if start > 0 && text[start - 1] == byte => start - 1,
-            _ => return None,
-        };
-    }
-    let mut end = at;
-    for &byte in &value[offset..] {
-        end = match text.get(end) {
-            Some(&next) if next == byte => end + 1,
-            Some(b'%') if text.get(end..end + 3).and_then(percent_byte) == Some(byte) => end + 3,
-            _ => return None,
-        };
-    }
-    Some(Span::new(start, end))
+    // A `%` of the value may stand for itself or begin an escape: either all of them do, or none.
+    let percents = [true, false];
+    percents.into_iter().find_map(|encoded| {
+        let literal = |byte: u8| byte != b'%' || !encoded;
+        let mut start = at;
+        for &byte in value[..offset].iter().rev() {
+            start = match start.checked_sub(3).map(|escape| &text[escape..start]) {
+                Some(escape) if percent_byte(escape) == Some(byte) => start - 3,
+                _ if start > 0 && text[start - 1] == byte && literal(byte) => start - 1,
+                _ => return None,
+            };
+        }
+        let mut end = at;
+        for &byte in &value[offset..] {
+            end = match text.get(end) {
+                Some(&next) if next == byte && literal(byte) => end + 1,
+                Some(b'%') if text.get(end..end + 3).and_then(percent_byte) == Some(byte) => end + 3,
+                _ => return None,
+            };
+        }
+        Some(Span::new(start, end))
+    })
 }
 
 /// Part of the value stands here, and what goes before or after could be spelled otherwise.
