@@ -1,6 +1,6 @@
 //! How a cassette is replayed.
 
-use crate::traffic::Micros;
+use crate::{redact, traffic::Micros};
 
 /// The choices of `tapedeck replay`; the default is what it does without any.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Options {
     pub strict: bool,
     /// What equal requests get after the last recorded answer.
     pub repeat: Repeat,
+    /// What is taken out of live requests before they are compared or told of.
+    pub redact: redact::Rules,
 }
 
 /// When recorded messages are sent.
@@ -67,6 +69,8 @@ impl Default for Options {
             answer_timeout: 10_000_000,
             strict: false,
             repeat: Repeat::Last,
+            redact: redact::Rules::new(&redact::Options::default())
+                .expect("the built-in rules are in order"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The replayer: one take, its sessions, and what it tells of itself.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, VecDeque},
     sync::Arc,
 };
@@ -19,8 +20,9 @@ use crate::{
         blob::BlobSource,
         model::{Cassette, End, Form, Unanswered},
     },
+    redact::{Pairing, Redactor},
     report::{AnswerReport, Miss, Reason, Repeat, Report, RuleReport, Verdict, Wait},
-    traffic::{Lane, Micros},
+    traffic::{Direction, Lane, Micros},
     wire::{
         jsonrpc::{Kind, Message, id_key},
         revision::revision,
@@ -111,6 +113,11 @@ pub struct Replayer {
     played: Vec<bool>,
     /// The pool's play first, then one for each live session.
     plays: Vec<Play>,
+    redactor: Redactor,
+    /// For each play, which live secret stands for which recorded one.
+    pairings: Vec<Pairing>,
+    /// Id and progress token of the message at hand, before redaction.
+    live: (Vec<u8>, Option<Box<[u8]>>),
     declared: Declared,
     /// The live client's capabilities, raw.
     live_capabilities: Option<Vec<u8>>,
@@ -173,6 +180,9 @@ impl Replayer {
             declared: Declared::default(),
             live_capabilities: None,
             legacy_recording,
+            redactor: Redactor::new(&options.redact),
+            pairings: vec![Pairing::new()],
+            live: (Vec::new(), None),
             in_flight: HashMap::new(),
             pending: Vec::new(),
             outputs: VecDeque::new(),
@@ -265,7 +275,12 @@ impl Replayer {
     // What comes from the client.
 
     fn message(&mut self, now: Micros, lane: Lane, bytes: &[u8]) {
-        let message = Message::read(bytes);
+        let original = Message::read(bytes);
+        self.live.0.clear();
+        self.live.0.extend_from_slice(original.id().unwrap_or_default());
+        self.live.1 = original.progress_token().map(Box::from);
+        let redacted = self.redactor.message(Direction::ToServer, bytes);
+        let message = if let Cow::Owned(redacted) = &redacted { Message::read(redacted) } else { original };
         match message.kind {
             Kind::Result | Kind::Error => self.response(now, &message),
             Kind::Request => {
@@ -340,6 +355,7 @@ impl Replayer {
         };
         self.played[chosen] = true;
         self.plays.push(Play::new(chosen, &self.scripts[chosen]));
+        self.pairings.push(Pairing::new());
         self.live_capabilities = message.param("/capabilities").map(<[u8]>::to_vec);
         self.learn(chosen, message);
         match self.find(message) {
@@ -421,8 +437,22 @@ impl Replayer {
             let early = script.steps[early as usize].exchange;
             return self.miss(lane, message, Reason::OutOfOrder, Some(early));
         }
+        if !self.pairs(found.play, message, exchange) {
+            return self.miss(lane, message, Reason::RedactionDiffers, Some(exchange));
+        }
         let run = self.begin(lane, message, exchange);
         self.start(now, found, run, message.id_key().map(|id| id.into_owned()));
+    }
+
+    /// Whether the secrets in a live request are those the recorded ones stood for so far.
+    fn pairs(&mut self, play: usize, message: &Message<'_>, exchange: u32) -> bool {
+        if memchr::memmem::find(message.bytes, b"<redacted:").is_none() {
+            return true;
+        }
+        let mut recorded = Vec::new();
+        let entry = &self.cassette.exchanges[exchange as usize];
+        client_message(&self.cassette, &*self.blobs, entry, &mut recorded);
+        self.pairings[play].pair(message.bytes, &recorded).is_ok()
     }
 
     fn start(&mut self, now: Micros, found: Found, run: Run, id: Option<Vec<u8>>) {
@@ -448,9 +478,9 @@ impl Replayer {
         }
         let mut to = Correlators {
             recorded_id,
-            live_id: message.id().unwrap_or_default().to_vec(),
+            live_id: self.live.0.clone(),
             recorded_token: None,
-            live_token: message.progress_token().map(Box::from),
+            live_token: self.live.1.clone(),
         };
         let mut bytes = Vec::new();
         let speaks_of_tokens = entry.server.len() > 1;

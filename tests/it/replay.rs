@@ -492,3 +492,34 @@ fn an_unpaired_error_comes_back_at_its_place() {
     assert_eq!(stage.send("{broken"), [want]);
     assert_eq!(stage.send("{broken"), [] as [&str; 0]);
 }
+
+/// Two calls with the same secret, of which the cassette holds a placeholder.
+fn secretive() -> String {
+    let first = tool("tools/call a @1", "a", r#"{"password": "<redacted:password-1>"}"#, "{}");
+    first + &tool("tools/call b @1", "b", r#"{"password": "<redacted:password-1>"}"#, "{}")
+}
+
+#[test]
+fn any_secret_fits_a_placeholder_but_it_must_stay_the_same() {
+    let mut stage = Stage::new(&legacy(&secretive()));
+    stage.send(&initialize(0, "c"));
+    assert_eq!(stage.send(&call(1, "a", r#"{"password":"correct horse"}"#)), [result("1", "{}")]);
+    assert_eq!(stage.send(&call(2, "b", r#"{"password":"correct horse"}"#)), [result("2", "{}")]);
+    stage.good();
+
+    let mut stage = Stage::new(&legacy(&secretive()));
+    stage.send(&initialize(0, "c"));
+    stage.send(&call(1, "a", r#"{"password":"correct horse"}"#));
+    let other = stage.send(&call(2, "b", r#"{"password":"battery staple"}"#)).remove(0);
+    assert!(other.contains("redaction_differs"), "{other}");
+    stage.missed(Reason::RedactionDiffers);
+}
+
+#[test]
+fn a_miss_tells_no_secret() {
+    let mut stage = Stage::new(&legacy(&secretive()));
+    stage.send(&initialize(0, "c"));
+    let miss = stage.send(&call(1, "a", r#"{"password":"correct horse","more":1}"#)).remove(0);
+    let told = format!("{miss} {:?}", stage.report());
+    assert!(miss.contains("params_differ") && !told.contains("correct horse"), "{told}");
+}
