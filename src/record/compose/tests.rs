@@ -1,5 +1,7 @@
 use std::{borrow::Cow, collections::HashMap};
 
+use proptest::prelude::*;
+
 use crate::{
     cassette::{
         blob::{BlobSink, BlobSource},
@@ -202,4 +204,242 @@ fn a_recording_reads_as_the_format_says() {
     assert_eq!(texts, ["000000000001", "2026-11-27T22:40:01Z", "test 1", "stdio", "2025-11-25"]);
     assert_eq!([&session.client, &session.server].map(|name| name.as_deref().unwrap()), ["c", "s 2"]);
     assert_eq!(session.parent, header(1).parent_key());
+}
+
+fn line() -> impl Strategy<Value = String> {
+    let id = || prop_oneof![4 => "[0-3]", 1 => Just("\"1\"".to_owned()), 1 => Just("1.0".to_owned()), 1 => Just("null".to_owned())];
+    let text = prop_oneof![
+        Just("short".to_owned()),
+        Just("line\\nline\\n".to_owned()),
+        Just("{\\\"json\\\":[1]}".to_owned()),
+        Just("long ".repeat(300)),
+    ];
+    let request = (id(), prop_oneof![Just("tools/call"), Just("x"), Just("initialize"), Just("subscriptions/listen")], "[0-3]")
+        .prop_map(|(id, method, token)| {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"name":"t","_meta":{{"progressToken":{token}}}}}}}"#)
+        });
+    let result = (id(), text)
+        .prop_map(|(id, text)| format!(r#"{{"result":{{"text":"{text}"}},"jsonrpc":"2.0","id":{id}}}"#));
+    let error = prop_oneof![Just(String::new()), id().prop_map(|id| format!(r#""id":{id},"#))]
+        .prop_map(|id| format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":-1}}}}"#));
+    let progress = "[0-3]".prop_map(|token| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token}}}}}"#
+        )
+    });
+    let cancel = id().prop_map(|id| {
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
+    });
+    let noise = prop_oneof![
+        Just(""),
+        Just("\r"),
+        Just("ready"),
+        Just("{\"a\": 1}"),
+        Just("{ \"jsonrpc\": \"2.0\", \"method\": \"n\" }\r")
+    ];
+    let message = prop_oneof![4 => request, 4 => result, 1 => error, 2 => progress, 1 => cancel, 1 => noise.prop_map(str::to_owned)];
+    let message = message.boxed();
+    let batch = proptest::collection::vec(message.clone(), 1..4).prop_map(|members| {
+        let members: Vec<_> = members.into_iter().filter(|member| member.starts_with("{\"")).collect();
+        format!("[{}]", members.join(","))
+    });
+    prop_oneof![8 => message, 1 => batch]
+}
+
+proptest! {
+    #[test]
+    fn every_message_comes_back_byte_for_byte_and_in_its_order(lines in proptest::collection::vec((any::<bool>(), line()), 0..30)) {
+        let script: String =
+            lines.iter().map(|(client, line)| format!("{}{line}\n", if *client { '>' } else { '<' })).collect();
+        let mut bytes = encode_header(&header(1));
+        for (number, (client, line)) in (0..).zip(&lines) {
+            let direction = if *client { Direction::ToServer } else { Direction::ToClient };
+            let payload = Payload::Message(Cow::Borrowed(line.as_bytes()));
+            encode(&Event { at: number * 700, direction, lane: Lane(0), payload }, &mut bytes);
+        }
+        let mut blobs = Memory::default();
+        let (text, _) = add(record::EMPTY, &[bytes], &mut blobs);
+        let scripts = scripts(&text, &blobs);
+        // A second initialize begins a session, to which what came before cannot belong.
+        if scripts.len() < 2 {
+            prop_assert_eq!(scripts.concat(), script);
+        } else {
+            let sorted = |script: &str| {
+                let mut lines: Vec<_> = script.split('\n').map(str::to_owned).collect();
+                lines.sort();
+                lines
+            };
+            prop_assert_eq!(sorted(&scripts.concat()), sorted(&script));
+        }
+    }
+}
+
+fn call(name: &str, answer: &str) -> String {
+    format!(
+        "\n>{{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"tools/call\",\"params\":{{\"name\":\"{name}\"}}}}\
+         \n<{{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{{\"text\":\"{answer}\"}}}}"
+    )
+}
+
+#[test]
+fn what_stands_in_the_document_stays_byte_by_byte() {
+    let by_hand = r#" {"exchanges" :[ {"key":"mine", "session":4, "client":{"notification":{"method":"x"}}} , {"key": "tools/call a @7", "session": 4,
+  "client": {"raw": "x"}}
+    ],  "x-mine": [1,  2], "cassette":1,
+  "sessions": [
+   {"session": 4,   "recording": 2}
+ ]
+
+} "#;
+    let (text, _) = add(by_hand.as_bytes(), &[journal(&header(1), &call("a", ""))], &mut Memory::default());
+    let cassette = Cassette::load(text.clone().into_bytes(), &Memory::default()).unwrap();
+    let keys: Vec<_> = cassette.exchanges.iter().map(|exchange| &*exchange.key).collect();
+    assert_eq!(keys, ["mine", "tools/call a @7", "tools/call a @8"]);
+    let numbers: Vec<_> =
+        cassette.sessions.iter().map(|session| (session.number, session.recording)).collect();
+    assert_eq!(numbers, [(4, 2), (5, 3)]);
+    let mut rest = text;
+    let session = cassette.sessions[1].place.span();
+    rest.replace_range(session.start..session.end, "");
+    let exchange = cassette.exchanges[2].place.span();
+    rest.replace_range(exchange.start..exchange.end, "");
+    let squeezed = |text: &str| text.split_ascii_whitespace().collect::<String>();
+    assert_eq!(
+        squeezed(&rest),
+        squeezed(by_hand).replace("}],\"x-mine", "},],\"x-mine").replace("2}]}", "2},]}")
+    );
+    assert!(rest.starts_with(r#" {"exchanges" :["#) && rest.contains("\"x-mine\": [1,  2], \"cassette\":1,"));
+    assert!(rest.ends_with("\n ]\n\n} "), "{rest}");
+}
+
+#[test]
+fn arrays_that_are_missing_or_empty_are_made() {
+    for base in
+        [r#"{"cassette": 1}"#, r#"{"sessions": [], "cassette": 1}"#, r#"{"cassette": 1, "exchanges": [ ]}"#]
+    {
+        let (text, _) = add(base.as_bytes(), &[journal(&header(1), &call("a", ""))], &mut Memory::default());
+        let cassette = Cassette::load(text.into_bytes(), &Memory::default()).unwrap();
+        assert_eq!((cassette.sessions.len(), cassette.exchanges.len()), (1, 1), "{base}");
+    }
+}
+
+#[test]
+fn the_sessions_of_one_parent_are_one_recording_whenever_they_are_added() {
+    let of = |id, parent| journal(&JournalHeader { parent, ..header(id) }, &call("a", ""));
+    let same = |id, parent| journal(&JournalHeader { parent, parent_start: 1, ..header(id) }, &call("a", ""));
+    let unknown = |id| journal(&JournalHeader { parent_start: 0, ..header(id) }, &call("a", ""));
+    let blobs = &mut Memory::default();
+    let (text, _) = add(record::EMPTY, &[same(1, 7), of(2, 9), same(3, 7)], blobs);
+    let (text, _) = add(text.as_bytes(), &[same(3, 7), same(4, 7), unknown(5), unknown(6)], blobs);
+    let cassette = Cassette::load(text.into_bytes(), blobs).unwrap();
+    let numbers: Vec<_> =
+        cassette.sessions.iter().map(|session| (session.number, session.recording)).collect();
+    assert_eq!(numbers, [(1, 1), (2, 2), (3, 1), (4, 1), (5, 3), (6, 4)]);
+}
+
+#[test]
+fn the_document_names_vars_and_says_that_it_was_not_redacted() {
+    let vars = |names: &[&str], redacted| {
+        let vars = names.iter().map(|name| (*name).to_owned()).collect();
+        journal(&JournalHeader { vars, redacted, ..header(1) }, &call("a", ""))
+    };
+    let edit = |base: &[u8], journal: &[u8]| {
+        let header = JournalReader::new(journal).unwrap().header().clone();
+        let names: Vec<_> = header.vars.iter().map(String::as_str).collect();
+        record::with_members(base, &names, header.redacted).map(|text| String::from_utf8(text).unwrap())
+    };
+    assert_eq!(edit(record::EMPTY, &vars(&[], true)), None);
+    let both = edit(record::EMPTY, &vars(&["B", "é\""], false)).unwrap();
+    let expected =
+        "{\n  \"cassette\": 1,\n  \"redacted\": false,\n  \"vars\": [\"B\", \"é\\\"\"],\n  \"sessions\"";
+    assert!(both.starts_with(expected), "{both}");
+    assert_eq!(edit(both.as_bytes(), &vars(&["B"], false)), None);
+    let more = edit(both.as_bytes(), &vars(&["B", "C"], true)).unwrap();
+    assert!(more.contains("  \"vars\": [\"B\", \"é\\\"\", \"C\"],\n"), "{more}");
+    let names: Vec<_> = (0..30).map(|n| format!("NAME_{n}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let many = edit(record::EMPTY, &vars(&names, true)).unwrap();
+    let cassette = Cassette::load(many.clone().into_bytes(), &Memory::default()).unwrap();
+    assert_eq!(format(&cassette), many.as_bytes());
+    assert_eq!(cassette.vars.len(), 30);
+}
+
+#[test]
+fn long_equal_answers_of_one_recording_are_written_once() {
+    let long = "x".repeat(2000);
+    let script = [call("a", &long), call("a", &long)].concat();
+    let text = record(&[journal(&header(1), &script), journal(&header(2), &call("a", &long))]);
+    assert_eq!(text.matches(&long).count(), 2);
+    assert!(text.contains(r#"{"after_ms": 1, "same_as": "tools/call a @1"}"#));
+}
+
+fn replacing(id: u64, script: &str) -> Vec<u8> {
+    journal(&JournalHeader { replace: true, ..header(id) }, script)
+}
+
+#[test]
+fn a_recording_that_replaces_keeps_what_people_wrote_and_the_times_of_what_did_not_change() {
+    let old = [call("a", "1"), call("b", "2"), call("b", "3"), call("c", "4")].concat();
+    let text = record(&[journal(&header(1), &old)]);
+    let text = text
+        .replace(
+            r#""key": "tools/call a @1","#,
+            r#""key": "the first", "note": "why", "match": {"ignore": ["/x"]},"#,
+        )
+        .replace(r#""key": "tools/call b @2","#, r#""key": "tools/call b @2", "x-mine": [1],"#)
+        .replace("\"after_ms\": 1", "\"after_ms\": 70")
+        .replace("\"cassette\": 1,", "\"cassette\": 1,\n  \"faults\": {\"a\":   1},");
+    // b @2 asks with other params now, so that b @1 is found by what it asks.
+    let asks =
+        |script: String| script.replacen("\"name\":\"b\"", "\"name\":\"b\",\"arguments\":{\"new\":1}", 1);
+    let new = [call("a", "1"), asks(call("b", "2")), call("b", "2"), call("d", "5")].concat();
+    let (text, changes) = add(text.as_bytes(), &[replacing(2, &new)], &mut Memory::default());
+    assert_eq!(changes, Changes { kept: 2, changed: 1, new: 1, gone: 1 });
+    let cassette = Cassette::load(text.clone().into_bytes(), &Memory::default()).unwrap();
+    let keys: Vec<_> = cassette.exchanges.iter().map(|exchange| &*exchange.key).collect();
+    assert_eq!(keys, ["the first", "tools/call b @1", "tools/call b @2", "tools/call d @1"]);
+    let times: Vec<_> = cassette.exchanges.iter().map(|exchange| exchange.server[0].after_ms).collect();
+    assert_eq!(times, [70, 1, 70, 1]);
+    assert!(cassette.exchanges[0].rule.is_some());
+    let extra = |exchange: usize| cassette.exchange_extra(&cassette.exchanges[exchange]).len();
+    assert_eq!([0, 1, 2, 3].map(extra), [2, 1, 0, 0]);
+    assert!(text.contains("\"faults\": {\"a\":   1}") && text.contains("\"note\": \"why\""));
+    assert_eq!(
+        (cassette.sessions.len(), cassette.sessions[0].number, cassette.sessions[0].recording),
+        (1, 1, 1)
+    );
+}
+
+#[test]
+fn only_a_recording_that_went_well_replaces_and_never_its_own_other_sessions() {
+    let blobs = &mut Memory::default();
+    let old = record(&[journal(&header(1), &call("a", "1"))]);
+    let sessions = |journals: &[Vec<u8>]| {
+        let (text, _) = add(old.as_bytes(), journals, &mut Memory::default());
+        let cassette = Cassette::load(text.into_bytes(), &Memory::default()).unwrap();
+        cassette
+            .sessions
+            .iter()
+            .map(|session| session.journal.clone().unwrap().pop().unwrap())
+            .collect::<String>()
+    };
+    let sibling = |id| {
+        let header = JournalHeader { replace: true, parent_start: 2, ..header(id) };
+        journal(&header, &call("a", "1"))
+    };
+    assert_eq!(sessions(&[replacing(2, &call("a", "1"))]), "2");
+    assert_eq!(sessions(&[sibling(2), sibling(3)]), "23");
+    let (added, _) = add(old.as_bytes(), &[sibling(2)], blobs);
+    let (added, _) = add(added.as_bytes(), &[sibling(3)], blobs);
+    assert_eq!(Cassette::load(added.into_bytes(), blobs).unwrap().sessions.len(), 2);
+    // No answer at all, and a recorder that was killed.
+    assert_eq!(sessions(&[replacing(2, ">{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"a\"}")]), "12");
+    let mut killed = replacing(2, &call("a", "1"));
+    let end = {
+        let mut end = Vec::new();
+        encode_end(&mut end);
+        end.len()
+    };
+    killed.truncate(killed.len() - end);
+    assert_eq!(sessions(&[killed]), "12");
 }
