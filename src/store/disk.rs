@@ -13,6 +13,9 @@ use fs_err::{
 };
 use rustix::fs::{FlockOperation, flock};
 
+/// Tests end programs, not machines: waiting for the disk would only cost them time.
+const ENDS_ARE_PLAYED: bool = cfg!(test);
+
 /// The file system.
 #[derive(Clone, Default)]
 pub(super) struct Disk {
@@ -192,13 +195,14 @@ impl Disk {
     /// Waits until a file's bytes are on the disk.
     pub(super) fn sync(&self, file: &File) -> io::Result<()> {
         self.step(Step::SyncFile)?;
-        file.sync_all()
+        if ENDS_ARE_PLAYED { Ok(()) } else { file.sync_all() }
     }
 
     /// Waits until a folder's names are on the disk.
     pub(super) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         self.step(Step::SyncFolder)?;
-        File::open(folder)?.sync_all()
+        let folder = File::open(folder)?;
+        if ENDS_ARE_PLAYED { Ok(()) } else { folder.sync_all() }
     }
 
     /// Gives a file another name, in the place of what had it.

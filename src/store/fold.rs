@@ -73,12 +73,13 @@ impl Files {
         only: Option<&Path>,
     ) -> Result<FoldOutcome, StoreError> {
         let path = paths::resolve(cassette)?;
-        if only.is_none() && self.journals(&path)?.is_empty() {
+        let lock = paths::with_suffix(&path, ".lock");
+        // A lock file that was left by one that was killed goes with the next fold, whatever that finds.
+        if only.is_none() && self.journals(&path)?.is_empty() && !self.disk.exists(&lock)? {
             return Ok(FoldOutcome { path, ..FoldOutcome::default() });
         }
         let deadline = options.within.map(|within| Instant::now() + within);
         let late = || StoreError::Late { path: path.clone() };
-        let lock = paths::with_suffix(&path, ".lock");
         let lock = CassetteLock::take(&self.disk, lock, options.within)?.ok_or_else(late)?;
         let folding = Folding {
             disk: &self.disk,

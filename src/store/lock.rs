@@ -69,3 +69,33 @@ pub(super) fn lock_created(disk: &Disk, file: &File, path: &Path) -> io::Result<
     disk.lock(file)?;
     disk.is_still(file, path)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::{super::disk::Step, *};
+
+    #[test]
+    fn a_lock_whose_name_was_taken_away_locks_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.lock");
+        let take = |disk: &Disk| CassetteLock::take(disk, path.clone(), Some(Duration::ZERO)).unwrap();
+        let first = Mutex::new(take(&Disk::default()));
+        let second = Arc::new(Mutex::new(None));
+        let (seconds, name) = (Arc::clone(&second), path.clone());
+        // The first gives its lock back and the second takes a new one, when the third has the old file open.
+        let before = move |step| {
+            if step == Step::Lock
+                && let Some(first) = first.lock().unwrap().take()
+            {
+                first.release()?;
+                *seconds.lock().unwrap() = CassetteLock::take(&Disk::default(), name.clone(), None)?;
+            }
+            Ok(())
+        };
+        assert!(take(&Disk { before: Some(Arc::new(before)) }).is_none());
+        second.lock().unwrap().take().unwrap().release().unwrap();
+        assert!(take(&Disk::default()).is_some());
+    }
+}

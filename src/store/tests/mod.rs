@@ -12,6 +12,7 @@ use crate::{
 };
 
 mod folding;
+mod kills;
 
 /// A folder with a cassette, a state folder, and a file system that may be told to fail.
 struct Place {
