@@ -25,6 +25,8 @@ pub struct Options {
     pub repeat: Repeat,
     /// What is taken out of live requests before they are compared or told of.
     pub redact: redact::Rules,
+    /// Values whose names stand in the cassette; they are put back into what is sent.
+    pub vars: redact::Vars,
 }
 
 /// When recorded messages are sent.
@@ -69,8 +71,8 @@ impl Default for Options {
             answer_timeout: 10_000_000,
             strict: false,
             repeat: Repeat::Last,
-            redact: redact::Rules::new(&redact::Options::default())
-                .expect("the built-in rules are in order"),
+            redact: redact::Rules::new(&redact::Options::default()).expect("the built-in rules are in order"),
+            vars: redact::Vars::default(),
         }
     }
 }

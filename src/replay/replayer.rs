@@ -279,8 +279,10 @@ impl Replayer {
         self.live.0.clear();
         self.live.0.extend_from_slice(original.id().unwrap_or_default());
         self.live.1 = original.progress_token().map(Box::from);
-        let redacted = self.redactor.message(Direction::ToServer, bytes);
-        let message = if let Cow::Owned(redacted) = &redacted { Message::read(redacted) } else { original };
+        let named = self.options.vars.hide(bytes);
+        let redacted = self.redactor.message(Direction::ToServer, &named);
+        let changed = matches!((&named, &redacted), (Cow::Owned(_), _) | (_, Cow::Owned(_)));
+        let message = if changed { Message::read(&redacted) } else { original };
         match message.kind {
             Kind::Result | Kind::Error => self.response(now, &message),
             Kind::Request => {
@@ -785,8 +787,7 @@ impl Replayer {
         if !batch.is_empty() {
             let mut bytes = self.recorded(exchange, item);
             rewrite::rewrite_batch(&mut bytes, &batch);
-            self.outputs.push_back(Output::Send { lane, bytes, apart: false });
-            return;
+            return self.recorded_output(lane, bytes, false);
         }
         self.send(Sending { play, run: Some(at), exchange, item, lane, to: &to });
     }
@@ -842,7 +843,16 @@ impl Replayer {
             return;
         }
         let apart = item > 0 && self.follows_notification(exchange, item);
-        self.outputs.push_back(Output::Send { lane, bytes, apart });
+        self.recorded_output(lane, bytes, apart);
+    }
+
+    /// Sends recorded bytes, with the values of variables in their places.
+    fn recorded_output(&mut self, lane: Lane, bytes: Vec<u8>, apart: bool) {
+        let shown = match self.options.vars.show(&bytes) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(shown) => Some(shown),
+        };
+        self.outputs.push_back(Output::Send { lane, bytes: shown.unwrap_or(bytes), apart });
     }
 
     fn follows_notification(&self, exchange: u32, item: u32) -> bool {

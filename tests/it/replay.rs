@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mcp_tapedeck::{
     cassette::{blob::NoBlobs, model::Cassette},
+    redact::Vars,
     replay::{Input, Options, Order, Output, Repeat, Replayer, Timing},
     report::{Reason, Report, Verdict},
     traffic::Lane,
@@ -522,4 +523,16 @@ fn a_miss_tells_no_secret() {
     let miss = stage.send(&call(1, "a", r#"{"password":"correct horse","more":1}"#)).remove(0);
     let told = format!("{miss} {:?}", stage.report());
     assert!(miss.contains("params_differ") && !told.contains("correct horse"), "{told}");
+}
+
+#[test]
+fn variables_match_by_name_and_their_values_are_put_back() {
+    let vars = Vars::new(vec![("ROOT".into(), "/home/me".into())]).expect("a variable");
+    let options = Options { vars, ..Options::default() };
+    let answer = r#"{"uri": "file://<var:ROOT>/b", "text": "in <var:ROOT>"}"#;
+    let mut stage =
+        Stage::with(&legacy(&tool("tools/call a @1", "a", r#"{"path": "<var:ROOT>/a"}"#, answer)), options);
+    stage.send(&initialize(0, "c"));
+    let want = result("1", r#"{"uri":"file:///home/me/b","text":"in /home/me"}"#);
+    assert_eq!(stage.send(&call(1, "a", r#"{"path":"/home/me/a"}"#)), [want]);
 }
