@@ -1,6 +1,6 @@
-//! Why a command failed: one sentence for the person, the exit status.
+//! Why a command failed: one sentence for the person, the next step, the exit status.
 
-use std::{fmt, io};
+use std::{fmt, io, path::Path};
 
 use mcp_tapedeck::exit_code::ExitCode;
 
@@ -13,11 +13,38 @@ pub(super) struct Failure {
     /// The exit status.
     pub code: ExitCode,
     sentence: String,
+    hints: Vec<String>,
 }
 
 impl Failure {
+    /// What was to be checked is false.
+    pub(super) fn bad(sentence: impl fmt::Display) -> Self {
+        Self::new(ExitCode::Bad, sentence)
+    }
+
+    /// The command line is wrong.
+    pub(super) fn usage(sentence: impl fmt::Display) -> Self {
+        Self::new(ExitCode::Usage, sentence)
+    }
+
+    /// A file is missing, invalid or cannot be written.
+    pub(super) fn file(sentence: impl fmt::Display) -> Self {
+        Self::new(ExitCode::File, sentence)
+    }
+
+    /// A peer could not be started or reached.
+    pub(super) fn peer(sentence: impl fmt::Display) -> Self {
+        Self::new(ExitCode::Peer, sentence)
+    }
+
     fn new(code: ExitCode, sentence: impl fmt::Display) -> Self {
-        Self { code, sentence: sentence.to_string() }
+        Self { code, sentence: sentence.to_string(), hints: Vec::new() }
+    }
+
+    /// Adds a next step.
+    pub(super) fn hint(mut self, hint: impl fmt::Display) -> Self {
+        self.hints.push(hint.to_string());
+        self
     }
 
     /// Writing what was asked for failed. That the reader went away is no failure: it has what it wanted.
@@ -25,10 +52,26 @@ impl Failure {
         let code = if error.kind() == io::ErrorKind::BrokenPipe { ExitCode::Good } else { ExitCode::File };
         Self::new(code, format_args!("cannot write the output: {error}"))
     }
+
+    /// An operation on a file failed.
+    pub(super) fn io(what: &str, path: &Path, error: &io::Error) -> Self {
+        Self::file(format_args!("cannot {what} `{}`: {error}", path.display()))
+    }
+
+    /// The whole on one line, for places that have only one, such as a JSON-RPC error.
+    pub(super) fn one_line(&self) -> String {
+        let mut line = self.sentence.clone();
+        for hint in &self.hints {
+            line.push_str("; hint: ");
+            line.push_str(hint);
+        }
+        line
+    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.sentence)
+        write!(f, "error: {}", self.sentence)?;
+        self.hints.iter().try_for_each(|hint| write!(f, "\nhint: {hint}"))
     }
 }

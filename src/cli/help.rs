@@ -6,13 +6,17 @@ use clap::Command;
 use mcp_tapedeck::exit_code::ExitCode;
 
 /// The commands a person meets, by group. A test sees to it that none is missing.
-const GROUPS: [(&str, &[&str]); 2] = [("Files", &["schema"]), ("Service", &["completions", "help"])];
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Everyday", &["record", "replay", "auto", "verdict", "show", "demo"]),
+    ("Files", &["lint", "schema"]),
+    ("Service", &["completions", "help"]),
+];
 
 /// Puts the grouped list of commands and the exit statuses into the program's help page.
 pub(super) fn group(mut command: Command) -> Command {
     command.build();
     let page = page(&command);
-    command.help_template("{about-with-newline}\n{usage-heading} {usage}\n{after-help}").after_help(page)
+    command.help_template("{about-with-newline}\n{usage-heading} {usage}{after-help}").after_help(page)
 }
 
 fn page(command: &Command) -> String {
@@ -36,6 +40,14 @@ fn page(command: &Command) -> String {
          tapedeck replay session.json",
     );
     page
+}
+
+/// What is wrong with a command line, without the lines about usage.
+pub(super) fn in_one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let said = text.split("Usage:").next().unwrap_or_default();
+    let words: Vec<_> = said.trim_start_matches("error: ").split_whitespace().collect();
+    words.join(" ")
 }
 
 #[cfg(test)]

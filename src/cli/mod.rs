@@ -5,14 +5,28 @@
 //! `after_help`, a test in `tests/it/cli.rs`. Printing is `output`'s alone; `cli` uses nothing of the library that
 //! other programs could not.
 
+mod args;
+mod auto;
 mod completions;
 mod demo;
 mod failure;
+mod files;
+mod front;
 mod help;
+mod junit;
+mod lint;
 mod output;
+mod privacy;
+mod record;
+mod replay;
+mod report_file;
 mod schema;
+mod separator;
+mod show;
+mod values;
+mod verdict;
 
-use std::{ffi::OsString, process};
+use std::{env, ffi::OsString, process};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use mcp_tapedeck::exit_code::ExitCode;
@@ -29,38 +43,65 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Auto(auto::AutoArgs),
     Completions(completions::CompletionsArgs),
+    Demo(demo::DemoArgs),
     #[command(hide = true)]
     DemoServer,
+    Lint(lint::LintArgs),
+    Record(record::RecordArgs),
+    Replay(replay::ReplayArgs),
     Schema(schema::SchemaArgs),
+    Show(show::ShowArgs),
+    Verdict(verdict::VerdictArgs),
 }
 
 /// Runs the command that the process was started with.
 pub(crate) fn main() -> process::ExitCode {
-    let result = parse(std::env::args_os().collect()).and_then(Command::run);
-    let code = result.unwrap_or_else(|failure| {
-        if failure.code != ExitCode::Good {
-            output::stderr(&failure);
-        }
-        failure.code
-    });
+    let code = parse(env::args_os().collect()).map_or_else(
+        |code| code,
+        |command| {
+            command.run().unwrap_or_else(|failure| {
+                output::failure(&failure);
+                failure.code
+            })
+        },
+    );
     code.code().into()
 }
 
-fn parse(line: Vec<OsString>) -> Result<Command, Failure> {
+/// What the command line says; where there is nothing to run, the exit status.
+fn parse(line: Vec<OsString>) -> Result<Command, ExitCode> {
     let command = help::group(Cli::command());
-    match command.try_get_matches_from(line).and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => Ok(cli.command),
-        Err(error) => error.exit(),
-    }
+    let line = separator::restore(&command, line);
+    let is_front =
+        line.get(1).is_some_and(|name| ["record", "replay", "auto"].iter().any(|front| name == front));
+    let parsed = command.try_get_matches_from(line).and_then(|matches| Cli::from_arg_matches(&matches));
+    parsed.map(|cli| cli.command).map_err(|error| {
+        output::arguments(&error);
+        if !error.use_stderr() {
+            return ExitCode::Good;
+        }
+        if is_front {
+            front::tell(&help::in_one_line(&error));
+        }
+        ExitCode::Usage
+    })
 }
 
 impl Command {
     fn run(self) -> Result<ExitCode, Failure> {
         match self {
+            Self::Auto(args) => auto::run(&args),
             Self::Completions(args) => completions::run(&args),
+            Self::Demo(args) => demo::run(&args),
             Self::DemoServer => demo::server::run(),
+            Self::Lint(args) => lint::run(&args),
+            Self::Record(args) => record::run(&args),
+            Self::Replay(args) => replay::run(&args),
             Self::Schema(args) => schema::run(&args),
+            Self::Show(args) => show::run(&args),
+            Self::Verdict(args) => verdict::run(&args),
         }
     }
 }

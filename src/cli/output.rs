@@ -1,9 +1,18 @@
 //! All printing.
+//!
+//! Stdout belongs to the protocol while recording and replaying; other commands write their results to it. Hosts show
+//! any line on stderr as a failed server, so [`Notices`] keeps silent there unless somebody is looking or something
+//! is wrong.
 
 use std::{
+    borrow::Cow,
     fmt,
-    io::{self, BufWriter, StdoutLock, Write},
+    fs::File,
+    io::{self, BufWriter, IsTerminal, StdoutLock, Write},
+    path::Path,
 };
+
+use mcp_tapedeck::exit_code::ExitCode;
 
 use super::failure::Failure;
 
@@ -21,4 +30,92 @@ pub(super) fn print(text: impl fmt::Display) -> Result<(), Failure> {
 /// Writes a line to stderr. Nothing is left to do where that fails.
 pub(super) fn stderr(text: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Says why a command failed. That the reader of a result went away is no failure.
+pub(super) fn failure(failure: &Failure) {
+    if failure.code != ExitCode::Good {
+        stderr(failure);
+    }
+}
+
+/// Writes what the argument parser has to say: help to stdout, errors to stderr.
+pub(super) fn arguments(error: &clap::Error) {
+    // A help page that nobody reads to its end is no failure.
+    let _ = error.print();
+}
+
+/// What a front has to say beside the protocol: to stderr and to the log.
+#[derive(Debug)]
+pub(super) struct Notices {
+    speaks: bool,
+    log: Option<File>,
+}
+
+impl Notices {
+    /// Notices to the file `log`, and to stderr where it is a terminal or `verbose` is set.
+    pub(super) fn new(verbose: bool, log: Option<&Path>) -> Result<Self, Failure> {
+        let open = |path: &Path| {
+            create_parent(path)
+                .and_then(|()| File::options().create(true).append(true).open(path))
+                .map_err(|error| Failure::io("write the log", path, &error))
+        };
+        Ok(Self { speaks: verbose || io::stderr().is_terminal(), log: log.map(open).transpose()? })
+    }
+
+    /// Says that something is as it should be.
+    pub(super) fn info(&self, text: impl fmt::Display) {
+        self.log("info", &text);
+        if self.speaks {
+            stderr(format_args!("tapedeck: {text}"));
+        }
+    }
+
+    /// Says that something is wrong.
+    pub(super) fn warn(&self, text: impl fmt::Display) {
+        self.log("warning", &text);
+        stderr(format_args!("tapedeck: warning: {text}"));
+    }
+
+    /// Writes to the log alone.
+    pub(super) fn log(&self, level: &str, text: &dyn fmt::Display) {
+        if let Some(mut log) = self.log.as_ref() {
+            let now = jiff::Timestamp::now();
+            let line = format!("{now:.3} {} {level}: {text}\n", std::process::id());
+            let _ = log.write_all(line.as_bytes());
+        }
+    }
+}
+
+/// A text from a file of somebody else's: what would act on a terminal instead of being seen is written out.
+pub(super) fn visible(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut seen = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if acts(c) { seen.extend(c.escape_default()) } else { seen.push(c) }
+    }
+    Cow::Owned(seen)
+}
+
+/// Creates the folder a file is to stand in.
+pub(super) fn create_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => std::fs::create_dir_all(parent),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_acts_on_a_terminal() {
+        assert_eq!(visible("plain ä 漢"), "plain ä 漢");
+        assert_eq!(visible("\u{1b}[2J\u{9b}a\rb"), "\\u{1b}[2J\\u{9b}a\\rb");
+        assert_eq!(visible("\u{202e}gpj"), "\\u{202e}gpj");
+    }
 }

@@ -3,6 +3,7 @@
 //! - [`record`]: a client and a server that is a child process, with a tap between them
 //! - [`replay`]: a client and a cassette in place of the server
 //! - [`shutdown`]: when a session ends, how a server is told, and how we end ourselves
+//! - [`stop`]: a signal as something to wait for
 //! - [`front`]: what speaks where a session cannot start
 
 pub mod front;
@@ -12,6 +13,8 @@ pub mod record;
 pub mod replay;
 #[cfg(unix)]
 pub mod shutdown;
+#[cfg(unix)]
+pub mod stop;
 
 #[cfg(unix)]
 mod child;

@@ -294,12 +294,10 @@ impl Signals {
     /// # Errors
     /// When the system refuses.
     pub fn install() -> io::Result<Self> {
-        let ignored = ignored_signals();
-        let is_ignored = |signal: i32| ignored >> (signal - 1) & 1 == 1;
         if is_ignored(SIGCHLD) {
             flag::register(SIGCHLD, Arc::default())?;
         }
-        Self::listen([SIGTERM, SIGINT, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)))
+        Self::listen(heeded_signals())
     }
 
     pub(super) fn listen(signals: impl IntoIterator<Item = i32> + Clone) -> io::Result<Self> {
@@ -351,11 +349,17 @@ impl Drop for Signals {
     }
 }
 
-/// The mask of ignored signals, where the system tells it (Linux).
-fn ignored_signals() -> u64 {
+/// The signals that ask us to end and that were not ignored when we were started.
+pub(super) fn heeded_signals() -> Vec<i32> {
+    [SIGTERM, SIGINT, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)).collect()
+}
+
+/// Whether a signal was ignored when we were started, where the system tells that (Linux).
+fn is_ignored(signal: i32) -> bool {
     let status = fs_err::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Ends this process as the server ended: by the same status, or by the same signal. A core dump would be ours, not

@@ -1,80 +1,15 @@
 //! The command line from outside: exit statuses, sentences, files.
 
-use std::{
-    ffi::OsStr,
-    process::{Command, Output, Stdio},
-};
+mod deck;
+mod files;
+mod fronts;
+mod verdict;
+
+use std::process::{Command, Stdio};
 
 use mcp_tapedeck::exit_code::ExitCode;
-use tempfile::TempDir;
 
-/// One run of the program in a folder of its own.
-struct Deck {
-    folder: TempDir,
-}
-
-impl Deck {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder") }
-    }
-
-    /// Runs `tapedeck` with these words; its input is at its end.
-    fn run(&self, words: &str) -> Ran {
-        self.run_words(words.split_whitespace())
-    }
-
-    fn run_words(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Ran {
-        let output = Command::new(env!("CARGO_BIN_EXE_tapedeck"))
-            .args(words)
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null())
-            .output()
-            .expect("tapedeck starts");
-        Ran::of(output)
-    }
-}
-
-/// What a run left behind.
-#[derive(Debug)]
-struct Ran {
-    status: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Ran {
-    fn of(output: Output) -> Self {
-        Self {
-            status: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-
-    #[track_caller]
-    fn status(self, expected: ExitCode) -> Self {
-        assert_eq!(self.status, Some(expected.code().into()), "{self:#?}");
-        self
-    }
-
-    #[track_caller]
-    fn stdout(self, part: &str) -> Self {
-        assert!(self.stdout.contains(part), "expected {part:?} on stdout of {self:#?}");
-        self
-    }
-
-    #[track_caller]
-    fn stderr(self, part: &str) -> Self {
-        assert!(self.stderr.contains(part), "expected {part:?} on stderr of {self:#?}");
-        self
-    }
-
-    #[track_caller]
-    fn silent(self) -> Self {
-        assert_eq!(self.stderr, "", "{self:#?}");
-        self
-    }
-}
+use deck::{Deck, Ran};
 
 #[test]
 fn help_lists_groups_and_exit_statuses() {
@@ -90,6 +25,8 @@ fn nothing_and_nonsense_are_usage_errors() {
     Deck::new().run("").status(ExitCode::Usage).stderr("Usage:");
     Deck::new().run("complete").status(ExitCode::Usage).stderr("completions");
     Deck::new().run("completions tcsh").status(ExitCode::Usage).stderr("possible values");
+    Deck::new().run("verdict").status(ExitCode::Usage).stderr("<PATH>");
+    Deck::new().run("show c.json KEY --follow").status(ExitCode::Usage).stderr("--follow");
 }
 
 #[test]
@@ -109,5 +46,33 @@ fn a_reader_that_went_away_is_no_failure() {
     drop(reader);
     let mut command = Command::new(env!("CARGO_BIN_EXE_tapedeck"));
     let output = command.args(["completions", "bash"]).stdin(Stdio::null()).stdout(writer).output();
-    Ran::of(output.expect("tapedeck starts")).status(ExitCode::Good).silent();
+    Ran::of(&output.expect("tapedeck starts")).status(ExitCode::Good).silent();
+}
+
+#[test]
+fn each_command_has_a_page_with_an_example() {
+    let help = Deck::new().run("help");
+    let commands: Vec<_> = help.stdout.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let commands = commands.iter().filter_map(|line| line.split_whitespace().next());
+    let mut count = 0;
+    for command in commands.filter(|word| word.chars().all(char::is_alphabetic) && *word != "help") {
+        if command == "tapedeck" {
+            break;
+        }
+        Deck::new().run(&format!("{command} --help")).status(ExitCode::Good).stdout("Example").silent();
+        count += 1;
+    }
+    assert!(count > 5, "{count} commands in {help:#?}");
+}
+
+#[test]
+fn the_demo_runs_to_its_end() {
+    let deck = Deck::new();
+    let ran = deck.run("demo here").status(ExitCode::Good).silent();
+    ran.stdout("7 of 7 messages")
+        .stdout("error -33000: ")
+        .stdout("2 reports, 1 good")
+        .stdout("tapedeck show");
+    deck.run("lint here/demo.json").status(ExitCode::Good);
+    deck.run("demo here").status(ExitCode::Usage).stderr("holds a demo already");
 }

@@ -1,0 +1,98 @@
+//! `tapedeck auto`: replays where there is a cassette, else records one.
+
+use std::{ffi::OsString, path::Path};
+
+use clap::{Args, ValueEnum};
+use mcp_tapedeck::{exit_code::ExitCode, store};
+
+use super::{
+    args::{CassetteArgs, LogArgs, PlayArgs, TapeArgs},
+    failure::Failure,
+    files, front,
+    privacy::PrivacyArgs,
+    record, replay,
+};
+
+/// Replay the cassette if it exists, else record it
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  tapedeck auto session.json -- npx -y @modelcontextprotocol/server-everything
+  tapedeck auto session.json --record none -- python server.py     in CI: never start the server")]
+pub(super) struct AutoArgs {
+    #[command(flatten)]
+    cassette: CassetteArgs,
+
+    /// When to record
+    #[arg(long, default_value = "once", value_name = "WHEN")]
+    record: When,
+
+    #[command(flatten)]
+    play: PlayArgs,
+
+    #[command(flatten)]
+    tape: TapeArgs,
+
+    #[command(flatten)]
+    privacy: PrivacyArgs,
+
+    #[command(flatten)]
+    log: LogArgs,
+
+    /// The server's command
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// `--record`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum When {
+    /// Where there is no cassette yet
+    Once,
+    /// Never: a missing cassette is an error
+    None,
+    /// Always, as a further recording of the cassette
+    New,
+    /// Always, in place of the cassette's old recordings
+    Replace,
+}
+
+/// What is done.
+enum Session {
+    Record(Box<record::Session>),
+    Replay(Box<replay::Session>),
+}
+
+pub(super) fn run(args: &AutoArgs) -> Result<ExitCode, Failure> {
+    match args.prepare() {
+        Ok(Session::Record(session)) => session.record(),
+        Ok(Session::Replay(session)) => session.play(),
+        Err(failure) => Ok(front::refuse(&failure)),
+    }
+}
+
+impl AutoArgs {
+    fn prepare(&self) -> Result<Session, Failure> {
+        let notices = self.log.notices()?;
+        let cassette = self.cassette.path()?;
+        let records = match self.record {
+            When::Once => !cassette.exists() || is_ours(&cassette)?,
+            When::None => false,
+            When::New | When::Replace => true,
+        };
+        if !records {
+            return replay::Session::prepare(&cassette, &self.play, &self.privacy, notices)
+                .map(|session| Session::Replay(Box::new(session)));
+        }
+        let replace = self.record == When::Replace;
+        record::Session::prepare(&cassette, replace, &self.tape, &self.privacy, &self.command, notices)
+            .map(|session| Session::Record(Box::new(session)))
+    }
+}
+
+/// Whether all of a cassette comes from the client that started us: its recording goes on. A client may start its
+/// server several times, the first time only to see what that can do.
+fn is_ours(cassette: &Path) -> Result<bool, Failure> {
+    let loaded = files::load(cassette)?;
+    let us = store::new_header("stdio").ok().and_then(|header| header.parent_key());
+    Ok(us.is_some() && loaded.cassette.sessions.iter().all(|session| session.parent == us))
+}

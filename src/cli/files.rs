@@ -1,0 +1,54 @@
+//! Reading cassettes, and what is to be said of them.
+
+use std::path::Path;
+
+use mcp_tapedeck::{
+    cassette::{LoadError, model::Cassette},
+    store::{self, Loaded, StoreError},
+};
+
+use super::{failure::Failure, output};
+
+/// Reads a cassette and its journals.
+pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
+    store::load(path).map_err(Failure::from)
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let failure = Self::file(&error);
+        match error {
+            StoreError::NotFound { .. } => {
+                failure.hint("`tapedeck record` makes one; `tapedeck help record` says how")
+            }
+            StoreError::Journal { .. } => failure.hint("`tapedeck recover` saves what can be read of it"),
+            _ => failure,
+        }
+    }
+}
+
+/// What a reader of a cassette should know, in sentences.
+pub(super) fn warnings(loaded: &Loaded) -> impl Iterator<Item = String> {
+    let (cassette, path) = (&loaded.cassette, loaded.path.display());
+    let unknown = cassette.warnings.iter();
+    let unknown =
+        unknown.map(move |warning| format!("{path}:{}: {}", place(cassette, warning.at), warning.text));
+    unknown.chain(loaded.notes.iter().cloned())
+}
+
+/// A place in a cassette as `LINE:COLUMN`.
+pub(super) fn place(cassette: &Cassette, at: usize) -> String {
+    let (line, column) = cassette.line_column(at);
+    format!("{line}:{column}")
+}
+
+/// Says on stderr what a reader should know.
+pub(super) fn say_warnings(loaded: &Loaded) {
+    warnings(loaded)
+        .for_each(|warning| output::stderr(format_args!("warning: {}", output::visible(&warning))));
+}
+
+/// What is wrong in a cassette that could be read: its blobs.
+pub(super) fn fault(loaded: &Loaded, error: &LoadError) -> Failure {
+    Failure::file(format_args!("{}:{error}", loaded.path.display()))
+}

@@ -1,0 +1,104 @@
+//! What of the traffic is kept out of files: variables and redaction, as options say it.
+
+use std::{
+    borrow::Cow,
+    env,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use clap::Args;
+use mcp_tapedeck::{
+    proxy::record::Hide,
+    redact::{self, Count, Redactor, Rules, Vars},
+    traffic::Direction,
+};
+
+use super::{failure::Failure, values};
+
+/// What of the traffic is kept out of files.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Privacy")]
+pub(super) struct PrivacyArgs {
+    /// Let <var:NAME> stand for VALUE in the cassette
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = values::variable)]
+    vars: Vec<(String, String)>,
+
+    /// Switch redaction on or off, or replace what a JSON Pointer or a regular expression finds as well
+    #[arg(long, value_name = "on|off|POINTER|REGEX")]
+    redact: Vec<String>,
+
+    /// Replace the value of this environment variable wherever it stands (8 characters or more)
+    #[arg(long, value_name = "NAME")]
+    redact_env: Vec<String>,
+
+    /// Keep what stands at this JSON Pointer, whatever the rules say
+    #[arg(long, value_name = "POINTER")]
+    keep: Vec<String>,
+}
+
+/// The options, compiled.
+pub(super) struct Privacy {
+    /// What is redacted.
+    pub rules: Rules,
+    /// What variables stand for.
+    pub vars: Vars,
+}
+
+impl PrivacyArgs {
+    /// Compiles the options.
+    pub(super) fn compile(&self) -> Result<Privacy, Failure> {
+        let options = redact::Options {
+            redact: self.redact.iter().filter(|given| *given != "on").cloned().collect(),
+            env: self.redact_env.iter().map(|name| value_of(name)).collect::<Result<_, _>>()?,
+            keep: self.keep.clone(),
+        };
+        Ok(Privacy {
+            rules: Rules::new(&options).map_err(Failure::usage)?,
+            vars: Vars::new(self.vars.clone()).map_err(Failure::usage)?,
+        })
+    }
+}
+
+/// Takes out of a recording's messages what must not be written. Its clones count together.
+#[derive(Clone)]
+pub(super) struct Cleaner {
+    vars: Vars,
+    redactor: Arc<Mutex<Redactor>>,
+}
+
+impl Cleaner {
+    /// For one recording.
+    pub(super) fn new(privacy: Privacy) -> Self {
+        Self { vars: privacy.vars, redactor: Arc::new(Mutex::new(Redactor::new(&privacy.rules))) }
+    }
+
+    /// What was replaced, by kind and place, a sentence each.
+    pub(super) fn told(&self) -> Vec<String> {
+        let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = |count: &Count| format!("redacted {} {} in {}", count.times, count.kind, count.place);
+        redactor.counts().iter().map(told).collect()
+    }
+}
+
+impl Hide for Cleaner {
+    fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.vars.hide(bytes) {
+            Cow::Borrowed(bytes) => redactor.message(direction, bytes),
+            Cow::Owned(bytes) => Cow::Owned(redactor.message(direction, &bytes).into_owned()),
+        }
+    }
+}
+
+fn value_of(name: &str) -> Result<(String, String), Failure> {
+    match env::var(name) {
+        Ok(value) => Ok((name.to_owned(), value)),
+        Err(env::VarError::NotPresent) => {
+            Err(Failure::usage(format_args!("--redact-env: the environment has no variable `{name}`"))
+                .hint("clients pass few variables on: name it in the `env` of the client's configuration"))
+        }
+        Err(env::VarError::NotUnicode(_)) => {
+            Err(Failure::usage(format_args!("--redact-env: the value of `{name}` is not UTF-8")))
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! `tapedeck record`: stands between a client and its server, and writes down what they say.
+
+use std::{
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use clap::Args;
+use mcp_tapedeck::{
+    cassette::journal::JournalHeader,
+    exit_code::ExitCode,
+    proxy::{
+        record::{self as proxy, Ended, RecordOptions, Sink},
+        shutdown::{Signals, end_like},
+    },
+    record::Changes,
+    store::{self, FoldOptions, FoldOutcome, Journal},
+    traffic::{Event, Exit},
+    transport::stdio::Server,
+};
+
+use super::{
+    args::{self, CassetteArgs, LogArgs, TapeArgs},
+    failure::Failure,
+    files, front,
+    output::Notices,
+    privacy::{Cleaner, PrivacyArgs},
+};
+
+/// How long writing the cassette may take at the end: a client kills what does not end within two seconds.
+const WITHIN: Duration = Duration::from_secs(1);
+
+/// How long after a signal that asks us to end everything has to be done.
+const AFTER_A_SIGNAL: Duration = Duration::from_millis(1900);
+
+/// Record a session between an MCP client and a server
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Put it in front of the server's command in the client's configuration; the client talks to it as to the server.
+
+Examples:
+  tapedeck record session.json -- npx -y @modelcontextprotocol/server-everything
+  tapedeck record --cassette sessions/ -- python server.py     a cassette for each start
+  tapedeck record session.json --replace -- python server.py   keeps what people wrote
+
+In a client's configuration:
+  {\"command\": \"tapedeck\", \"args\": [\"record\", \"/path/session.json\", \"--\", \"npx\", \"-y\", \"some-server\"]}"
+)]
+pub(super) struct RecordArgs {
+    #[command(flatten)]
+    cassette: CassetteArgs,
+
+    /// Let this recording take the place of the old ones once it ended well
+    #[arg(long)]
+    replace: bool,
+
+    #[command(flatten)]
+    tape: TapeArgs,
+
+    #[command(flatten)]
+    privacy: PrivacyArgs,
+
+    #[command(flatten)]
+    log: LogArgs,
+
+    /// The server's command
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+pub(super) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
+    let prepared = args.log.notices().and_then(|notices| {
+        let cassette = args.cassette.path()?;
+        Session::prepare(&cassette, args.replace, &args.tape, &args.privacy, &args.command, notices)
+    });
+    match prepared {
+        Ok(session) => session.record(),
+        Err(failure) => Ok(front::refuse(&failure)),
+    }
+}
+
+/// A recording that is ready for its client; its server has been started.
+pub(super) struct Session {
+    cassette: PathBuf,
+    fold: FoldOptions,
+    server: Server,
+    tape: Tape,
+    options: RecordOptions,
+    cleaner: Cleaner,
+    notices: Notices,
+}
+
+impl Session {
+    /// Starts the server and the journal. A `cassette` that is a folder gets a file of this start's own.
+    pub(super) fn prepare(
+        cassette: &Path,
+        replace: bool,
+        tape: &TapeArgs,
+        privacy: &PrivacyArgs,
+        command: &[OsString],
+        notices: Notices,
+    ) -> Result<Self, Failure> {
+        let mut cassette = cassette.to_owned();
+        if args::is_folder(&cassette) {
+            cassette.push(format!("{}-{}.json", args::now_in_name(), std::process::id()));
+        }
+        check(&cassette, &notices)?;
+        let privacy = privacy.compile()?;
+        let signals = Signals::install()
+            .map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
+        let server = Server::start(command).map_err(Failure::peer)?;
+        let header = store::new_header("stdio").map(|header| JournalHeader {
+            vars: privacy.vars.names().map(str::to_owned).collect(),
+            redacted: privacy.rules.is_on(),
+            replace,
+            ..header
+        });
+        let journal = header.and_then(|header| Journal::create(&cassette, header));
+        if let (Err(error), true) = (&journal, tape.require_recording) {
+            return Err(Failure::io("record into", &cassette, error));
+        }
+        let cleaner = Cleaner::new(privacy);
+        let options = RecordOptions {
+            max_message: tape.max_message,
+            require_recording: tape.require_recording,
+            signals: Some(signals),
+            hide: Box::new(cleaner.clone()),
+            ..RecordOptions::default()
+        };
+        let fold = FoldOptions { keep_journals: tape.keep_journal, ..FoldOptions::default() };
+        Ok(Self { cassette, fold, server, tape: Tape { journal }, options, cleaner, notices })
+    }
+
+    /// Passes everything between client and server until their session is over, then writes the cassette; ends as
+    /// the server did.
+    pub(super) fn record(self) -> Result<ExitCode, Failure> {
+        let Self { cassette, fold, server, tape, options, cleaner, notices } = self;
+        let client = front::take_client(&notices)?;
+        notices.info(format_args!("recording into {}", cassette.display()));
+        let notices = Arc::new(notices);
+        let warner = Arc::clone(&notices);
+        let options = RecordOptions { warn: Box::new(move |text| warner.warn(text)), ..options };
+        let ended = proxy::record(server, client, tape, options);
+        let Ended { exit, asked, missed, sink } = ended.map_err(Failure::file)?;
+        if missed > 0 {
+            notices.warn(format_args!("{missed} messages of this session were not recorded"));
+        }
+        cleaner.told().iter().for_each(|replaced| notices.info(replaced));
+        let left = asked.map_or(WITHIN, |(_, at)| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
+        match sink.map(|tape| tape.journal) {
+            Some(Ok(journal)) => {
+                keep(&cassette, journal, FoldOptions { within: Some(left), ..fold }, &notices)
+            }
+            // Every message's failure has been told.
+            Some(Err(_)) => {}
+            None => notices.warn("the disk held up the last messages; they may be missing in the recording"),
+        }
+        end_as(exit, asked.map(|(signal, _)| signal))
+    }
+}
+
+/// An existing cassette must be one: otherwise the end of the session would be the first to find out.
+fn check(cassette: &Path, notices: &Notices) -> Result<(), Failure> {
+    if !cassette.exists() {
+        return Ok(());
+    }
+    let loaded = files::load(cassette)?;
+    files::warnings(&loaded).for_each(|warning| notices.warn(warning));
+    Ok(())
+}
+
+/// Puts what was recorded into the cassette; where that fails the journal stays, with all of it.
+fn keep(cassette: &Path, journal: Journal, options: FoldOptions, notices: &Notices) {
+    let path = journal.path().to_owned();
+    let folded = journal.finish().map_err(Into::into).and_then(|_| store::fold(cassette, options));
+    match folded {
+        Ok(outcome) => {
+            outcome.notes.iter().for_each(|note| notices.warn(note));
+            notices.info(told(&outcome));
+        }
+        Err(error) => notices.warn(format_args!(
+            "the recording is whole, but stays in {}: {error}\nhint: the next recording puts it into the cassette, or \
+             `tapedeck recover`",
+            path.display()
+        )),
+    }
+}
+
+/// What folding did, for a person.
+fn told(outcome: &FoldOutcome) -> String {
+    let exchanges: usize = outcome.added.iter().map(|session| session.exchanges).sum();
+    let path = outcome.path.display();
+    match &outcome.changes {
+        Some(Changes { kept, changed, new, gone }) => {
+            format!("{path}: {kept} kept, {changed} changed, {new} new, {gone} gone")
+        }
+        None => format!("{path}: {exchanges} exchanges recorded"),
+    }
+}
+
+/// Ends this process as the server ended.
+fn end_as(exit: Exit, asked: Option<i32>) -> Result<ExitCode, Failure> {
+    match exit {
+        Exit { status: Some(0), .. } => Ok(ExitCode::Good),
+        Exit { status: None, signal: None, .. } => end_like(Exit { signal: asked, ..exit }),
+        _ => end_like(exit),
+    }
+}
+
+/// The journal, or why there is none: the first message's failure then says so, and the session goes on.
+struct Tape {
+    journal: io::Result<Journal>,
+}
+
+impl Sink for Tape {
+    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
+        match &mut self.journal {
+            Ok(journal) => journal.write(events),
+            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+        }
+    }
+}

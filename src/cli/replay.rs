@@ -1,0 +1,168 @@
+//! `tapedeck replay`: serves a cassette in a server's place.
+
+use std::{
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::Args;
+use mcp_tapedeck::{
+    exit_code::ExitCode,
+    proxy::{
+        replay::{Ended, serve},
+        shutdown::end_like,
+        stop::Stop,
+    },
+    replay::Replayer,
+    report::{Report, Verdict},
+    traffic::Exit,
+};
+
+use super::{
+    args::{self, LogArgs, PlayArgs},
+    failure::Failure,
+    files, front,
+    output::Notices,
+    privacy::PrivacyArgs,
+    report_file::ReportFile,
+};
+
+/// Longer messages of a client are looked at by their envelope only, as a recorder's default has it.
+const MAX_MESSAGE: usize = 64 << 20;
+
+/// Serve a cassette in place of the recorded server
+#[derive(Args, Debug)]
+#[command(after_help = "Put it in the server's place in the client's configuration.
+
+Examples:
+  tapedeck replay session.json
+  tapedeck replay session.json --strict --report reports/
+  tapedeck replay session.json --timing recorded --max-delay 2s
+
+In a client's configuration:
+  {\"command\": \"tapedeck\", \"args\": [\"replay\", \"/path/session.json\"]}
+
+A request for which the cassette holds no answer is a miss: it gets an error that says what differs, and the replay
+ends with status 1.")]
+pub(super) struct ReplayArgs {
+    /// The cassette
+    #[arg(value_name = "C")]
+    cassette: PathBuf,
+
+    #[command(flatten)]
+    play: PlayArgs,
+
+    #[command(flatten)]
+    privacy: PrivacyArgs,
+
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
+    let prepared = args.log.notices().and_then(|notices| {
+        let cassette = args::absolute(&args.cassette)?;
+        Session::prepare(&cassette, &args.play, &args.privacy, notices)
+    });
+    match prepared {
+        Ok(session) => session.play(),
+        Err(failure) => Ok(front::refuse(&failure)),
+    }
+}
+
+/// A replay that is ready for its client.
+pub(super) struct Session {
+    replayer: Replayer,
+    report: Option<ReportFile>,
+    notices: Notices,
+}
+
+impl Session {
+    /// Reads the cassette, and says what is to be said before the client comes.
+    pub(super) fn prepare(
+        cassette: &Path,
+        play: &PlayArgs,
+        privacy: &PrivacyArgs,
+        notices: Notices,
+    ) -> Result<Self, Failure> {
+        let options = play.options(privacy.compile()?);
+        let loaded = files::load(cassette)?;
+        files::warnings(&loaded).for_each(|warning| notices.warn(warning));
+        let path = loaded.path.display().to_string();
+        let is_missing = |name: &&String| !options.vars.names().any(|given| given == **name);
+        if let Some(name) = loaded.cassette.vars.iter().find(is_missing) {
+            return Err(Failure::usage(format_args!(
+                "{path}: the value of its variable `{name}` is not given"
+            ))
+            .hint(format_args!("add `--var {name}=VALUE`")));
+        }
+        let report = play.report.as_deref().map(ReportFile::at).transpose()?;
+        let replayer = Replayer::new(Arc::new(loaded.cassette), Arc::new(loaded.blobs), &path, options)
+            .map_err(|error| Failure::file(format_args!("{path}: {error}")))?;
+        if let Some(report) = &report {
+            report.write(&replayer.report())?;
+        }
+        notices.info(format_args!("replaying {path}"));
+        Ok(Self { replayer, report, notices })
+    }
+
+    /// Serves the client until it leaves; ends as the recorded server or with the verdict.
+    pub(super) fn play(self) -> Result<ExitCode, Failure> {
+        let Self { mut replayer, report, notices } = self;
+        let stop =
+            Stop::install().map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
+        let client = front::take_client(&notices)?;
+        let mut missed = |replayer: &Replayer| {
+            let latest = replayer.report();
+            if let Some(miss) = latest.misses.last() {
+                notices.log("miss", &miss.message);
+            }
+            write(report.as_ref(), &latest, &notices);
+        };
+        let (input, output) = (client.input.as_fd(), client.output.as_fd());
+        let ended = serve(&mut replayer, input, output, Some(stop.as_fd()), MAX_MESSAGE, &mut missed);
+        let last = replayer.finish();
+        write(report.as_ref(), &last, &notices);
+        drop(client);
+        if last.verdict == Verdict::Bad {
+            notices.warn(in_short(&last));
+        }
+        let own = if last.verdict == Verdict::Good { ExitCode::Good } else { ExitCode::Bad };
+        match ended.map_err(|error| Failure::peer(format_args!("cannot read from the client: {error}")))? {
+            Ended::AsRecorded(end) if end.signal.is_some() || end.exit.is_some_and(|status| status != 0) => {
+                end_like(Exit { status: end.exit, signal: end.signal, by_itself: true })
+            }
+            Ended::Stopped => end_like(Exit { status: None, signal: stop.signal(), by_itself: false }),
+            Ended::AsRecorded(_) | Ended::ByClient => Ok(own),
+        }
+    }
+}
+
+fn write(file: Option<&ReportFile>, report: &Report, notices: &Notices) {
+    if let Some(Err(failure)) = file.map(|file| file.write(report)) {
+        notices.warn(failure.one_line());
+    }
+}
+
+/// Why a verdict is bad.
+fn in_short(report: &Report) -> String {
+    let misses: u64 = report.misses.iter().map(|miss| miss.count).sum();
+    let mut why = Vec::new();
+    if let Some(first) = report.misses.first() {
+        let name = first.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+        let requests = if misses == 1 { "1 request".to_owned() } else { format!("{misses} requests") };
+        why.push(format!(
+            "no recorded answer for {requests}, first {}{name}: {}",
+            first.method, first.message
+        ));
+    }
+    let waits = report.waits.iter().filter(|wait| wait.bad).count();
+    if waits > 0 {
+        why.push(format!("{waits} waits ran out"));
+    }
+    if why.is_empty() {
+        why.push(format!("{} recorded exchanges were not asked for", report.unused.len()));
+    }
+    format!("{}: {}", report.cassette, why.join("; "))
+}

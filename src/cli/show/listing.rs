@@ -1,0 +1,194 @@
+//! The listing: one line an exchange.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    io::{self, Write},
+};
+
+use mcp_tapedeck::{
+    cassette::model::{Exchange, Form, Message, Session},
+    store::Loaded,
+    wire::{jsonrpc, scan},
+};
+
+use super::View;
+use crate::cli::{failure::Failure, files, output::visible};
+
+/// Longer keys than this stand out of their column.
+const KEY_COLUMN: usize = 60;
+
+/// Writes the sessions and exchanges that a view shows.
+pub(super) fn list(loaded: &Loaded, view: &View, out: &mut dyn Write) -> Result<(), Failure> {
+    let rows = rows(loaded, view)?;
+    let width = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or_default().min(KEY_COLUMN);
+    let mut headed = None;
+    for row in &rows {
+        if !view.json && headed != Some(row.session) {
+            headed = Some(row.session);
+            let session = &loaded.cassette.sessions[row.session];
+            writeln!(out, "{}", Heading(session)).map_err(Failure::output)?;
+        }
+        row.write(width, view, out).map_err(Failure::output)?;
+    }
+    Ok(())
+}
+
+/// The lines of a listing, in file order.
+pub(super) fn rows(loaded: &Loaded, view: &View) -> Result<Vec<Row>, Failure> {
+    let rows = loaded.cassette.exchanges.iter().map(|exchange| Row::of(loaded, exchange));
+    let is_shown = |row: &Result<Row, Failure>| row.as_ref().map_or(true, |row| row.is_in(view));
+    rows.filter(is_shown).collect()
+}
+
+/// One exchange in a few words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    key: String,
+    /// Its session's place, and its number.
+    session: usize,
+    number: u32,
+    method: String,
+    outcome: String,
+    ms: u64,
+}
+
+impl Row {
+    fn of(loaded: &Loaded, exchange: &Exchange) -> Result<Self, Failure> {
+        let waits = exchange.server.iter().map(|item| {
+            let answer = item.answer.as_ref().map_or(0, |answer| answer.after_ms);
+            u64::from(item.after_ms) + u64::from(answer)
+        });
+        let session = exchange.session as usize;
+        Ok(Self {
+            key: exchange.key.to_string(),
+            session,
+            number: loaded.cassette.sessions[session].number,
+            method: method(loaded, exchange)?,
+            outcome: outcome(loaded, exchange)?,
+            ms: waits.sum(),
+        })
+    }
+
+    /// The exchange's key.
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn is_in(&self, view: &View) -> bool {
+        let is_method = view.method.as_deref().is_none_or(|wanted| match wanted.strip_suffix('*') {
+            Some(beginning) => self.method.starts_with(beginning),
+            None => self.method == wanted,
+        });
+        is_method && view.session.is_none_or(|wanted| wanted == self.number)
+    }
+
+    /// Writes the line.
+    pub(super) fn write(&self, width: usize, view: &View, out: &mut dyn Write) -> io::Result<()> {
+        if view.json {
+            return self.write_json(out);
+        }
+        let line = format!("  {:<width$}  {}", visible(&self.key), visible(&self.outcome));
+        if view.time && self.ms > 0 {
+            writeln!(out, "{line:<90}  {} ms", self.ms)
+        } else {
+            writeln!(out, "{}", line.trim_end())
+        }
+    }
+
+    fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut line = Vec::new();
+        for (name, text) in
+            [("{\"key\":", &self.key), (",\"method\":", &self.method), (",\"outcome\":", &self.outcome)]
+        {
+            line.extend_from_slice(name.as_bytes());
+            scan::push_string(text, &mut line);
+        }
+        writeln!(line, ",\"session\":{},\"ms\":{}}}", self.number, self.ms)?;
+        out.write_all(&line)
+    }
+}
+
+/// The method an exchange begins with; empty where that is no request or notification.
+fn method(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
+    let pushed = exchange.server.first().map(|item| &item.message);
+    let first = exchange.client.as_ref().or(pushed).filter(|first| first.form != Form::Omitted);
+    let mut wire = Vec::new();
+    if let Some(first) = first {
+        let from_client = exchange.client.is_some();
+        let written =
+            loaded.cassette.wire(exchange.session, from_client, first, None, &loaded.blobs, &mut wire);
+        written.map_err(|error| files::fault(loaded, &error))?;
+    }
+    Ok(jsonrpc::Message::read(&wire).method().into_owned())
+}
+
+/// What came of an exchange: the items beside the answer by kind, then the answer.
+fn outcome(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
+    let mut beside = BTreeMap::<_, usize>::new();
+    let mut answers = Vec::new();
+    for item in &exchange.server {
+        match item.message.form {
+            Form::Result | Form::Error => answers.push(answer(loaded, &item.message)?),
+            form => *beside.entry(form.word()).or_default() += 1,
+        }
+    }
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let beside = beside.iter().map(|(word, count)| match *word {
+        "raw" | "base64" => format!("{count} raw line{}", plural(*count)),
+        "omitted" => format!("{count} omitted message{}", plural(*count)),
+        "batch" => format!("{count} batch{}", if *count == 1 { "" } else { "es" }),
+        word => format!("{count} {word}{}", plural(*count)),
+    });
+    let missing = exchange.unanswered.map(|why| format!("no answer: {}", why.word()));
+    let parts: Vec<_> = beside.chain(answers).chain(missing).collect();
+    Ok(parts.join(", "))
+}
+
+fn answer(loaded: &Loaded, message: &Message) -> Result<String, Failure> {
+    let mut value = Vec::new();
+    let expanded = loaded.cassette.expand(message.place, &loaded.blobs, &mut value);
+    expanded.map_err(|error| files::fault(loaded, &error))?;
+    let member = |name| scan::member(&value, 0, name).map(|span| span.of(&value));
+    Ok(match message.form {
+        Form::Error => {
+            let code = member("code").map(String::from_utf8_lossy).unwrap_or_default();
+            let text = member("message").map(jsonrpc::text).unwrap_or_default();
+            format!("error {code}: {text}")
+        }
+        _ if member("isError") == Some(b"true") => "result with isError".to_owned(),
+        _ => "result".to_owned(),
+    })
+}
+
+/// A session's first line.
+pub(super) struct Heading<'a>(pub(super) &'a Session);
+
+impl fmt::Display for Heading<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(session) = self;
+        write!(f, "session {}", session.number)?;
+        if session.recording != session.number {
+            write!(f, " of recording {}", session.recording)?;
+        }
+        let peers = match (&session.client, &session.server) {
+            (Some(client), Some(server)) => Some(format!("{client} -> {server}")),
+            (Some(peer), None) | (None, Some(peer)) => Some(peer.clone()),
+            (None, None) => None,
+        };
+        let parts = [session.transport.clone(), session.protocol.clone(), peers, session.at.clone()];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        write!(f, ": {}", visible(&parts.join(", ")))?;
+        if session.gap > 0 {
+            write!(f, " ({} messages were not recorded)", session.gap)?;
+        }
+        match &session.end {
+            Some(end) => match (end.exit, end.signal) {
+                (Some(status), _) => write!(f, ", the server ended with status {status}"),
+                (None, Some(signal)) => write!(f, ", signal {signal} ended the server"),
+                (None, None) => Ok(()),
+            },
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `tapedeck show`: what is in a cassette, as a listing or one exchange in full.
+//!
+//! Reads cassettes and journals, those of running recorders too; writes nothing.
+
+mod exchange;
+mod listing;
+
+use std::{
+    collections::HashMap,
+    fs,
+    io::{self, Write},
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use clap::Args;
+use mcp_tapedeck::{exit_code::ExitCode, store::Loaded};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+
+use super::{failure::Failure, files, output};
+
+/// Show what is in a cassette: a listing, or one exchange in full
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  tapedeck show session.json
+  tapedeck show session.json 'tools/call search @1'
+  tapedeck show session.json --method tools/call --time
+  tapedeck show session.json --follow              watch a session that is being recorded
+  tapedeck show session.json --json | jq .key")]
+pub(super) struct ShowArgs {
+    /// A cassette or a journal
+    #[arg(value_name = "C")]
+    path: PathBuf,
+
+    /// Show this exchange in full
+    #[arg(conflicts_with_all = ["session", "method", "follow"])]
+    key: Option<String>,
+
+    /// Show this session only
+    #[arg(long, value_name = "N")]
+    session: Option<u32>,
+
+    /// Show exchanges of this method only; `tools/*` stands for all that begin so
+    #[arg(long, value_name = "METHOD")]
+    method: Option<String>,
+
+    /// Go on showing what is recorded, until interrupted
+    #[arg(long)]
+    follow: bool,
+
+    /// Show how long each exchange took
+    #[arg(long)]
+    time: bool,
+
+    /// Write one JSON object a line: an exchange, or with KEY a message as it travelled
+    #[arg(long)]
+    json: bool,
+}
+
+/// Keys are not known in advance while following; longer ones stand out of their column.
+const FOLLOWED_KEY: usize = 40;
+
+/// What of a cassette is listed, and how.
+#[derive(Clone, Debug, Default)]
+struct View {
+    session: Option<u32>,
+    method: Option<String>,
+    time: bool,
+    json: bool,
+}
+
+pub(super) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
+    let view = View { session: args.session, method: args.method.clone(), time: args.time, json: args.json };
+    if args.follow {
+        return follow(&args.path, &view);
+    }
+    let loaded = files::load(&args.path)?;
+    files::say_warnings(&loaded);
+    let mut out = output::stdout();
+    match &args.key {
+        Some(key) => exchange::show(&loaded, key, view.json, &mut out)?,
+        None => listing::list(&loaded, &view, &mut out)?,
+    }
+    out.flush().map_err(Failure::output)?;
+    Ok(ExitCode::Good)
+}
+
+/// Writes the listing of a whole cassette.
+pub(super) fn print(loaded: &Loaded) -> Result<(), Failure> {
+    let mut out = output::stdout();
+    listing::list(loaded, &View::default(), &mut out)?;
+    out.flush().map_err(Failure::output)
+}
+
+/// How often the files are looked at.
+const EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// Writes each line of the listing as it comes about, and again when it has changed, until the reader goes away.
+fn follow(path: &Path, view: &View) -> Result<ExitCode, Failure> {
+    let mut shown = HashMap::new();
+    let mut seen = None;
+    loop {
+        let state = files_beside(path);
+        if seen.as_ref() != Some(&state) {
+            show_changes(path, view, &mut shown)?;
+            seen = Some(state);
+        }
+        if is_reader_gone().map_err(|error| Failure::output(error.into()))? {
+            return Ok(ExitCode::Good);
+        }
+    }
+}
+
+fn show_changes(path: &Path, view: &View, shown: &mut HashMap<String, listing::Row>) -> Result<(), Failure> {
+    let rows = listing::rows(&files::load(path)?, view)?;
+    let mut out = output::stdout();
+    for row in rows {
+        if shown.get(row.key()) != Some(&row) {
+            row.write(FOLLOWED_KEY, view, &mut out).map_err(Failure::output)?;
+            shown.insert(row.key().to_owned(), row);
+        }
+    }
+    out.flush().map_err(Failure::output)
+}
+
+/// What the files beside a path look like from outside; anything written to them changes it.
+fn files_beside(path: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let ours = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(name));
+    let mut state: Vec<_> = ours
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok()?;
+            Some((entry.path(), metadata.len(), metadata.modified().ok()))
+        })
+        .collect();
+    state.sort();
+    state
+}
+
+/// Waits a moment; tells whether nobody reads our output any more.
+fn is_reader_gone() -> rustix::io::Result<bool> {
+    let stdout = io::stdout();
+    let mut watched = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty())];
+    match poll(&mut watched, Some(&EVERY)) {
+        Ok(0) | Err(Errno::INTR) => Ok(false),
+        Ok(_) => Ok(true),
+        Err(error) => Err(error),
+    }
+}

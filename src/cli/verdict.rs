@@ -1,0 +1,196 @@
+//! `tapedeck verdict`: reads the reports of replays and says whether all is well.
+//!
+//! A server on stdio cannot make a test run fail: SDKs ignore its exit status and swallow its stderr. So each replay
+//! writes a report, and this command fails in its place.
+
+use std::{
+    fmt::{self, Write as _},
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use mcp_tapedeck::{
+    exit_code::ExitCode,
+    report::{Difference, Miss, Report, Verdict},
+};
+
+use super::{args, failure::Failure, junit, output};
+
+/// Read the reports of replays; fail where one is bad, still open, or none was found
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  tapedeck verdict reports/
+  pytest; tapedeck verdict reports/ --junit tapedeck.xml
+
+A replay writes its report where `--report reports/` says so. A report that is still open tells of a replay that is
+running or was killed.")]
+pub(super) struct VerdictArgs {
+    /// Reports, or folders of reports
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+
+    /// Write the result in JUnit's XML form to this file as well
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &VerdictArgs) -> Result<ExitCode, Failure> {
+    let mut found = Vec::new();
+    for path in &args.paths {
+        found.extend(reports_at(path)?);
+    }
+    if let Some(path) = &args.junit {
+        let path = args::absolute(path)?;
+        output::create_parent(&path)
+            .and_then(|()| fs::write(&path, junit::xml(&found)))
+            .map_err(|error| Failure::io("write", &path, &error))?;
+    }
+    if found.is_empty() {
+        let paths: Vec<_> = args.paths.iter().map(|path| format!("`{}`", path.display())).collect();
+        return Err(Failure::bad(format_args!("no report was found in {}", paths.join(" and "))).hint(
+            "start each replay with `--report` and this path; a test run that started none tested nothing",
+        ));
+    }
+    output::print(Summary(&found))?;
+    Ok(if found.iter().all(Found::is_good) { ExitCode::Good } else { ExitCode::Bad })
+}
+
+/// A report and where it was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Its file.
+    pub path: PathBuf,
+    /// What it says.
+    pub report: Report,
+}
+
+impl Found {
+    /// Whether nothing is wrong.
+    pub(super) fn is_good(&self) -> bool {
+        self.report.verdict == Verdict::Good
+    }
+
+    /// The verdict in a few words.
+    pub(super) const fn verdict(&self) -> &'static str {
+        match self.report.verdict {
+            Verdict::Good => "good",
+            Verdict::Bad => "bad",
+            Verdict::Open => "still open: the replay is running or was killed",
+        }
+    }
+
+    /// What a reader should know beside the verdict, in lines.
+    pub(super) fn details(&self) -> String {
+        let report = &self.report;
+        let mut text = String::new();
+        for miss in &report.misses {
+            let _ = write!(text, "{}", Explained(miss));
+        }
+        for wait in &report.waits {
+            let waited_for = &wait.waited_for;
+            let _ = writeln!(text, "wait: {} waited for {waited_for}, which did not come", wait.key);
+        }
+        for answer in report.answers.iter().filter(|answer| answer.answer != "as_recorded") {
+            let told = if answer.answer == "none" { "was not answered" } else { "was answered otherwise" };
+            let _ = writeln!(text, "answer: {} in {} {told}", answer.method, answer.key);
+        }
+        for repeat in &report.repeats {
+            let times = if repeat.count == 1 { "time" } else { "times" };
+            let _ = writeln!(text, "repeat: {}, {} {times} more than recorded", repeat.key, repeat.count);
+        }
+        for key in &report.unused {
+            let _ = writeln!(text, "unused: {key}");
+        }
+        for warning in &report.warnings {
+            let _ = writeln!(text, "warning: {warning}");
+        }
+        text
+    }
+}
+
+/// Everything that was found, for a person.
+pub(super) struct Summary<'a>(pub &'a [Found]);
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for found in self.0 {
+            let calls: u64 = found.report.calls.values().sum();
+            let plural = if calls == 1 { "" } else { "s" };
+            writeln!(f, "{}: {}, {calls} message{plural}", found.path.display(), found.verdict())?;
+            for line in found.details().lines() {
+                writeln!(f, "  {}", output::visible(line))?;
+            }
+        }
+        let good = self.0.iter().filter(|found| found.is_good()).count();
+        let plural = if self.0.len() == 1 { "" } else { "s" };
+        writeln!(f, "{} report{plural}, {good} good", self.0.len())
+    }
+}
+
+/// A miss and all that explains it.
+struct Explained<'a>(&'a Miss);
+
+impl fmt::Display for Explained<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(miss) = self;
+        let name = miss.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+        let times = if miss.count > 1 { format!(", {} times", miss.count) } else { String::new() };
+        writeln!(f, "miss: {}{name}{times}: {}", miss.method, miss.message)?;
+        if let Some(nearest) = &miss.nearest {
+            writeln!(f, "  nearest: {nearest}")?;
+        }
+        for Difference { at, recorded, live } in &miss.differences {
+            let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+            writeln!(f, "  {at}: recorded {}, now {}", shown(recorded), shown(live))?;
+        }
+        if let Some(rule) = &miss.rule {
+            let rule = serde_json::to_string(rule).map_err(|_| fmt::Error)?;
+            writeln!(f, "  to accept it, add to \"match\": {rule}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The reports at a path, a folder's by name. A path that does not exist has none: perhaps no replay was started.
+pub(super) fn reports_at(path: &Path) -> Result<Vec<Found>, Failure> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            let mut found = Vec::new();
+            for file in json_files(path).map_err(|error| Failure::io("read", path, &error))? {
+                found.push(read(file)?);
+            }
+            Ok(found)
+        }
+        Ok(_) => Ok(vec![read(path.to_owned())?]),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Failure::io("read", path, &error)),
+    }
+}
+
+fn json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn read(path: PathBuf) -> Result<Found, Failure> {
+    let text = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))?;
+    match serde_json::from_slice::<Report>(&text) {
+        Ok(report) if report.report == 1 => Ok(Found { path, report }),
+        Ok(report) => Err(Failure::file(format_args!(
+            "{}: this report is of version {}, expected 1",
+            path.display(),
+            report.report
+        ))
+        .hint("read it with the tapedeck that wrote it")),
+        Err(error) => Err(Failure::file(format_args!("{}: this is no report: {error}", path.display()))
+            .hint("give a folder that holds reports only")),
+    }
+}

@@ -1,0 +1,190 @@
+//! `record`, `replay` and `auto`: sessions, and what is said where none can start.
+
+use mcp_tapedeck::exit_code::ExitCode;
+
+use super::{
+    deck::{Deck, Ran},
+    files::CASSETTE,
+};
+
+const INITIALIZE: &str =
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+
+const SESSION: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"measure","arguments":{"city":"Oslo"},"_meta":{"progressToken":1}}}"#,
+    "\n",
+);
+
+/// The command of the demo's server, as words.
+fn server() -> String {
+    format!("{} demo-server", env!("CARGO_BIN_EXE_tapedeck"))
+}
+
+/// Runs with a request on stdin, which must be answered with an error that says `part`, as must stderr.
+#[track_caller]
+fn refused(deck: &Deck, words: &str, status: ExitCode, part: &str) -> Ran {
+    deck.run(words).status(status).stderr(part);
+    let ran = deck.talk(words, &format!("{INITIALIZE}\n")).status(status).stderr(part);
+    let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:#?}"));
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&0.into(), &(-33001).into()), "{ran:#?}");
+    assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains(part)), "{ran:#?}");
+    ran
+}
+
+#[test]
+fn a_wrong_command_line_is_told_to_the_client_too() {
+    let deck = Deck::new();
+    refused(&deck, "record", ExitCode::Usage, "required");
+    refused(&deck, "record c.json", ExitCode::Usage, "required");
+    refused(&deck, "record --bogus c.json -- x", ExitCode::Usage, "--bogus");
+    refused(&deck, "record a.json --cassette b.json -- x", ExitCode::Usage, "--cassette");
+    refused(&deck, "record c.json --max-message 0 -- x", ExitCode::Usage, "64MiB");
+    refused(&deck, "replay c.json --timing fast", ExitCode::Usage, "instant, recorded");
+    refused(&deck, "replay c.json --var NAME", ExitCode::Usage, "NAME=VALUE");
+    refused(&deck, "record c.json --var NAME= -- x", ExitCode::Usage, "has no value");
+    refused(&deck, "record c.json --redact ( -- x", ExitCode::Usage, "regular expression");
+    refused(&deck, "record c.json --redact-env NO_SUCH_VARIABLE -- x", ExitCode::Usage, "NO_SUCH_VARIABLE");
+}
+
+#[test]
+fn a_server_that_cannot_be_started_is_named() {
+    let deck = Deck::new();
+    refused(&deck, "record c.json -- no-such-server", ExitCode::Peer, "no-such-server");
+    refused(&deck, "record c.json no-such-server --with options", ExitCode::Peer, "no-such-server");
+    refused(&deck, "auto c.json -- ./no-such-server", ExitCode::Peer, "./no-such-server");
+    assert_eq!(deck.names(), [""; 0], "nothing was recorded");
+}
+
+#[test]
+fn a_cassette_that_is_missing_or_broken_is_named() {
+    let deck = Deck::new().with("broken.json", "{\"cassette\": 1,\n  oops}");
+    let missing = deck.path("none.json").display().to_string();
+    refused(&deck, "replay none.json", ExitCode::File, &missing).stderr("hint: ");
+    refused(&deck, "auto none.json --record none -- x", ExitCode::File, &missing);
+    refused(&deck, "replay broken.json", ExitCode::File, "broken.json:2:3: ");
+    refused(&deck, "record broken.json -- x", ExitCode::File, "broken.json:2:3: ");
+    refused(&deck, "auto broken.json -- x", ExitCode::File, "broken.json:2:3: ");
+    assert_eq!(deck.read("broken.json"), "{\"cassette\": 1,\n  oops}");
+}
+
+#[test]
+fn what_is_recorded_is_replayed() {
+    let deck = Deck::new();
+    let live = deck.talk(&format!("record c.json -- {}", server()), SESSION).status(ExitCode::Good).silent();
+    assert_eq!(live.stdout.lines().count(), 4, "{live:#?}");
+    assert_eq!(deck.names(), ["c.json"]);
+    deck.run("lint c.json").status(ExitCode::Good);
+    let faults = crate::schema::faults("cassette", deck.read("c.json").as_bytes());
+    assert_eq!(faults, [""; 0]);
+    let played = deck.talk("replay c.json --report r/", SESSION).status(ExitCode::Good).silent();
+    assert_eq!(played.stdout, live.stdout);
+    deck.run("verdict r").status(ExitCode::Good);
+    let report =
+        std::fs::read_dir(deck.path("r")).expect("a folder").next().expect("a report").expect("an entry");
+    let faults = crate::schema::faults("report", &std::fs::read(report.path()).expect("it is readable"));
+    assert_eq!(faults, [""; 0]);
+}
+
+#[test]
+fn a_miss_ends_with_status_1_and_is_said() {
+    let deck = Deck::new().with("c.json", CASSETTE);
+    let call =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"report","arguments":{"days":8}}}"#;
+    let ran =
+        deck.talk("replay c.json --report r.json", &format!("{INITIALIZE}\n{call}\n")).status(ExitCode::Bad);
+    ran.stdout("-33000").stderr("tools/call report");
+    deck.run("verdict r.json").status(ExitCode::Bad).stdout("/params/arguments/days");
+    let faults = crate::schema::faults("report", deck.read("r.json").as_bytes());
+    assert_eq!(faults, [""; 0]);
+}
+
+#[test]
+fn the_separator_may_be_missing_and_a_folder_gets_a_cassette_for_each_start() {
+    let deck = Deck::new();
+    deck.talk(&format!("record c.json {}", server()), SESSION).status(ExitCode::Good).silent();
+    deck.talk(&format!("record --cassette many/ {}", server()), SESSION).status(ExitCode::Good);
+    deck.talk(&format!("record --cassette many/ {}", server()), SESSION).status(ExitCode::Good);
+    assert_eq!(deck.names(), ["c.json", "many"]);
+    let many = std::fs::read_dir(deck.path("many")).expect("a folder").count();
+    assert_eq!(many, 2);
+}
+
+#[test]
+fn auto_records_once_and_then_replays() {
+    let deck = Deck::new();
+    let words = format!("auto c.json -- {}", server());
+    let live = deck.talk_apart(&words, SESSION).status(ExitCode::Good);
+    let recorded = deck.read("c.json");
+    let played = deck.talk_apart(&words, SESSION).status(ExitCode::Good);
+    assert_eq!(played.stdout, live.stdout);
+    assert_eq!(deck.read("c.json"), recorded);
+    deck.talk_apart(&format!("auto c.json --record new -- {}", server()), SESSION).status(ExitCode::Good);
+    deck.run("show c.json").stdout("session 2");
+    deck.talk_apart(&format!("auto c.json --record replace -- {}", server()), SESSION).status(ExitCode::Good);
+    assert!(!deck.run("show c.json").stdout.contains("session 2"));
+}
+
+#[test]
+fn a_server_s_own_end_is_passed_on() {
+    let deck = Deck::new();
+    assert_eq!(deck.run_words(["record", "c.json", "--", "sh", "-c", "exit 7"], "").code, Some(7));
+    assert_eq!(deck.run_words(["record", "d.json", "--", "sh", "-c", "kill -9 $$"], "").signal, Some(9));
+}
+
+#[test]
+fn the_log_has_what_stderr_keeps_silent_about() {
+    let deck = Deck::new();
+    deck.talk(&format!("record c.json --log logs/l.txt -- {}", server()), SESSION)
+        .status(ExitCode::Good)
+        .silent();
+    assert!(deck.read("logs/l.txt").contains(&deck.path("c.json").display().to_string()));
+    deck.talk("replay c.json -v", SESSION).status(ExitCode::Good).stderr("replaying");
+}
+
+#[test]
+fn a_variable_stands_for_its_value_in_the_cassette_and_has_to_be_given_again() {
+    let deck = Deck::new();
+    let words = |city| format!("--var TOWN={city}");
+    let live = deck
+        .talk(&format!("record c.json {} -- {}", words("Oslo"), server()), SESSION)
+        .status(ExitCode::Good);
+    let cassette = deck.read("c.json");
+    assert!(cassette.contains("<var:TOWN>") && !cassette.contains("Oslo"), "{cassette}");
+    refused(&deck, "replay c.json", ExitCode::Usage, "`TOWN`").stderr("hint: add `--var TOWN=VALUE`");
+    let played = deck.talk(&format!("replay c.json {}", words("Oslo")), SESSION).status(ExitCode::Good);
+    assert_eq!(played.stdout, live.stdout);
+    let moved = SESSION.replace("Oslo", "Bergen");
+    let played = deck.talk(&format!("replay c.json {}", words("Bergen")), &moved).status(ExitCode::Good);
+    assert_eq!(played.stdout, live.stdout.replace("Oslo", "Bergen"));
+}
+
+#[test]
+fn redaction_is_on_and_can_be_told_more() {
+    let deck = Deck::new();
+    let key = "a1B2c3D4e5F6g7H8";
+    let secret =
+        SESSION.replace("\"progressToken\":1", &format!("\"progressToken\":1,\"password\":\"{key}\""));
+    deck.talk(&format!("record c.json -v -- {}", server()), &secret)
+        .status(ExitCode::Good)
+        .stderr("redacted 1 ");
+    assert!(!deck.read("c.json").contains(key));
+    deck.talk(&format!("record d.json --redact O[a-z]lo -- {}", server()), SESSION).status(ExitCode::Good);
+    assert!(!deck.read("d.json").contains("Oslo"));
+    deck.talk(&format!("record e.json --redact off -- {}", server()), &secret).status(ExitCode::Good);
+    assert!(deck.read("e.json").contains(key));
+    deck.run("lint e.json").status(ExitCode::Bad).stdout("--redact off");
+}
+
+#[test]
+fn a_client_that_starts_its_server_twice_makes_one_recording() {
+    let deck = Deck::new();
+    let words = format!("auto c.json -- {}", server());
+    let probe = format!("{INITIALIZE}\n");
+    deck.talk(&words, &probe).status(ExitCode::Good);
+    deck.talk(&words, SESSION).status(ExitCode::Good);
+    deck.run("show c.json").stdout("session 2 of recording 1").stdout("tools/call measure @1");
+}
