@@ -497,6 +497,7 @@ fn own_process(before: &str, script: &str) -> (std::process::Child, BufReader<st
     (process, output)
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_server_hears_of_our_death_whatever_kills_us() {
     let script = r#"exec python3 -c '
@@ -528,6 +529,7 @@ fn the_protocol_has_stdin_and_stdout_and_the_server_has_stderr() {
     assert_eq!(process.wait().unwrap().signal(), Some(9));
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn what_we_inherited_as_ignored_the_server_inherits_but_its_end_is_seen() {
     // Its own default would end the shell at once.

@@ -221,8 +221,9 @@ fn we_end_as_the_server_ended() {
         assert_eq!(end(&format!("e{status}")).code(), Some(status));
     }
     // Default actions of all kinds: ignored by Rust (13), handled by it (11), core dumping (6), unstoppable (9), and
-    // one that has no name (40).
-    for signal in [1, 2, 6, 9, 11, 13, 15, 16, 30, 40] {
+    // some that have no name everywhere.
+    let unnamed = if cfg!(target_os = "linux") { &[16, 30, 40][..] } else { &[] };
+    for &signal in [1, 2, 6, 9, 11, 13, 15].iter().chain(unnamed) {
         let status = end(&format!("s{signal}"));
         assert_eq!((status.signal(), status.core_dumped()), (Some(signal), false), "signal {signal}");
     }
