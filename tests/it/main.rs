@@ -3,6 +3,7 @@
 mod cli;
 mod fuzz;
 mod layering;
+mod library;
 mod matrix;
 mod replay;
 mod round_trip;
