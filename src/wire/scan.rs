@@ -68,6 +68,31 @@ fn skip_word(text: &[u8], at: usize) -> usize {
     end
 }
 
+/// Offset of the first quote, brace or bracket from `at` on; eight bytes at a time, as most payloads are full of
+/// other things.
+fn next_structural(text: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    let marks = |word: u64, byte: u8| {
+        let word = word ^ (ONES * u64::from(byte));
+        word.wrapping_sub(ONES) & !word & (ONES << 7)
+    };
+    while let Some(chunk) = text.get(at..at + 8) {
+        let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+        // Brackets differ from braces by one bit.
+        let folded = word | (ONES * 0x20);
+        let found = marks(word, b'"') | marks(folded, b'{') | marks(folded, b'}');
+        if found != 0 {
+            // The lowest mark is exact; only marks above it may be false.
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while text.get(at).is_some_and(|byte| !matches!(byte, b'"' | b'{' | b'}' | b'[' | b']')) {
+        at += 1;
+    }
+    at
+}
+
 /// `at` stands on the first byte of a value (no white space); offset behind the value.
 ///
 /// # Errors
@@ -79,6 +104,7 @@ pub fn skip_value(text: &[u8], at: usize) -> Result<usize, ScanError> {
         Some(b'{' | b'[') => {
             let (mut depth, mut from) = (0usize, at);
             loop {
+                from = next_structural(text, from);
                 match text.get(from) {
                     None => return error(text.len(), "a closing bracket"),
                     Some(b'"') => {
