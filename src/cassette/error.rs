@@ -233,8 +233,11 @@ pub(super) fn found(text: &[u8], at: usize) -> String {
         Err(_) => rest.iter().take_while(|byte| !matches!(byte, b'\n' | b'\r' | b',' | b' ')).count().max(1),
     };
     let shown = String::from_utf8_lossy(&rest[..end.min(4 * LONGEST)]);
-    match shown.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("`{}…`", shown[..cut].escape_debug()),
-        None => format!("`{}`", shown.escape_debug()),
-    }
+    let (cut, dots) = match shown.char_indices().nth(LONGEST) {
+        Some((cut, _)) => (cut, "…"),
+        None => (shown.len(), ""),
+    };
+    let visible =
+        |char: char| if char.is_control() { char.escape_default().to_string() } else { char.into() };
+    format!("`{}{dots}`", shown[..cut].chars().map(visible).collect::<String>())
 }

@@ -14,7 +14,7 @@ use crate::wire::{Span, jsonrpc, scan};
 pub(super) const DEEPEST_JSON: usize = 8;
 
 /// The longest message that markers may grow to.
-const LONGEST: usize = 1 << 30;
+const LONGEST: usize = 256 << 20;
 
 /// How a JSON text is spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +71,18 @@ pub(super) fn expand(
         let inside = if open.is_empty() { spacing } else { Spacing::Compact };
         space(&text[at..found.span.start], inside, out);
         at = found.span.end;
-        let (value, json_spacing) = value(text, found)?;
+        let value = found.value;
         match found.marker {
             Marker::Lines => push_lines(text, value, out),
             Marker::Literal => space(value.of(text), inside, out),
             Marker::Blob => push_blob(text, value, blobs, out)?,
             Marker::Json => {
-                let json = Json { end: value.end, resume: at, out_start: out.len(), spacing: json_spacing };
+                let json = Json {
+                    end: value.end,
+                    resume: at,
+                    out_start: out.len(),
+                    spacing: json_spacing(text, found)?,
+                };
                 open.push(json);
                 at = value.start;
             }
@@ -148,7 +153,8 @@ pub(super) fn check_markers(text: &[u8], markers: &[MarkerAt], blobs: &dyn BlobS
                 return Err(LoadError::new(found.span.start, LoadErrorKind::TooDeep { limit: DEEPEST_JSON }));
             }
         }
-        let (value, _) = value(text, found)?;
+        json_spacing(text, found)?;
+        let value = found.value;
         match found.marker {
             Marker::Lines if !is_lines(text, value) => {
                 return Err(wrong(found, value.start, "an array of strings, one a line"));
@@ -169,38 +175,24 @@ fn wrong(found: &MarkerAt, at: usize, expected: &'static str) -> LoadError {
     LoadError::new(at, LoadErrorKind::Marker { marker: found.marker.name(), expected })
 }
 
-/// The value of a marker's member, and what its `$indent` says.
-fn value(text: &[u8], found: &MarkerAt) -> Result<(Span, Spacing)> {
-    let (mut value, mut spacing) = (Span::default(), Spacing::Compact);
-    for member in scan::members(text, found.span.start).map_while(std::result::Result::ok) {
-        if !scan::string_is(member.name.of(text), "$indent") {
-            value = member.value;
-            continue;
-        }
-        if found.marker != Marker::Json {
-            return Err(wrong(found, member.name.start, "no `$indent`, which goes with `$json`"));
-        }
-        spacing = match member.value.of(text) {
-            b"\"spaced\"" => Spacing::Spaced,
-            digits => match std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()) {
-                Some(spaces @ 0..=16) => Spacing::Indent(spaces),
-                _ => {
-                    return Err(wrong(
-                        found,
-                        member.value.start,
-                        "an `$indent` of 0 to 16 spaces or \"spaced\"",
-                    ));
-                }
-            },
-        };
+/// What a marker's `$indent` says.
+fn json_spacing(text: &[u8], found: &MarkerAt) -> Result<Spacing> {
+    let Some(indent) = found.indent else { return Ok(Spacing::Compact) };
+    if found.marker != Marker::Json {
+        return Err(wrong(found, indent.start, "no `$indent`, which goes with `$json`"));
     }
-    Ok((value, spacing))
+    match indent.of(text) {
+        b"\"spaced\"" => Ok(Spacing::Spaced),
+        digits => match std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()) {
+            Some(spaces @ 0..=16) => Ok(Spacing::Indent(spaces)),
+            _ => Err(wrong(found, indent.start, "an `$indent` of 0 to 16 spaces or \"spaced\"")),
+        },
+    }
 }
 
 fn is_lines(text: &[u8], value: Span) -> bool {
-    text[value.start] == b'['
-        && scan::elements(text, value.start).all(|line| line.is_ok_and(|line| text[line.start] == b'"'))
-        && scan::elements(text, value.start).next().is_some()
+    let mut lines = scan::elements(text, value.start).peekable();
+    lines.peek().is_some() && lines.all(|line| line.is_ok_and(|line| text[line.start] == b'"'))
 }
 
 fn push_lines(text: &[u8], value: Span, out: &mut Vec<u8>) {

@@ -37,7 +37,12 @@ impl Marker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MarkerAt {
     pub(super) marker: Marker,
+    /// The whole object.
     pub(super) span: Span,
+    /// The value of the member that makes it a marker.
+    pub(super) value: Span,
+    /// The value of `$indent`.
+    pub(super) indent: Option<Span>,
 }
 
 /// An open object that began like a marker.
@@ -45,9 +50,18 @@ pub(super) struct MarkerAt {
 struct Candidate {
     depth: usize,
     start: usize,
-    members: usize,
-    marker: Option<Marker>,
-    has_indent: bool,
+    marker: Option<(Marker, Span)>,
+    indent: Option<Span>,
+    /// What the member being read is.
+    reading: Member,
+}
+
+/// A member of an object that may be a marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Member {
+    Marker(Marker),
+    Indent,
+    Other,
 }
 
 /// The cursor.
@@ -204,14 +218,15 @@ impl<'a> Reader<'a> {
         }
         self.open.push(true);
         let name = self.name()?;
+        self.skip_space();
         if matches!(self.text[name.start + 1], b'$' | b'\\') {
-            let (marker, has_indent) = self.marker_named(name);
-            if marker.is_some() || has_indent {
-                let depth = self.open.len();
-                self.candidates.push(Candidate { depth, start, members: 1, marker, has_indent });
+            let reading = self.member_named(name);
+            if reading != Member::Other {
+                let candidate =
+                    Candidate { depth: self.open.len(), start, marker: None, indent: None, reading };
+                self.candidates.push(candidate.begin(self.at));
             }
         }
-        self.skip_space();
         Ok(false)
     }
 
@@ -229,10 +244,11 @@ impl<'a> Reader<'a> {
     fn close(&mut self) -> Result<bool> {
         loop {
             let Some(&in_object) = self.open.last() else { return Ok(true) };
+            let value_end = self.at;
             match self.peek() {
                 b'}' if in_object => {
                     self.at += 1;
-                    self.close_candidate();
+                    self.close_candidate(value_end);
                     self.open.pop();
                 }
                 b']' if !in_object => {
@@ -244,8 +260,8 @@ impl<'a> Reader<'a> {
                     self.skip_space();
                     if in_object {
                         let name = self.name()?;
-                        self.count_member(name);
                         self.skip_space();
+                        self.next_candidate_member(value_end, name);
                     }
                     return Ok(false);
                 }
@@ -257,37 +273,64 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn count_member(&mut self, name: Span) {
+    fn next_candidate_member(&mut self, value_end: usize, name: Span) {
         let depth = self.open.len();
-        if self.candidates.last().is_none_or(|candidate| candidate.depth != depth) {
+        let Some(mut candidate) = self.candidates.pop_if(|candidate| candidate.depth == depth) else {
             return;
-        }
-        let (marker, has_indent) = self.marker_named(name);
-        if let Some(candidate) = self.candidates.last_mut() {
-            candidate.members += 1;
-            // `$indent` goes with one other member; anything else in second place makes it an ordinary object.
-            match (marker, has_indent) {
-                (Some(_), _) if candidate.marker.is_none() => candidate.marker = marker,
-                (_, true) if !candidate.has_indent => candidate.has_indent = true,
-                _ => candidate.members = usize::MAX / 2,
-            }
+        };
+        candidate.end(value_end);
+        candidate.reading = self.member_named(name);
+        let is_new = match candidate.reading {
+            Member::Marker(_) => candidate.marker.is_none(),
+            Member::Indent => candidate.indent.is_none(),
+            // With any other member it is an ordinary object.
+            Member::Other => false,
+        };
+        if is_new {
+            self.candidates.push(candidate.begin(self.at));
         }
     }
 
-    fn close_candidate(&mut self) {
+    fn close_candidate(&mut self, value_end: usize) {
         let depth = self.open.len();
-        let Some(candidate) = self.candidates.pop_if(|candidate| candidate.depth == depth) else { return };
-        if let Some(marker) = candidate.marker
-            && candidate.members == 1 + usize::from(candidate.has_indent)
-        {
-            self.markers.push(MarkerAt { marker, span: Span::new(candidate.start, self.at) });
+        let Some(mut candidate) = self.candidates.pop_if(|candidate| candidate.depth == depth) else {
+            return;
+        };
+        candidate.end(value_end);
+        if let Some((marker, value)) = candidate.marker {
+            let span = Span::new(candidate.start, self.at);
+            self.markers.push(MarkerAt { marker, span, value, indent: candidate.indent });
         }
     }
 
-    fn marker_named(&self, name: Span) -> (Option<Marker>, bool) {
+    fn member_named(&self, name: Span) -> Member {
         let name = name.of(self.text);
-        let marker = Marker::ALL.into_iter().find(|marker| scan::string_is(name, marker.name()));
-        (marker, scan::string_is(name, "$indent"))
+        match Marker::ALL.into_iter().find(|marker| scan::string_is(name, marker.name())) {
+            Some(marker) => Member::Marker(marker),
+            None if scan::string_is(name, "$indent") => Member::Indent,
+            None => Member::Other,
+        }
+    }
+}
+
+impl Candidate {
+    /// The value of the member being read begins here.
+    const fn begin(mut self, at: usize) -> Self {
+        let value = Span::new(at, at);
+        match self.reading {
+            Member::Marker(marker) => self.marker = Some((marker, value)),
+            Member::Indent => self.indent = Some(value),
+            Member::Other => {}
+        }
+        self
+    }
+
+    /// And ends here.
+    const fn end(&mut self, at: usize) {
+        match (self.reading, &mut self.marker, &mut self.indent) {
+            (Member::Marker(_), Some((_, value)), _) | (Member::Indent, _, Some(value)) => value.end = at,
+            _ => {}
+        }
     }
 }
 

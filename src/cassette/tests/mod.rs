@@ -1,5 +1,7 @@
 //! Tests of the text as a whole: what is written is read again, byte by byte.
 
+mod errors;
+mod properties;
 mod roundtrip;
 
 use std::{collections::HashMap, io};

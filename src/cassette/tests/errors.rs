@@ -1,0 +1,325 @@
+//! What is wrong with a text is said where it stands, with the next step.
+
+use super::{super::*, *};
+
+/// A cassette with every member there is.
+const WHOLE: &str = include_str!("whole.json");
+
+fn load(text: &str) -> Result<Cassette, LoadError> {
+    Cassette::load(text.as_bytes().to_vec(), &blob::NoBlobs)
+}
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    match load(text) {
+        Ok(_) => panic!("loads: {text}"),
+        Err(error) => assert_eq!(error.to_string(), expected, "{text}"),
+    }
+}
+
+/// An exchange with these members.
+#[track_caller]
+fn check_exchange(members: &str, expected: &str) {
+    check(&format!("{{\"cassette\": 1, \"exchanges\": [\n{{\"key\": \"a\", {members}}}\n]}}"), expected);
+}
+
+/// A result in which a marker stands.
+#[track_caller]
+fn check_result(result: &str, expected: &str) {
+    check_exchange(&format!("\"server\": [{{\"no_id\": true, \"result\":\n{result}}}]"), expected);
+}
+
+#[test]
+fn a_cassette_with_every_member_loads_without_a_warning_and_is_formatted() {
+    let cassette = load(WHOLE).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(cassette.warnings, []);
+    assert_eq!(String::from_utf8(format(&cassette)).unwrap(), WHOLE);
+    assert_eq!((cassette.sessions.len(), cassette.exchanges.len()), (2, 4));
+    assert_eq!(cassette.exchanges[2].server[0].message.place, cassette.exchanges[0].server[2].message.place);
+    let after = |exchange: u32, moment| Some(model::Ref { exchange, moment });
+    assert_eq!(cassette.exchanges[0].after, after(2, model::Moment::Item(0)));
+    assert_eq!(cassette.exchanges[3].after, after(0, model::Moment::Answer(1)));
+}
+
+#[test]
+fn what_is_no_json_is_shown_with_its_place() {
+    let hint = "a cassette is JSON, without comments and trailing commas";
+    check("", &format!("1:1: a cassette needs to be an object in braces"));
+    check("{\"cassette\": 1,\n}", &format!("2:1: expected a member's name in quotes, found `}}`; {hint}"));
+    check(
+        "{\"cassette\": 1",
+        &format!("1:15: expected a comma or a closing brace, found the end of the text; {hint}"),
+    );
+    check("{\"cassette\": 1} {", &format!("1:17: expected the end of the text, found `{{`; {hint}"));
+    check("{\"cassette\": 1, \"note\": tru}", &format!("1:25: expected a value, found `tru`; {hint}"));
+    check(
+        "{\"cassette\": 1, \"note\": \"\\x\"}",
+        &format!("1:26: expected an escape that JSON knows, found `\\x`; {hint}"),
+    );
+    check(
+        "{\"cassette\": 1, \"note\": \"é\t\"}",
+        &format!("1:27: expected no control characters in a string, found `\\t\"}}`; {hint}"),
+    );
+    let error =
+        Cassette::load(b"{\"cassette\": 1, \"note\": \"\xff\"}".to_vec(), &blob::NoBlobs).unwrap_err();
+    assert_eq!(error.to_string(), "1:26: expected UTF-8, found a byte that is not; save the file as UTF-8");
+}
+
+#[test]
+fn other_json_and_other_versions_are_refused() {
+    check("[]", "1:1: a cassette needs to be an object in braces");
+    check("{\"a\": 1}", "1:1: this is no cassette: expected `\"cassette\": 1` as its first member");
+    check("{\"cassette\": \"1\"}", "1:14: `cassette` must be the format's version, a number, found `\"1\"`");
+    let version = env!("CARGO_PKG_VERSION");
+    check(
+        "{\"cassette\": 2, what follows need not be understood",
+        &format!(
+            "1:14: this cassette has format 2, and mcp-tapedeck {version} reads formats 1 to 1; use one that reads format 2"
+        ),
+    );
+}
+
+#[test]
+fn members_are_checked() {
+    check_exchange("\"key\": \"b\"", "2:14: `key` stands twice in an exchange; remove one of them");
+    check_exchange("\"server\": []", "2:1: an exchange needs `client`, or for a push `server`");
+    check_exchange("\"server\": {}", "2:24: `server` must be an array, found `{}`");
+    check_exchange(
+        "\"session\": 2, \"server\": [{\"raw\": \"\"}]",
+        "2:26: session 2 is not listed; add {\"session\": 2} to `sessions`, or correct the number",
+    );
+    check_exchange(
+        "\"client\": {}",
+        "2:24: `client` needs one of `request`, `notification`, `batch`, `raw`, `base64`",
+    );
+    check_exchange(
+        "\"client\": {\"raw\": \"\", \"base64\": \"\"}",
+        "2:46: `client` has `raw` and `base64`; keep one of them",
+    );
+    check_exchange("\"client\": {\"request\": {}}", "2:36: a request needs a `method`");
+    check_exchange(
+        "\"client\": {\"request\": {\"method\": \"m\", \"jsonrpc\": \"2.0\"}}",
+        "2:52: a request cannot have `jsonrpc`; it is the same in every message, so leave it out",
+    );
+    check_exchange(
+        "\"client\": {\"notification\": {\"method\": \"m\", \"id\": 1}}",
+        "2:57: a notification cannot have `id`; a message with an id is a `request`",
+    );
+    check_exchange(
+        "\"server\": [{\"id\": 1, \"notification\": {\"method\": \"m\"}}]",
+        "2:32: an item of `server` cannot have `id`; a response has it there, a request inside `request`",
+    );
+    check_exchange(
+        "\"server\": [{\"result\": {}}]",
+        "2:25: a response to no request needs its `id`, or `\"no_id\": true`",
+    );
+    check_exchange(
+        "\"server\": [{\"after_ms\": -1, \"raw\": \"\"}]",
+        "2:38: `after_ms` must be milliseconds, a whole number, found `-1`",
+    );
+    check_exchange("\"server\": [{\"base64\": \"?\"}]", "2:36: `base64` must be base64, found `\"?\"`");
+    check_exchange(
+        "\"server\": [{\"raw\": \"a\\nb\"}]",
+        "2:33: `raw` must be the text of one line, without a line end and without half surrogates, found `\"a\\nb\"`",
+    );
+    check_exchange(
+        "\"unanswered\": \"no\", \"server\": [{\"raw\": \"\"}]",
+        "2:28: `unanswered` must be `cancelled`, `open` or `lost`, found `\"no\"`",
+    );
+    check(
+        "{\"cassette\": 1, \"match\": [{\"when\": {\"server\": \"x\"}}]}",
+        "1:37: `when` does not know `server`; it knows method, tool, prompt, uri and key",
+    );
+    check(
+        "{\"cassette\": 1, \"match\": [{\"ignore\": [\"params\"]}]}",
+        "1:39: `ignore` must be a JSON Pointer such as /params/arguments/limit, found `\"params\"`",
+    );
+    check(
+        "{\"cassette\": 1, \"match\": [{\"pattern\": {\"/a\": \"[\"}}]}",
+        "1:46: `[` is no regular expression: error: unclosed character class",
+    );
+    check(
+        "{\"cassette\": 1, \"sessions\": [{\"session\": 1},\n{\"session\": 1}]}",
+        "2:1: session 1 is listed twice; give this one another number",
+    );
+}
+
+#[test]
+fn references_are_looked_up() {
+    let push =
+        |key: &str, more: &str| format!("{{\"key\": \"{key}\", {more}\"server\": [{{\"raw\": \"\"}}]}}");
+    let two = |a: String, b: String| format!("{{\"cassette\": 1, \"exchanges\": [{a},\n{b}]}}");
+    check(
+        &two(push("a", ""), push("a", "")),
+        "2:1: the key `a` is taken by an exchange before this one; give this one another",
+    );
+    check(
+        &two(push("tools/call x @1", ""), push("b", "\"after\": \"tools/call y @1\", ")),
+        "2:23: `after` names `tools/call y @1`, and no exchange has that key; did you mean `tools/call x @1`?",
+    );
+    check(
+        &two(push("a", ""), push("b", "\"after\": \"a #2\", ")),
+        "2:23: `after` names `a #2`, and that exchange has 1 items",
+    );
+    check(
+        &two(push("a", ""), push("b", "\"after\": \"a #1 answer\", ")),
+        "2:23: `after` names `a #1 answer`, and that item has no answer",
+    );
+    check(
+        &two(push("a", ""), "{\"key\": \"b\", \"server\": [{\"no_id\": true, \"same_as\": \"a\"}]}".into()),
+        "2:52: `same_as` names `a`, and that exchange has no `result` and no `error`",
+    );
+    check_exchange(
+        "\"server\": [{\"no_id\": true, \"same_as\": \"a\"}]",
+        "2:52: `same_as` names `a`, and that exchange does not come before this one",
+    );
+}
+
+#[test]
+fn markers_are_checked() {
+    let literal = "to mean an object with this member, put it into {\"$literal\": …}";
+    check_result(
+        "{\"$lines\": \"a\"}",
+        &format!("3:12: `$lines` takes an array of strings, one a line; {literal}"),
+    );
+    check_result(
+        "{\"$lines\": [\"a\", 1]}",
+        &format!("3:12: `$lines` takes an array of strings, one a line; {literal}"),
+    );
+    check_result(
+        "{\"$lines\": [\"\"], \"$indent\": 2}",
+        &format!("3:29: `$lines` takes no `$indent`, which goes with `$json`; {literal}"),
+    );
+    check_result(
+        "{\"$json\": 1, \"$indent\": 17}",
+        &format!("3:25: `$json` takes an `$indent` of 0 to 16 spaces or \"spaced\"; {literal}"),
+    );
+    check_result("{\"$blob\": 1}", &format!("3:11: `$blob` takes a blob's name; {literal}"));
+    for name in ["../../etc/passwd", "/etc/passwd", "a.txt"] {
+        check_result(
+            &format!("{{\"$blob\": \"{name}\"}}"),
+            &format!(
+                "3:11: `{name}` is no blob's name; it must be sha256-<64 hex digits>.bin or .txt, in the cassette's .blobs folder"
+            ),
+        );
+    }
+    let name = blob::name(blob::Kind::Text, b"x");
+    check_result(
+        &format!("{{\"$blob\": \"{name}\"}}"),
+        &format!("3:11: cannot read the blob `{name}`; bring the cassette's .blobs folder along with it"),
+    );
+    let deep = format!("{}1{}", "{\"$json\": ".repeat(9), "}".repeat(9));
+    check_result(&deep, "3:81: `$json` stands in `$json` more than 8 deep; write the inner ones as strings");
+}
+
+#[test]
+fn a_blob_must_be_what_its_name_says() {
+    let name = blob::name(blob::Kind::Base64, b"x");
+    let text = format!(
+        "{{\"cassette\": 1, \"exchanges\": [{{\"key\": \"a\", \"server\": [{{\"no_id\": true, \"result\": {{\"$blob\": \"{name}\"}}}}]}}]}}"
+    );
+    let with =
+        |bytes: &[u8]| Cassette::load(text.clone().into(), &Blobs([(name.clone(), bytes.to_vec())].into()));
+    assert!(with(b"x").is_ok());
+    let error = with(b"y").unwrap_err();
+    assert!(matches!(error.kind, LoadErrorKind::BlobHash { .. }), "{error}");
+    assert_eq!(error.at, text.find("\"sha256").unwrap());
+}
+
+#[test]
+fn unknown_members_are_a_warning() {
+    let text = "{\"cassette\": 1, \"vasr\": [], \"x-mine\": 1, \"mine\": 1, \"faults\": {}, \"exchanges\": [{\"key\": \"a\", \"clinet\": 1,
+        \"server\": [{\"afterms\": 1, \"notification\": {\"method\": \"m\", \"parms\": 1, \"mine\": 1}}]}]}";
+    let cassette = load(text).unwrap();
+    let warnings: Vec<_> = cassette.warnings.iter().map(|warning| (warning.at, &warning.text[..])).collect();
+    let at = |name: &str| text.find(name).unwrap();
+    let expected = [
+        (at("\"vasr"), "a cassette has an unknown member `vasr`; did you mean `vars`?"),
+        (at("\"mine"), "a cassette has an unknown member `mine`; names of your own begin with `x-`"),
+        (at("{}, "), "`faults` is not used by this version of mcp-tapedeck"),
+        (at("\"clinet"), "an exchange has an unknown member `clinet`; did you mean `client`?"),
+        (at("\"afterms"), "an item of `server` has an unknown member `afterms`; did you mean `after_ms`?"),
+        (at("\"parms"), "a notification has an unknown member `parms`; did you mean `params`?"),
+    ];
+    assert_eq!(warnings, expected);
+    let formatted = String::from_utf8(format(&cassette)).unwrap();
+    for kept in ["vasr", "x-mine", "mine", "faults", "clinet", "afterms", "parms"] {
+        assert!(formatted.contains(kept), "{formatted}");
+    }
+}
+
+#[test]
+fn a_text_that_ends_anywhere_is_an_error() {
+    for end in 0..WHOLE.len() - 2 {
+        let text = WHOLE.as_bytes()[..end].to_vec();
+        assert!(Cassette::load(text, &blob::NoBlobs).is_err(), "{end}");
+    }
+}
+
+#[test]
+fn any_byte_may_be_another_and_nothing_panics() {
+    let mut loaded = 0;
+    for at in 0..WHOLE.len() {
+        // Each place gets two other bytes; over the whole text each byte comes to stand in places of every kind.
+        for byte in [b'"', [b'\\', b']', b',', b'0', b' ', 0xff, b'}'][at % 7]] {
+            let mut text = WHOLE.as_bytes().to_vec();
+            text[at] = byte;
+            let Ok(cassette) = Cassette::load(text, &blob::NoBlobs) else { continue };
+            loaded += 1;
+            read_all(&cassette);
+        }
+    }
+    assert!(loaded > 500, "{loaded}");
+}
+
+/// Asks for everything, whatever comes of it; formatting is done once.
+fn read_all(cassette: &Cassette) {
+    for exchange in &cassette.exchanges {
+        let items = exchange.server.iter().map(|item| (false, &item.message));
+        let answers = exchange
+            .server
+            .iter()
+            .filter_map(|item| item.answer.as_ref().map(|answer| (true, &answer.message)));
+        for (from_client, message) in
+            exchange.client.iter().map(|message| (true, message)).chain(items).chain(answers)
+        {
+            let mut out = Vec::new();
+            let _ =
+                cassette.wire(exchange.session, from_client, message, Some(b"1"), &blob::NoBlobs, &mut out);
+            let _ = cassette.expand(message.place, &blob::NoBlobs, &mut out);
+        }
+    }
+    let formatted = format(cassette);
+    let again = Cassette::load(formatted.clone(), &blob::NoBlobs).unwrap();
+    assert_eq!(format(&again), formatted);
+}
+
+#[test]
+fn what_is_built_to_hurt_ends_in_an_error_or_not_at_all() {
+    let result = |result: &str| {
+        load(&format!(
+            "{{\"cassette\": 1, \"exchanges\": [{{\"key\": \"a\", \"server\": [{{\"no_id\": true, \"result\": {result}}}]}}]}}"
+        ))
+    };
+    // Deep nesting, of everything that a stack might be kept for.
+    for (open, close) in [
+        ("[", "]"),
+        ("{\"a\":", "}"),
+        ("{\"$literal\":", "}"),
+        ("{\"$json\":1,\"x\":", "}"),
+        ("{\"$indent\":", "}"),
+    ] {
+        let cassette = result(&format!("{}1{}", open.repeat(100_000), close.repeat(100_000))).unwrap();
+        read_all(&cassette);
+    }
+    // Small texts that grow: backslashes that double at each level, indentation of depth times depth.
+    let deep = format!("{{\"$indent\": 16, \"$json\": {}{}}}", "[".repeat(20_000), "]".repeat(20_000));
+    let cassette = result(&deep).unwrap();
+    let place = cassette.exchanges[0].server[0].message.place;
+    let error = cassette.expand(place, &blob::NoBlobs, &mut Vec::new()).unwrap_err();
+    assert!(matches!(error.kind, LoadErrorKind::TooLong { .. }), "{error}");
+    // Many members, many of them wrong.
+    let many: String = (0..50_000).map(|n| format!("\"m{n}\": 0, ")).collect();
+    let cassette = load(&format!("{{{many}\"cassette\": 1}}")).unwrap();
+    assert_eq!(cassette.warnings.len(), 50_000);
+}
