@@ -7,6 +7,7 @@ use super::{
     error::{LoadError, LoadErrorKind, Result},
     model::{Cassette, Place},
     reader::{Marker, MarkerAt, Reader},
+    spacing::{Spacing, space},
 };
 use crate::wire::{Span, jsonrpc, scan};
 
@@ -15,17 +16,6 @@ pub(super) const DEEPEST_JSON: usize = 8;
 
 /// The longest message that markers may grow to.
 const LONGEST: usize = 256 << 20;
-
-/// How a JSON text is spaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spacing {
-    /// No white space.
-    Compact,
-    /// A space behind each comma and colon.
-    Spaced,
-    /// One value a line, so many spaces for each level; a space behind each colon.
-    Indent(u8),
-}
 
 impl Cassette {
     /// Appends the payload value at `place` as compact wire JSON: white space outside strings dropped, markers
@@ -57,7 +47,8 @@ pub(super) fn expand(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     if !may_hold_markers(span.of(text)) {
-        return space_up_to(LONGEST, span.of(text), spacing, out, span.start);
+        space(span.of(text), spacing, out);
+        return Ok(());
     }
     let mut reader = Reader::new(text, span.start);
     reader.value()?;
@@ -103,24 +94,12 @@ fn close(text: &[u8], at: usize, json: &Json, out: &mut Vec<u8>) -> Result<usize
     space(&text[at..json.end], Spacing::Compact, out);
     let compact = out.split_off(json.out_start);
     let mut spaced = Vec::with_capacity(compact.len());
-    space_up_to(LONGEST, &compact, json.spacing, &mut spaced, at)?;
+    if json.spacing.length(&compact) > LONGEST {
+        return Err(LoadError::new(at, LoadErrorKind::TooLong { limit: LONGEST }));
+    }
+    space(&compact, json.spacing, &mut spaced);
     scan::push_string(&String::from_utf8_lossy(&spaced), out);
     Ok(json.resume)
-}
-
-/// [`space`], with an error at offset `at` where the result would be longer than `longest`.
-fn space_up_to(longest: usize, json: &[u8], spacing: Spacing, out: &mut Vec<u8>, at: usize) -> Result<()> {
-    match spacing {
-        // Depth times indentation: a few kilobytes of brackets could fill the memory.
-        Spacing::Indent(spaces) if !indent(json, usize::from(spaces), longest, out) => {
-            Err(LoadError::new(at, LoadErrorKind::TooLong { limit: longest }))
-        }
-        Spacing::Indent(_) => Ok(()),
-        _ => {
-            space(json, spacing, out);
-            Ok(())
-        }
-    }
 }
 
 /// Whether it is worth looking for markers.
@@ -216,88 +195,4 @@ fn push_blob(text: &[u8], value: Span, blobs: &dyn BlobSource, out: &mut Vec<u8>
         }
     }
     Ok(())
-}
-
-/// Appends JSON text, or a piece of it that does not cut a string or word, without its white space or with a space
-/// behind each comma and colon.
-fn space(json: &[u8], spacing: Spacing, out: &mut Vec<u8>) {
-    compact(json, if spacing == Spacing::Compact { b"" } else { b" " }, out);
-}
-
-/// Whether `json` in this spacing is exactly `text`.
-pub(super) fn is_spaced(json: &[u8], spacing: Spacing, text: &[u8]) -> bool {
-    let mut spaced = Vec::with_capacity(text.len());
-    space_up_to(text.len(), json, spacing, &mut spaced, 0).is_ok() && spaced == text
-}
-
-fn compact(json: &[u8], behind: &[u8], out: &mut Vec<u8>) {
-    let mut at = 0;
-    while at < json.len() {
-        let start = at;
-        match json[at] {
-            b' ' | b'\t' | b'\r' | b'\n' => at += 1,
-            b',' | b':' => {
-                out.push(json[at]);
-                out.extend_from_slice(behind);
-                at += 1;
-            }
-            b'"' => {
-                at = scan::skip_value(json, at).unwrap_or(json.len());
-                out.extend_from_slice(&json[start..at]);
-            }
-            _ => {
-                let is_other = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' | b'"');
-                at += json[at..].iter().take_while(|byte| is_other(byte)).count();
-                out.extend_from_slice(&json[start..at]);
-            }
-        }
-    }
-}
-
-/// As `JSON.stringify(x, null, n)` and Python's `json.dumps(x, indent=n)` do. False, and unfinished, where that is
-/// longer than `longest`.
-fn indent(json: &[u8], spaces: usize, longest: usize, out: &mut Vec<u8>) -> bool {
-    let longest = out.len() + longest;
-    let (mut at, mut depth) = (0, 0usize);
-    let new_line = |depth: usize, out: &mut Vec<u8>| {
-        out.push(b'\n');
-        out.resize(out.len() + depth * spaces, b' ');
-    };
-    while at < json.len() {
-        if out.len() > longest {
-            return false;
-        }
-        let (start, byte) = (at, json[at]);
-        at += 1;
-        match byte {
-            b' ' | b'\t' | b'\r' | b'\n' => {}
-            b':' => out.extend_from_slice(b": "),
-            b',' => {
-                out.push(b',');
-                new_line(depth, out);
-            }
-            b'{' | b'[' => {
-                out.push(byte);
-                at = scan::skip_space(json, at);
-                if let Some(b'}' | b']') = json.get(at) {
-                    out.push(json[at]);
-                    at += 1;
-                } else {
-                    depth += 1;
-                    new_line(depth, out);
-                }
-            }
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                new_line(depth, out);
-                out.push(byte);
-            }
-            b'"' => {
-                at = scan::skip_value(json, start).unwrap_or(json.len());
-                out.extend_from_slice(&json[start..at]);
-            }
-            _ => out.push(byte),
-        }
-    }
-    out.len() <= longest
 }

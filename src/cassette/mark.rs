@@ -9,8 +9,9 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 
 use super::{
     blob::{self, BlobSource},
-    expand::{DEEPEST_JSON, Spacing, is_spaced, may_hold_markers},
+    expand::{DEEPEST_JSON, may_hold_markers},
     reader::Reader,
+    spacing::Spacing,
 };
 use crate::wire::{Span, scan};
 
@@ -170,10 +171,10 @@ fn json_text(raw: &[u8]) -> Option<Json> {
     let spacing = match spaces {
         Some(spaces @ 0..=16) => Spacing::Indent(spaces as u8),
         Some(_) => return None,
-        None if is_spaced(&text, Spacing::Compact, &text) => Spacing::Compact,
+        None if Spacing::Compact.gives(&text, &text) => Spacing::Compact,
         None => Spacing::Spaced,
     };
-    is_spaced(&text, spacing, &text).then_some(Json { text, spacing })
+    spacing.gives(&text, &text).then_some(Json { text, spacing })
 }
 
 /// Appends a string: a text of several lines as one string for each, any other as it stands.

@@ -19,6 +19,7 @@ mod print;
 mod reader;
 mod rebuild;
 mod shape;
+mod spacing;
 pub mod spelling;
 
 pub use error::{LoadError, LoadErrorKind};

@@ -5,8 +5,9 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use super::{
     blob::BlobSource,
     error::{LoadError, LoadErrorKind, Result},
-    expand::{Spacing, expand},
+    expand::expand,
     model::{Cassette, Form, Message},
+    spacing::Spacing,
     spelling::{Envelope, Side},
 };
 use crate::wire::{Span, jsonrpc, scan};

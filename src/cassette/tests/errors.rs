@@ -44,7 +44,7 @@ fn a_cassette_with_every_member_loads_without_a_warning_and_is_formatted() {
 #[test]
 fn what_is_no_json_is_shown_with_its_place() {
     let hint = "a cassette is JSON, without comments and trailing commas";
-    check("", &format!("1:1: a cassette needs to be an object in braces"));
+    check("", "1:1: a cassette needs to be an object in braces");
     check("{\"cassette\": 1,\n}", &format!("2:1: expected a member's name in quotes, found `}}`; {hint}"));
     check(
         "{\"cassette\": 1",
@@ -260,16 +260,14 @@ fn a_text_that_ends_anywhere_is_an_error() {
 fn any_byte_may_be_another_and_nothing_panics() {
     let mut loaded = 0;
     for at in 0..WHOLE.len() {
-        // Each place gets two other bytes; over the whole text each byte comes to stand in places of every kind.
-        for byte in [b'"', [b'\\', b']', b',', b'0', b' ', 0xff, b'}'][at % 7]] {
-            let mut text = WHOLE.as_bytes().to_vec();
-            text[at] = byte;
-            let Ok(cassette) = Cassette::load(text, &blob::NoBlobs) else { continue };
-            loaded += 1;
-            read_all(&cassette);
-        }
+        // Each place gets one other byte; over the whole text each byte comes to stand in places of every kind.
+        let mut text = WHOLE.as_bytes().to_vec();
+        text[at] = [b'"', b'\\', b']', b',', b'0', b' ', 0xff, b'}', b':'][at % 9];
+        let Ok(cassette) = Cassette::load(text, &blob::NoBlobs) else { continue };
+        loaded += 1;
+        read_all(&cassette);
     }
-    assert!(loaded > 500, "{loaded}");
+    assert!(loaded > 200, "{loaded}");
 }
 
 /// Asks for everything, whatever comes of it; formatting is done once.
@@ -309,7 +307,7 @@ fn what_is_built_to_hurt_ends_in_an_error_or_not_at_all() {
         ("{\"$json\":1,\"x\":", "}"),
         ("{\"$indent\":", "}"),
     ] {
-        let cassette = result(&format!("{}1{}", open.repeat(100_000), close.repeat(100_000))).unwrap();
+        let cassette = result(&format!("{}1{}", open.repeat(20_000), close.repeat(20_000))).unwrap();
         read_all(&cassette);
     }
     // Small texts that grow: backslashes that double at each level, indentation of depth times depth.
@@ -319,7 +317,7 @@ fn what_is_built_to_hurt_ends_in_an_error_or_not_at_all() {
     let error = cassette.expand(place, &blob::NoBlobs, &mut Vec::new()).unwrap_err();
     assert!(matches!(error.kind, LoadErrorKind::TooLong { .. }), "{error}");
     // Many members, many of them wrong.
-    let many: String = (0..50_000).map(|n| format!("\"m{n}\": 0, ")).collect();
+    let many: String = (0..5_000).map(|n| format!("\"m{n}\": 0, ")).collect();
     let cassette = load(&format!("{{{many}\"cassette\": 1}}")).unwrap();
-    assert_eq!(cassette.warnings.len(), 50_000);
+    assert_eq!(cassette.warnings.len(), 5_000);
 }

@@ -1,0 +1,112 @@
+//! JSON texts with other white space.
+
+use crate::wire::scan;
+
+/// How a JSON text is spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spacing {
+    /// No white space.
+    Compact,
+    /// A space behind each comma and colon.
+    Spaced,
+    /// One value a line, so many spaces for each level; a space behind each colon.
+    Indent(u8),
+}
+
+impl Spacing {
+    /// How long a text is in this spacing, or more. A few kilobytes of brackets that are indented by their depth
+    /// could fill the memory, so this is asked first.
+    pub(super) fn length(self, json: &[u8]) -> usize {
+        let mut length = 0usize;
+        match self {
+            Self::Compact | Self::Spaced => 2 * json.len(),
+            Self::Indent(spaces) => {
+                indent(json, |bytes, levels| {
+                    length = length.saturating_add(bytes.len() + levels.saturating_mul(usize::from(spaces)));
+                });
+                length
+            }
+        }
+    }
+
+    /// Whether `json` in this spacing is exactly `text`.
+    pub(super) fn gives(self, json: &[u8], text: &[u8]) -> bool {
+        let mut spaced = Vec::with_capacity(text.len());
+        if !matches!(self, Self::Indent(_)) || self.length(json) == text.len() {
+            space(json, self, &mut spaced);
+        }
+        spaced == text
+    }
+}
+
+/// Appends JSON text in another spacing. It may be a piece of one that does not cut a string or word, if it is not
+/// to be indented.
+pub(super) fn space(json: &[u8], spacing: Spacing, out: &mut Vec<u8>) {
+    match spacing {
+        Spacing::Compact => compact(json, b"", out),
+        Spacing::Spaced => compact(json, b" ", out),
+        Spacing::Indent(spaces) => indent(json, |bytes, levels| {
+            out.extend_from_slice(bytes);
+            out.resize(out.len() + levels * usize::from(spaces), b' ');
+        }),
+    }
+}
+
+fn compact(json: &[u8], behind: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while at < json.len() {
+        let start = at;
+        match json[at] {
+            b' ' | b'\t' | b'\r' | b'\n' => at += 1,
+            b',' | b':' => {
+                out.push(json[at]);
+                out.extend_from_slice(behind);
+                at += 1;
+            }
+            b'"' => {
+                at = scan::skip_value(json, at).unwrap_or(json.len());
+                out.extend_from_slice(&json[start..at]);
+            }
+            _ => {
+                let is_other = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' | b'"');
+                at += json[at..].iter().take_while(|byte| is_other(byte)).count();
+                out.extend_from_slice(&json[start..at]);
+            }
+        }
+    }
+}
+
+/// As `JSON.stringify(x, null, n)` and Python's `json.dumps(x, indent=n)` do. `push` takes bytes, and how many levels
+/// of indentation follow them.
+fn indent(json: &[u8], mut push: impl FnMut(&[u8], usize)) {
+    let (mut at, mut depth) = (0, 0usize);
+    while at < json.len() {
+        let (start, byte) = (at, json[at]);
+        at += 1;
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            b':' => push(b": ", 0),
+            b',' => push(b",\n", depth),
+            b'{' | b'[' => {
+                at = scan::skip_space(json, at);
+                if let Some(b'}' | b']') = json.get(at) {
+                    push(&[byte, json[at]], 0);
+                    at += 1;
+                } else {
+                    depth += 1;
+                    push(&[byte, b'\n'], depth);
+                }
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                push(b"\n", depth);
+                push(&[byte], 0);
+            }
+            b'"' => {
+                at = scan::skip_value(json, start).unwrap_or(json.len());
+                push(&json[start..at], 0);
+            }
+            _ => push(&[byte], 0),
+        }
+    }
+}
