@@ -1,5 +1,8 @@
-//! Every real client with every real server: so far directly.
+//! Every real client with every real server: directly, recorded, replayed, and the replay recorded.
 
+mod cassette;
+mod difference;
+mod inspector;
 mod pair;
 mod transcript;
 

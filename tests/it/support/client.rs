@@ -26,6 +26,9 @@ pub(crate) struct Client {
     /// The SDK's mode.
     mode: &'static str,
     kind: Kind,
+    /// Whether its SDK drops a progress notification that reaches it in the same read as the response: the TypeScript
+    /// SDKs handle notifications a turn later than responses.
+    pub(crate) drops_late_progress: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,7 +41,8 @@ enum Kind {
 macro_rules! client {
     ($name:ident, $mode:literal, $kind:expr) => {
         pub(crate) const fn $name() -> Client {
-            Client { name: stringify!($name), mode: $mode, kind: $kind }
+            let drops_late_progress = matches!($kind, Kind::Node { .. });
+            Client { name: stringify!($name), mode: $mode, kind: $kind, drops_late_progress }
         }
     };
 }

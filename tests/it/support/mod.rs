@@ -2,6 +2,8 @@
 
 pub(crate) mod client;
 pub(crate) mod install;
+pub(crate) mod program;
 pub(crate) mod rust_client;
 pub(crate) mod scene;
 pub(crate) mod server;
+pub(crate) mod wire;

@@ -207,9 +207,51 @@ impl Script {
     }
 
     async fn call(&self, peer: &Peer<RoleClient>, name: &str, method: &str, params: Option<Value>) -> usize {
-        let (call, handle) = self.send(peer, name, method, params).await;
+        let (call, handle) = self.send(peer, name, method, params.clone()).await;
         self.answered(call, handle.await_response().await);
-        call
+        let asks = |result: &&Value| result["resultType"] == "input_required";
+        let asked = self.seen().calls[call].get("result").filter(asks).cloned();
+        match asked {
+            // Each round is a call of its own in the transcript, with what the server asked.
+            Some(asked) => Box::pin(self.call(peer, name, method, Some(self.again(params, &asked)))).await,
+            None => call,
+        }
+    }
+
+    /// The parameters of the next round of a call that asked for input.
+    fn again(&self, params: Option<Value>, asked: &Value) -> Value {
+        let mut params = params.unwrap_or_else(|| json!({}));
+        let requests = asked["inputRequests"].as_object().cloned().unwrap_or_default();
+        let answer = |request: &Value| self.answer(request).expect("a server asks what clients can answer");
+        params["inputResponses"] =
+            requests.iter().map(|(key, request)| (key.clone(), answer(request))).collect();
+        if let Some(state) = asked.get("requestState") {
+            params["requestState"] = state.clone();
+        }
+        // It is new each time.
+        let mut seen = self.seen();
+        let round = seen.calls.last_mut().expect("a call was made");
+        round["result"]["requestState"] = "(a state)".into();
+        params
+    }
+
+    /// The answer to what a server asks.
+    fn answer(&self, request: &Value) -> Option<Value> {
+        match request["method"].as_str()? {
+            "sampling/createMessage" => Some(json!({
+                "role": "assistant",
+                "content": {"type": "text", "text": "sampled: élan"},
+                "model": "peer",
+                "stopReason": "endTurn",
+            })),
+            "elicitation/create" => Some(json!({"action": "accept", "content": self.job["elicit"]})),
+            "roots/list" => {
+                let roots = self.job["roots"].as_array()?;
+                let roots: Vec<Value> = roots.iter().map(|uri| json!({"uri": uri, "name": "root"})).collect();
+                Some(json!({"roots": roots}))
+            }
+            _ => None,
+        }
     }
 
     async fn send(
@@ -258,21 +300,12 @@ impl Service<RoleClient> for Script {
         _context: RequestContext<RoleClient>,
     ) -> Result<ClientResult, ErrorData> {
         let mut request = json!(request);
-        let answer = match request["method"].as_str().expect("a request has a method") {
-            "ping" => return Ok(ClientResult::empty(())),
-            "sampling/createMessage" => json!({
-                "role": "assistant",
-                "content": {"type": "text", "text": "sampled: élan"},
-                "model": "peer",
-                "stopReason": "endTurn",
-            }),
-            "elicitation/create" => json!({"action": "accept", "content": self.job["elicit"]}),
-            "roots/list" => {
-                let roots = self.job["roots"].as_array().expect("roots");
-                json!({"roots": roots.iter().map(|uri| json!({"uri": uri, "name": "root"})).collect::<Vec<_>>()})
-            }
-            _ => return Err(ErrorData::method_not_found::<rmcp::model::ListToolsRequestMethod>()),
-        };
+        if request["method"] == "ping" {
+            return Ok(ClientResult::empty(()));
+        }
+        let answer = self
+            .answer(&request)
+            .ok_or_else(|| ErrorData::invalid_request("not a request of the plan", None))?;
         if let Some(params) = request["params"].as_object_mut() {
             params.remove("_meta");
         }
@@ -299,7 +332,8 @@ impl Service<RoleClient> for Script {
     }
 
     fn get_info(&self) -> ClientConfig {
-        let capabilities = json!({"roots": {"listChanged": true}, "sampling": {}, "elicitation": {}});
+        let all = json!({"roots": {"listChanged": true}, "sampling": {}, "elicitation": {}});
+        let capabilities = self.job.get("capabilities").cloned().unwrap_or(all);
         let capabilities = serde_json::from_value(capabilities).expect("capabilities of the protocol");
         ClientConfig::new(capabilities, Implementation::new("rust-script", "1.0.0"))
     }

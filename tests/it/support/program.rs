@@ -1,0 +1,44 @@
+//! The program under test.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::server::text;
+
+/// Its path.
+pub(crate) const TAPEDECK: &str = env!("CARGO_BIN_EXE_tapedeck");
+
+/// The command that records the server that `command` starts.
+pub(crate) fn record(cassette: &Path, command: &[String]) -> Vec<String> {
+    let mut record: Vec<String> =
+        [TAPEDECK, "record", "--keep-journal", "--cassette", &text(cassette), "--"].map(String::from).into();
+    record.extend_from_slice(command);
+    record
+}
+
+/// The command that replays a cassette, with a report in a folder.
+pub(crate) fn replay(cassette: &Path, reports: &Path) -> Vec<String> {
+    let reports = format!("{}/", reports.display());
+    [TAPEDECK, "replay", &text(cassette), "--report", &reports].map(String::from).into()
+}
+
+/// Runs the program to its end.
+pub(crate) fn tapedeck(arguments: &[&str]) -> Output {
+    Command::new(TAPEDECK).args(arguments).output().expect("the program can be started")
+}
+
+/// Asserts that every report in a folder says that all went well.
+///
+/// # Panics
+/// Panics with what `tapedeck verdict` said otherwise.
+pub(crate) fn assert_good_verdict(reports: &Path) {
+    let output = tapedeck(&["verdict", &text(reports)]);
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        output.status.success(),
+        "the verdict ended with {}:\n{}{}",
+        output.status,
+        said(&output.stdout),
+        said(&output.stderr)
+    );
+}
