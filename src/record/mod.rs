@@ -25,8 +25,6 @@ mod drafts;
 mod ends;
 mod facts;
 mod fold;
-#[doc(hidden)]
-pub mod fuzz;
 mod plan;
 mod recorder;
 mod requests;

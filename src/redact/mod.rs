@@ -20,8 +20,6 @@ mod clues;
 mod filter;
 mod finder;
 mod forms;
-#[doc(hidden)]
-pub mod fuzz;
 mod layers;
 mod names;
 pub mod pairing;

@@ -10,8 +10,6 @@
 //! - `own`: what is answered without a recording
 //! - `miss`: why there is no answer
 
-#[doc(hidden)]
-pub mod fuzz;
 pub mod matcher;
 mod miss;
 mod options;

@@ -9,4 +9,5 @@ mod replay;
 mod round_trip;
 mod schema;
 mod skipping;
+mod snippets;
 mod support;
