@@ -18,7 +18,7 @@ use std::{
 use rustix::process::{Resource, Rlimit};
 use signal_hook::{
     SigId,
-    consts::signal::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGTERM},
+    consts::signal::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGXFSZ},
     flag, low_level,
 };
 
@@ -296,6 +296,11 @@ impl Signals {
     pub fn install() -> io::Result<Self> {
         if is_ignored(SIGCHLD) {
             flag::register(SIGCHLD, Arc::default())?;
+        }
+        // A limit on the size of files is to be an error of one write, not our end. A handler, since a server would
+        // inherit it as ignored.
+        if !is_ignored(SIGXFSZ) {
+            flag::register(SIGXFSZ, Arc::default())?;
         }
         Self::listen(heeded_signals())
     }

@@ -13,7 +13,11 @@ use std::{
 use signal_hook::consts::signal::{SIGHUP, SIGINT};
 
 use super::*;
-use crate::{traffic::Event, transport::stdio::StartError};
+use crate::{
+    store::{Journal, new_header},
+    traffic::Event,
+    transport::stdio::StartError,
+};
 
 /// Long enough that a rule which waits for it makes a test fail by its outcome, not by its time.
 const LONG: Duration = Duration::from_secs(60);
@@ -472,12 +476,21 @@ fn records_in_a_process_of_its_own() {
     let signals = Some(Signals::install().unwrap());
     let options = RecordOptions { grace: PATIENT, signals, ..RecordOptions::default() };
     let server = server(&["sh", "-c", &script]).unwrap();
-    let ended = record(server, Client::take().unwrap(), Log::default(), options).unwrap();
+    let client = Client::take().unwrap();
+    let exit = match std::env::var_os("TAPEDECK_TEST_CASSETTE") {
+        None => record(server, client, Log::default(), options).unwrap().exit,
+        Some(cassette) => {
+            let journal = Journal::create(cassette.as_ref(), new_header("stdio").unwrap()).unwrap();
+            let ended = record(server, client, journal, options).unwrap();
+            assert_ne!(ended.missed, 0);
+            ended.exit
+        }
+    };
     if std::env::var_os("TAPEDECK_TEST_STAY").is_some() {
         io::stderr().write_all(b"over\n").unwrap();
         thread::park();
     }
-    super::super::shutdown::end_like(ended.exit);
+    super::super::shutdown::end_like(exit);
 }
 
 /// That process, with what stood on its stdout before the session read. `before` is done by the shell that becomes it.
@@ -534,6 +547,22 @@ fn the_protocol_has_stdin_and_stdout_and_the_server_has_stderr() {
 fn what_we_inherited_as_ignored_the_server_inherits_but_its_end_is_seen() {
     // Its own default would end the shell at once.
     let (mut process, _output) = own_process("trap '' HUP CHLD", "kill -HUP $$; exit 5");
+    assert_eq!(process.wait().unwrap().code(), Some(5));
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_costs_the_recording_and_not_the_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = format!("export TAPEDECK_TEST_CASSETTE='{}/c.json'; ulimit -f 2", folder.path().display());
+    let script = r#"for n in 1 2 3 4 5; do read line; printf '%01000d\n' $n; done; exit 5"#;
+    let (mut process, mut output) = own_process(&before, script);
+    let mut line = String::new();
+    for n in 1..=5 {
+        process.stdin.as_mut().unwrap().write_all(b"next\n").unwrap();
+        line.clear();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, format!("{n:01000}\n"));
+    }
     assert_eq!(process.wait().unwrap().code(), Some(5));
 }
 
