@@ -1,5 +1,6 @@
 //! Integration tests: one binary. `support/` starts the program and its peers; each other module is one subject.
 
+mod cassettes;
 mod cli;
 mod fuzz;
 mod layering;

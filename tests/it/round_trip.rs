@@ -1,22 +1,18 @@
 //! The loop is closed: whatever order things happened in, replaying a recording to the same client gives the same
 //! bytes, and recording that replay gives the same cassette.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
 use mcp_tapedeck::{
     Cassette, Recorder, Replayer,
     cassette::blob::MemoryBlobs,
-    replay::{Input, Options, Output},
+    replay::Options,
     report::Verdict,
-    traffic::{
-        Direction::{self, ToClient, ToServer},
-        Lane,
-    },
+    traffic::Direction::{ToClient, ToServer},
 };
 use proptest::prelude::*;
 
-/// One line on the wire.
-type Line = (Direction, String);
+use crate::support::playback::{Line, from_server, replay};
 
 /// A conversation in the making: random choices become a session that a real client and server could have had.
 #[derive(Default)]
@@ -152,45 +148,6 @@ fn record(lines: &[Line]) -> (Vec<u8>, MemoryBlobs) {
     (recorder.finish(None, &mut blobs).expect("memory does not fail"), blobs)
 }
 
-/// The recorded client once more: it says its next line when it has seen as much as it had seen then. What passes.
-fn replay(lines: &[Line], replayer: &mut Replayer) -> Vec<Line> {
-    let mut seen = Vec::new();
-    let mut outputs = VecDeque::new();
-    let mut heard = 0;
-    for (at, (direction, line)) in lines.iter().enumerate() {
-        if *direction == ToClient {
-            continue;
-        }
-        let before = lines[..at].iter().filter(|(direction, _)| *direction == ToClient).count();
-        listen(replayer, &mut outputs);
-        while heard < before {
-            let Some(line) = outputs.pop_front() else { break };
-            seen.push((ToClient, line));
-            heard += 1;
-        }
-        replayer.handle(0, Input::Message { lane: Lane(0), bytes: line.as_bytes() });
-        seen.push((ToServer, line.clone()));
-    }
-    listen(replayer, &mut outputs);
-    replayer.handle(0, Input::Closed);
-    listen(replayer, &mut outputs);
-    seen.extend(outputs.into_iter().map(|line| (ToClient, line)));
-    seen
-}
-
-/// Time stands still: what needs a wait to run out does not come.
-fn listen(replayer: &mut Replayer, outputs: &mut VecDeque<String>) {
-    while let Some(output) = replayer.poll(0) {
-        if let Output::Send { bytes, .. } = output {
-            outputs.push_back(String::from_utf8(bytes).expect("all lines are text"));
-        }
-    }
-}
-
-fn of(direction: Direction, lines: &[Line]) -> Vec<&str> {
-    lines.iter().filter(|(way, _)| *way == direction).map(|(_, line)| &**line).collect()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -207,7 +164,7 @@ proptest! {
         let passed = replay(&talk.lines, &mut replayer);
         let report = replayer.finish();
         let shown = || format!("{}\n{report:#?}\nrecorded {:#?}\nreplayed {passed:#?}", String::from_utf8_lossy(&text), talk.lines);
-        prop_assert_eq!(of(ToClient, &passed), of(ToClient, &talk.lines), "{}", shown());
+        prop_assert_eq!(from_server(&passed), from_server(&talk.lines), "{}", shown());
         prop_assert!(report.misses.is_empty() && report.unused.is_empty(), "{}", shown());
         if passed == talk.lines {
             prop_assert_eq!(report.verdict, Verdict::Good, "{}", shown());

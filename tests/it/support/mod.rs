@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod install;
+pub(crate) mod playback;
 pub(crate) mod program;
 pub(crate) mod rust_client;
 pub(crate) mod scene;
