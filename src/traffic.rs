@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use crate::wire::lines::Oversize;
 
+pub use crate::wire::sse::SseEvent;
+
 /// Microseconds since some start that the context names.
 pub type Micros = u64;
 
@@ -101,19 +103,6 @@ pub struct ResponseHead<'a> {
     pub status: u16,
     /// The headers.
     pub headers: Headers<'a>,
-}
-
-/// One event of an event stream (WHATWG HTML, server-sent events), with its fields as they were sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SseEvent<'a> {
-    /// `id`, where the event had one.
-    pub id: Option<Cow<'a, [u8]>>,
-    /// `event`, where the event had one.
-    pub event: Option<Cow<'a, [u8]>>,
-    /// `retry`, in milliseconds, where the event had one.
-    pub retry: Option<u64>,
-    /// `data`, its lines joined by `\n`; empty in a priming event.
-    pub data: Cow<'a, [u8]>,
 }
 
 /// How a server's process ended.

@@ -2,6 +2,7 @@
 //!
 //! - [`record`]: a client and a server that is a child process, with a tap between them
 //! - [`replay`]: a client and a cassette in place of the server
+//! - [`reverse`]: clients and a server on HTTP, with a tap between them
 //! - [`shutdown`]: when a session ends, how a server is told, and how we end ourselves
 //! - [`stop`]: a signal as something to wait for
 //! - [`front`]: what speaks where a session cannot start
@@ -12,11 +13,15 @@ pub mod record;
 #[cfg(unix)]
 pub mod replay;
 #[cfg(unix)]
+pub mod reverse;
+#[cfg(unix)]
 pub mod shutdown;
 #[cfg(unix)]
 pub mod stop;
 
 #[cfg(unix)]
 mod child;
+#[cfg(unix)]
+mod recorder;
 #[cfg(unix)]
 mod tap;

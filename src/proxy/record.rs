@@ -18,15 +18,16 @@ use std::{
 
 use super::{
     child::Child,
+    recorder::Tapped,
     shutdown::{Ending, Grace, Happened, Pulse, Signals, Step},
-    tap::{Tap, Tapped},
+    tap::Tap,
 };
 use crate::{
     traffic::{Direction, Exit, Micros, Payload},
     transport::stdio::{self, Client, Outlet, Server},
 };
 
-pub use super::tap::{Hide, Sink};
+pub use super::recorder::{Hide, Sink};
 
 /// The room of one read: what a pipe holds, and more.
 const READ: usize = 128 << 10;

@@ -4,10 +4,9 @@
 //! react to a message that is not yet written. A chunk that ends no line needs no lock.
 
 use std::{
-    borrow::Cow,
     collections::HashMap,
     hash::{BuildHasher, RandomState},
-    io, mem,
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -18,9 +17,8 @@ use std::{
 
 use memchr::{memchr, memchr_iter};
 
+use super::recorder::{Hide, Recorder, Sink, Tapped};
 use crate::{
-    redact::Redactor,
-    store::Journal,
     traffic::{Direction, Event, Lane, Micros, Payload},
     wire::{
         jsonrpc::{Kind, Message},
@@ -28,60 +26,14 @@ use crate::{
     },
 };
 
-/// Where a recording goes.
-pub trait Sink: Send {
-    /// Writes all of these, in order and at once.
-    ///
-    /// # Errors
-    /// When one of them is not written. The session goes on, what is missing is counted, and the next call tells how
-    /// much it was with an event of its own.
-    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()>;
-}
-
-impl Sink for Journal {
-    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
-        Self::write(self, events)
-    }
-}
-
-/// What is taken out of messages before they are written; the traffic itself stays as it is.
-pub trait Hide: Send {
-    /// The message as it may be written.
-    fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]>;
-}
-
-/// Nothing is hidden.
-impl Hide for () {
-    fn message<'a>(&mut self, _: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        Cow::Borrowed(bytes)
-    }
-}
-
-impl Hide for Redactor {
-    fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        Self::message(self, direction, bytes)
-    }
-}
-
-/// What is to become of a chunk.
-#[derive(Debug)]
-pub(super) enum Tapped {
-    /// It goes on.
-    Pass,
-    /// It goes on; the sink has failed for the first time.
-    PassUnwritten(io::Error),
-    /// It does not: what happened before could not be written, and that is fatal here.
-    Refuse(io::Error),
-    /// It does not: the session is over.
-    Over,
-}
-
 /// Both directions' taps.
 pub(super) struct Tap<S> {
     start: Instant,
     to_server: Mutex<LineSplitter>,
     to_client: Mutex<LineSplitter>,
     recorder: Mutex<Option<Recorder<S>>>,
+    /// Locked only while the recorder is.
+    unanswered: Mutex<Unanswered>,
     /// How many requests of the client are unanswered.
     owed: AtomicUsize,
     /// When the last of them was answered.
@@ -90,22 +42,12 @@ pub(super) struct Tap<S> {
 
 impl<S: Sink> Tap<S> {
     pub(super) fn new(sink: S, hide: Box<dyn Hide>, max_message: usize, is_fatal: bool) -> Self {
-        let recorder = Recorder {
-            sink,
-            hide,
-            is_fatal,
-            has_failed: false,
-            is_broken: false,
-            missed: 0,
-            lost: 0,
-            unanswered: Unanswered::default(),
-            room: Vec::new(),
-        };
         Self {
             start: Instant::now(),
             to_server: Mutex::new(LineSplitter::new(max_message)),
             to_client: Mutex::new(LineSplitter::new(max_message)),
-            recorder: Mutex::new(Some(recorder)),
+            recorder: Mutex::new(Some(Recorder::new(sink, hide, is_fatal))),
+            unanswered: Mutex::new(Unanswered::default()),
             owed: AtomicUsize::new(0),
             settled: AtomicU64::new(0),
         }
@@ -137,12 +79,13 @@ impl<S: Sink> Tap<S> {
         let mut recorder = lock(&self.recorder);
         let Some(recorder) = &mut *recorder else { return Tapped::Over };
         let at = self.now();
+        let mut unanswered = lock(&self.unanswered);
         let missed = || memchr_iter(b'\n', chunk).count() as u64;
-        let tapped = if recorder.is_broken {
+        let tapped = if recorder.is_broken() {
             recorder.break_off(missed())
         } else {
             let write = || {
-                recorder.record(at, |hide, unanswered, events| {
+                recorder.record(at, |hide, events| {
                     splitter.feed(chunk, |line| {
                         unanswered.line(direction, &line);
                         events.push(event(at, direction, payload(hide, direction, line)));
@@ -152,7 +95,7 @@ impl<S: Sink> Tap<S> {
             // A fault of ours costs the recording, not the session.
             catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| recorder.break_off(missed()))
         };
-        let owed = recorder.unanswered.requests.len();
+        let owed = unanswered.requests.len();
         if self.owed.swap(owed, Ordering::Relaxed) > 0 && owed == 0 {
             self.settled.store(at, Ordering::Relaxed);
         }
@@ -169,10 +112,10 @@ impl<S: Sink> Tap<S> {
         let Some(recorder) = &mut *recorder else { return Tapped::Over };
         let at = self.now();
         let partial = splitter.finish();
-        if recorder.is_broken || (partial.is_none() && !is_closed) {
+        if recorder.is_broken() || (partial.is_none() && !is_closed) {
             return Tapped::Pass;
         }
-        recorder.record(at, |hide, _, events| {
+        recorder.record(at, |hide, events| {
             if let Some(partial) = &partial {
                 events.push(event(at, direction, Payload::Partial(hide.message(direction, partial))));
             }
@@ -187,8 +130,8 @@ impl<S: Sink> Tap<S> {
     pub(super) fn finish(&self, last: Payload<'static>) -> Option<(S, u64)> {
         let mut recorder = lock(&self.recorder).take()?;
         let at = self.now();
-        recorder.record(at, |_, _, events| events.push(event(at, Direction::ToClient, last)));
-        Some((recorder.sink, recorder.lost))
+        recorder.record(at, |_, events| events.push(event(at, Direction::ToClient, last)));
+        Some(recorder.finish())
     }
 
     const fn splitter(&self, direction: Direction) -> &Mutex<LineSplitter> {
@@ -197,68 +140,6 @@ impl<S: Sink> Tap<S> {
             Direction::ToClient => &self.to_client,
         }
     }
-}
-
-/// What both directions share.
-struct Recorder<S> {
-    sink: S,
-    hide: Box<dyn Hide>,
-    is_fatal: bool,
-    has_failed: bool,
-    /// What was tapped could not even be looked at: from there on messages are counted and nothing more.
-    is_broken: bool,
-    /// Messages that are not written, and of which the sink does not know yet.
-    missed: u64,
-    /// Messages that are not written.
-    lost: u64,
-    unanswered: Unanswered,
-    /// Room for events, used again.
-    room: Vec<Event<'static>>,
-}
-
-impl<S: Sink> Recorder<S> {
-    /// One write of all events that `fill` adds.
-    fn record<'a>(
-        &'a mut self,
-        at: Micros,
-        fill: impl FnOnce(&mut dyn Hide, &mut Unanswered, &mut Vec<Event<'a>>),
-    ) -> Tapped {
-        let mut events = recycle(mem::take(&mut self.room));
-        if self.missed > 0 {
-            events.push(event(at, Direction::ToClient, Payload::Gap { messages: self.missed }));
-        }
-        fill(&mut *self.hide, &mut self.unanswered, &mut events);
-        let outcome = self.sink.write(&events);
-        let messages = events.iter().filter(|event| is_message(&event.payload)).count() as u64;
-        self.room = recycle(events);
-        match outcome {
-            Ok(()) => {
-                self.missed = 0;
-                Tapped::Pass
-            }
-            Err(error) => self.miss(messages, error),
-        }
-    }
-
-    /// After a panic. The splitter may have lost its place, so no later line can be trusted.
-    fn break_off(&mut self, messages: u64) -> Tapped {
-        self.is_broken = true;
-        self.miss(messages, io::Error::other("a fault in tapedeck itself"))
-    }
-
-    fn miss(&mut self, messages: u64, error: io::Error) -> Tapped {
-        self.missed += messages;
-        self.lost += messages;
-        match (self.is_fatal, mem::replace(&mut self.has_failed, true)) {
-            (true, _) => Tapped::Refuse(error),
-            (false, false) => Tapped::PassUnwritten(error),
-            (false, true) => Tapped::Pass,
-        }
-    }
-}
-
-const fn is_message(payload: &Payload<'_>) -> bool {
-    matches!(payload, Payload::Message(_) | Payload::Oversize(_))
 }
 
 const fn event(at: Micros, direction: Direction, payload: Payload<'_>) -> Event<'_> {
@@ -274,15 +155,6 @@ fn payload<'a>(hide: &mut dyn Hide, direction: Direction, line: Line<'a>) -> Pay
             ..line
         }),
     }
-}
-
-/// The same room for events that borrow from elsewhere; a very large one is given back.
-fn recycle<'b>(mut events: Vec<Event<'_>>) -> Vec<Event<'b>> {
-    events.clear();
-    if events.capacity() > 4096 {
-        return Vec::new();
-    }
-    events.into_iter().map(|_| -> Event<'b> { unreachable!("cleared") }).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -329,6 +201,8 @@ impl Unanswered {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     /// Keeps how many events each write had.
@@ -412,20 +286,5 @@ mod tests {
         let [t, f] = [true, false];
         assert_eq!(owing, [t, t, t, t, f, t, f, t, t, f, t, t, t, f]);
         assert!(tap.owing().1.is_some());
-    }
-
-    #[test]
-    fn room_for_events_is_used_again() {
-        let text = b"a line".to_vec();
-        let mut room: Vec<Event<'static>> = Vec::with_capacity(10);
-        let at = room.as_ptr().cast::<u8>();
-        {
-            let mut events = recycle(mem::take(&mut room));
-            events.push(event(0, Direction::ToServer, Payload::Message(Cow::Borrowed(&text))));
-            assert_eq!(events.as_ptr().cast(), at);
-            room = recycle(events);
-        }
-        assert_eq!((room.len(), room.as_ptr().cast(), room.capacity()), (0, at, 10));
-        assert_eq!(recycle(Vec::with_capacity(5000)).capacity(), 0);
     }
 }

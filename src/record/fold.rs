@@ -380,6 +380,7 @@ pub fn fold<R: io::Read>(
         match entry {
             Entry::Event(event) => fold.event(&event, place),
             Entry::End => fold.end(),
+            Entry::Text(_) | Entry::Message(_) | Entry::Blob { .. } => return Err(JournalError::IsArchive),
         }
         count = count.wrapping_add(1);
         if count.is_multiple_of(1024) && !goes_on() {

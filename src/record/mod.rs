@@ -25,6 +25,8 @@ mod drafts;
 mod ends;
 mod facts;
 mod fold;
+#[doc(hidden)]
+pub mod fuzz;
 mod plan;
 mod recorder;
 mod requests;

@@ -20,6 +20,8 @@ mod clues;
 mod filter;
 mod finder;
 mod forms;
+#[doc(hidden)]
+pub mod fuzz;
 mod layers;
 mod names;
 pub mod pairing;

@@ -10,6 +10,8 @@
 //! - `own`: what is answered without a recording
 //! - `miss`: why there is no answer
 
+#[doc(hidden)]
+pub mod fuzz;
 pub mod matcher;
 mod miss;
 mod options;

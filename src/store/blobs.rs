@@ -7,10 +7,13 @@ use std::{
 };
 
 use super::{disk::Disk, paths};
-use crate::cassette::blob::{BlobSink, BlobSource};
+use crate::cassette::{
+    blob::{BlobSink, BlobSource},
+    journal::MAX_MESSAGE,
+};
 
 /// A longer blob is not read: no string of a message is that long.
-const LONGEST: u64 = 1 << 30;
+const LONGEST: u64 = MAX_MESSAGE as u64;
 
 /// The blobs of a cassette that is read: those in its folder, and those of journals that are not folded yet.
 #[derive(Debug)]
@@ -23,6 +26,13 @@ pub struct Blobs {
 impl Blobs {
     pub(super) fn of(disk: &Disk, cassette: &Path) -> Self {
         Self { disk: disk.clone(), folder: folder(cassette), fresh: HashMap::new() }
+    }
+
+    /// Those that are in memory, by their names.
+    pub(super) fn fresh(&self) -> Vec<(&str, &[u8])> {
+        let mut fresh: Vec<_> = self.fresh.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
+        fresh.sort_unstable();
+        fresh
     }
 }
 
@@ -84,7 +94,7 @@ impl BlobSink for BlobFiles {
         }
         self.disk.create_folder(&self.folder)?;
         let unfinished = paths::with_suffix(&path, ".tmp");
-        let file = self.disk.create_or_empty(&unfinished)?;
+        let file = self.disk.create_or_empty(&unfinished, 0o666)?;
         self.disk.write(&file, bytes)?;
         self.disk.sync(&file)?;
         self.disk.rename(&unfinished, &path)?;

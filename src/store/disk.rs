@@ -122,10 +122,10 @@ impl Disk {
         OpenOptions::new().read(true).append(true).create_new(true).mode(mode).open(path)
     }
 
-    /// Opens a file for writing from its start, made now or emptied.
-    pub(super) fn create_or_empty(&self, path: &Path) -> io::Result<File> {
+    /// Opens a file for writing from its start, made now with this mode (less what the user masks) or emptied.
+    pub(super) fn create_or_empty(&self, path: &Path, mode: u32) -> io::Result<File> {
         self.step(Step::Create)?;
-        OpenOptions::new().write(true).create(true).truncate(true).open(path)
+        OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)
     }
 
     /// Opens a file to lock it, made now or as it is.
@@ -221,5 +221,22 @@ impl Disk {
 impl std::fmt::Debug for Disk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Disk")
+    }
+}
+
+/// Writes to a file that is open.
+pub(super) struct FileOut<'a> {
+    pub(super) disk: &'a Disk,
+    pub(super) file: &'a File,
+}
+
+impl Write for FileOut<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.disk.write(self.file, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -48,6 +48,12 @@ pub enum StoreError {
         /// The journal.
         path: PathBuf,
     },
+    /// A file that is to be made is there already.
+    #[error("{}: this file exists and is not written over; remove it or choose another name", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),

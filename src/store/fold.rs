@@ -6,11 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fs_err::File;
-
 use super::{
     blobs::{BlobFiles, Blobs},
-    disk::Disk,
+    disk::{Disk, FileOut},
     error::StoreError,
     load::{base, in_order, is_anothers, note_of_end},
     lock::CassetteLock,
@@ -128,11 +126,12 @@ impl Folding<'_> {
                 Ok(read) if is_anothers(&read.tape, &journal.path, self.path) => {}
                 Ok(read) => {
                     self.note(journal, &read);
+                    // What could not be read of it may be worth something to somebody.
+                    done.push((journal, self.options.keep_journals || !read.losses.is_empty()));
                     folded.push((journal, read));
-                    done.push(journal);
                 }
                 // It holds no message.
-                Err(JournalError::NoHeader) => done.push(journal),
+                Err(JournalError::NoHeader) => done.push((journal, false)),
                 Err(JournalError::Io(error)) => return Err(error.into()),
                 Err(error) => {
                     self.outcome.notes.push(format!("{}: {error}; it is left", journal.path.display()))
@@ -140,8 +139,8 @@ impl Folding<'_> {
             }
         }
         self.add(folded)?;
-        for journal in done {
-            if let Err(error) = self.discard(journal) {
+        for (journal, is_kept) in done {
+            if let Err(error) = self.discard(journal, is_kept) {
                 self.outcome.notes.push(format!("{error}; its sessions are in the cassette"));
             }
         }
@@ -218,7 +217,7 @@ impl Folding<'_> {
         is_there: bool,
         print: impl FnOnce(&mut dyn Write, &mut BlobFiles) -> io::Result<Changes>,
     ) -> io::Result<Changes> {
-        let file = self.disk.create_or_empty(unfinished)?;
+        let file = self.disk.create_or_empty(unfinished, 0o666)?;
         if is_there {
             self.disk.copy_permissions(self.path, &file)?;
         }
@@ -234,30 +233,11 @@ impl Folding<'_> {
         Ok(changes)
     }
 
-    fn discard(&self, journal: &Opened) -> io::Result<()> {
-        match journal.path.file_stem().filter(|_| self.options.keep_journals) {
-            Some(stem) => {
-                let name = [stem.as_encoded_bytes(), b".kept.journal"].concat();
-                let kept = String::from_utf8(name).map_err(io::Error::other)?;
-                self.disk.rename(&journal.path, &journal.path.with_file_name(kept))
-            }
-            None => self.disk.remove(&journal.path),
+    /// Takes a journal away, or gives it a name by which it is never folded again.
+    fn discard(&self, journal: &Opened, is_kept: bool) -> io::Result<()> {
+        match is_kept {
+            true => self.disk.rename(&journal.path, &journal.path.with_extension("kept.journal")),
+            false => self.disk.remove(&journal.path),
         }
-    }
-}
-
-struct FileOut<'a> {
-    disk: &'a Disk,
-    file: &'a File,
-}
-
-impl Write for FileOut<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.disk.write(self.file, bytes)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

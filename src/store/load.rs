@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     cassette::{
+        blob::BlobSink,
         journal::{JournalError, Loss, MAGIC},
         model::Cassette,
     },
@@ -79,14 +80,20 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
     together(disk, path, text, folded, notes)
 }
 
-fn load_journal(disk: &Disk, path: PathBuf) -> Result<Loaded, StoreError> {
+pub(super) fn load_journal(disk: &Disk, path: PathBuf) -> Result<Loaded, StoreError> {
     let Some(journal) = Opened::open(disk, path.clone())? else { return Err(StoreError::NotFound { path }) };
-    let read = match journal.fold(false, &|| true) {
-        Ok(read) => read,
-        Err(source) => return Err(StoreError::Journal { path, source }),
-    };
+    let failed = |source| StoreError::Journal { path: path.clone(), source };
+    if let Some(archive) = journal.archive().map_err(failed)? {
+        let mut blobs = Blobs::of(disk, &path);
+        for (name, bytes) in &archive.blobs {
+            blobs.put(name, bytes)?;
+        }
+        let cassette = parse(&path, archive.text, &blobs)?;
+        return Ok(Loaded { cassette, blobs, notes: Vec::new(), path });
+    }
+    let read = journal.fold(false, &|| true).map_err(failed)?;
     let notes = read.torn.map(|torn| note_of_end(&path, torn)).into_iter().collect();
-    together(disk, path, None, vec![(&journal, read)], notes)
+    together(disk, path.clone(), None, vec![(&journal, read)], notes)
 }
 
 fn together(

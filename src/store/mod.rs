@@ -9,6 +9,7 @@
 //! - [`fold()`]: puts the journals of recorders that ended into their cassette
 
 mod blobs;
+mod convert;
 mod disk;
 mod error;
 mod fold;
@@ -17,14 +18,17 @@ mod load;
 mod lock;
 mod origin;
 mod paths;
+mod recover;
 mod siblings;
 
 pub use blobs::Blobs;
+pub use convert::convert;
 pub use error::StoreError;
 pub use fold::{FoldOptions, FoldOutcome, fold};
 pub use journal::Journal;
 pub use load::{Loaded, load};
 pub use origin::new_header;
+pub use recover::{LeftJournal, left_journals, recover};
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,9 @@ use std::{
 
 use crate::cassette::journal::JournalHeader;
 
+/// What `by` says of this program.
+pub(super) const BY: &str = concat!("mcp-tapedeck ", env!("CARGO_PKG_VERSION"));
+
 /// The header of a journal that begins now: a new id, this process's parent, the time.
 ///
 /// # Errors
@@ -22,7 +25,7 @@ pub fn new_header(transport: &str) -> io::Result<JournalHeader> {
         parent_start: start_of(parent).unwrap_or_default(),
         boot: fs_err::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned(),
         started_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
-        by: concat!("mcp-tapedeck ", env!("CARGO_PKG_VERSION")).to_owned(),
+        by: BY.to_owned(),
         transport: transport.to_owned(),
         redacted: true,
         ..JournalHeader::default()

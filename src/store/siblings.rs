@@ -9,7 +9,7 @@ use fs_err::File;
 
 use super::{disk::Disk, paths};
 use crate::{
-    cassette::journal::{FramePlace, JournalError, JournalReader, Loss},
+    cassette::journal::{Archive, FramePlace, JournalError, JournalHeader, JournalReader, Loss},
     record::{self, Frames, Tape},
 };
 
@@ -53,6 +53,22 @@ impl Opened {
 
     pub(super) const fn is_empty(&self) -> bool {
         self.length == 0
+    }
+
+    pub(super) fn begins_with(&self, bytes: &[u8]) -> bool {
+        let mut begin = Vec::new();
+        let read = Bytes { journal: self, at: 0 }.take(bytes.len() as u64).read_to_end(&mut begin);
+        read.is_ok() && begin == bytes
+    }
+
+    /// Its header alone.
+    pub(super) fn header(&self) -> Result<JournalHeader, JournalError> {
+        JournalReader::new(Bytes { journal: self, at: 0 }).map(|reader| reader.header().clone())
+    }
+
+    /// What it holds if it was made from a cassette.
+    pub(super) fn archive(&self) -> Result<Option<Archive>, JournalError> {
+        Archive::read(&mut JournalReader::new(Bytes { journal: self, at: 0 })?)
     }
 
     /// Folds it; past damage where `recovers` says so.

@@ -40,9 +40,9 @@ pub struct LineSplitter {
     joined: Vec<u8>,
 }
 
-/// What stands behind the last line end.
+/// Bytes that are still coming: kept up to a limit, only measured beyond it.
 #[derive(Debug)]
-struct Unfinished {
+pub(crate) struct Unfinished {
     limit: usize,
     bytes: Vec<u8>,
     oversize: Option<(Sha256, Oversize)>,
@@ -51,7 +51,7 @@ struct Unfinished {
 impl LineSplitter {
     /// Lines up to `limit` bytes are kept whole.
     pub const fn new(limit: usize) -> Self {
-        Self { open: Unfinished { limit, bytes: Vec::new(), oversize: None }, joined: Vec::new() }
+        Self { open: Unfinished::new(limit), joined: Vec::new() }
     }
 
     /// Gives each line that `chunk` ends to `each`, in order; they can be kept until the next chunk.
@@ -91,11 +91,29 @@ impl LineSplitter {
 }
 
 impl Unfinished {
-    fn has_begun(&self) -> bool {
+    /// Up to `limit` bytes are kept.
+    pub(crate) const fn new(limit: usize) -> Self {
+        Self { limit, bytes: Vec::new(), oversize: None }
+    }
+
+    /// What has come so far, or its beginning.
+    pub(crate) fn so_far(&self) -> &[u8] {
+        self.oversize.as_ref().map_or(&self.bytes, |(_, measured)| &measured.head)
+    }
+
+    /// What came, now that all of it has; begins anew.
+    pub(crate) fn end(&mut self) -> Result<Vec<u8>, Oversize> {
+        match self.oversize.take() {
+            Some((hash, measured)) => Err(Oversize { sha256: hash.finalize().into(), ..measured }),
+            None => Ok(std::mem::take(&mut self.bytes)),
+        }
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
         self.oversize.is_some() || !self.bytes.is_empty()
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
+    pub(crate) fn keep(&mut self, bytes: &[u8]) {
         if self.oversize.is_none() && self.bytes.len() + bytes.len() <= self.limit {
             self.bytes.extend_from_slice(bytes);
             return;

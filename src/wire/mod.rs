@@ -7,6 +7,7 @@
 //! - [`scan`]: a tolerant JSON scanner that yields places
 //! - [`jsonrpc`]: the JSON-RPC envelope of one message
 //! - [`lines`]: a byte stream cut into lines
+//! - [`sse`]: an event stream cut into events
 //! - [`revision`]: one table row of facts for each protocol revision
 
 #[doc(hidden)]
@@ -15,6 +16,7 @@ pub mod jsonrpc;
 pub mod lines;
 pub mod revision;
 pub mod scan;
+pub mod sse;
 
 /// A half-open range of bytes, `start..end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

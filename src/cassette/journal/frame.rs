@@ -31,6 +31,30 @@ pub enum Entry<'a> {
     Event(Event<'a>),
     /// The recorder ended in good order; a journal without it was left by one that was killed, or still runs.
     End,
+    /// Of an archive: the next piece of the cassette's text, without messages.
+    Text(&'a [u8]),
+    /// Of an archive: a message that was cut out of the text.
+    Message(CutMessage<'a>),
+    /// Of an archive: a blob.
+    Blob {
+        /// Its name.
+        name: &'a str,
+        /// What stands in it.
+        bytes: &'a [u8],
+    },
+}
+
+/// A message that was cut out of a cassette's text, without the white space that laid it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, BorrowDecode)]
+pub struct CutMessage<'a> {
+    /// Where in the text without messages it stood.
+    pub at: u64,
+    /// How many containers of the file stood around it.
+    pub level: u32,
+    /// In which column it began.
+    pub column: u32,
+    /// Its text.
+    pub flat: &'a [u8],
 }
 
 /// The payload of a frame. bincode tells variants by their position: new ones go to the end.
@@ -39,6 +63,9 @@ enum Frame<'a> {
     Header(HeaderFrame),
     Event(EventFrame<'a>),
     End,
+    Text(&'a [u8]),
+    Message(CutMessage<'a>),
+    Blob { name: &'a str, bytes: &'a [u8] },
 }
 
 #[derive(Encode, BorrowDecode)]
@@ -167,6 +194,18 @@ pub fn encode_end(out: &mut Vec<u8>) {
     push_frame(&Frame::End, out);
 }
 
+/// Appends the frame of what an archive holds beside events; only its own parts can be longer than a frame.
+pub(super) fn encode_part(part: &Entry<'_>, out: &mut Vec<u8>) {
+    let frame = match *part {
+        Entry::Event(ref event) => return encode(event, out),
+        Entry::End => Frame::End,
+        Entry::Text(text) => Frame::Text(text),
+        Entry::Message(message) => Frame::Message(message),
+        Entry::Blob { name, bytes } => Frame::Blob { name, bytes },
+    };
+    push_frame(&frame, out);
+}
+
 fn push_frame(frame: &Frame<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&MARK);
@@ -213,6 +252,9 @@ pub(super) fn decode_payload(payload: &[u8]) -> Option<Entry<'_>> {
         Frame::Header(_) => None,
         Frame::Event(frame) => Some(Entry::Event(event(frame))),
         Frame::End => Some(Entry::End),
+        Frame::Text(text) => Some(Entry::Text(text)),
+        Frame::Message(message) => Some(Entry::Message(message)),
+        Frame::Blob { name, bytes } => Some(Entry::Blob { name, bytes }),
     }
 }
 

@@ -9,9 +9,12 @@
 //! whole frames and is killed at any byte: [`JournalReader`] takes what stands before a torn last frame, refuses
 //! damage before a whole one, and skips it only when asked to recover.
 //!
+//! A journal can also be an [`Archive`] made from a cassette.
+//!
 //! This is the only module that knows bincode, which stores no types: the frame structs are the journal's own and
 //! payloads are bytes. Nothing here touches files; a source of bytes is whatever reads.
 
+mod archive;
 mod frame;
 mod reader;
 
@@ -19,7 +22,8 @@ use std::io;
 
 use sha2::{Digest, Sha256};
 
-pub use frame::{Entry, MAX_MESSAGE, decode, encode, encode_end, encode_header};
+pub use archive::{Archive, encode_archive};
+pub use frame::{CutMessage, Entry, MAX_MESSAGE, decode, encode, encode_end, encode_header};
 pub use reader::{JournalReader, Loss};
 
 /// What a journal begins with. The first byte is no text, the line ends show transfers that rewrite them.
@@ -116,6 +120,14 @@ pub enum JournalError {
         /// Where that frame begins.
         at: u64,
     },
+    /// An archive where a recording is needed.
+    #[error(
+        "this journal is an archive that was made from a cassette; `tapedeck convert` makes the cassette again"
+    )]
+    IsArchive,
+    /// An archive whose end is missing, or which is not in order.
+    #[error("this archive of a cassette is not whole")]
+    NoArchive,
     /// The source failed.
     #[error(transparent)]
     Io(#[from] io::Error),

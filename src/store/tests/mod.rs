@@ -13,6 +13,7 @@ use crate::{
 
 mod folding;
 mod kills;
+mod recovery;
 
 /// A folder with a cassette, a state folder, and a file system that may be told to fail.
 struct Place {

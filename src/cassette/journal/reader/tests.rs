@@ -1,0 +1,307 @@
+use std::borrow::Cow;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    cassette::journal::{decode, encode, encode_end, encode_header},
+    traffic::{Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, SseEvent},
+    wire::lines::Oversize,
+};
+
+fn message(at: u64, text: &str) -> Event<'static> {
+    let payload = Payload::Message(Cow::Owned(text.as_bytes().to_vec()));
+    Event { at, direction: Direction::ToServer, lane: Lane(0), payload }
+}
+
+fn header() -> JournalHeader {
+    JournalHeader { id: "6f1c2a000000".to_owned(), by: "test".to_owned(), ..JournalHeader::default() }
+}
+
+fn journal(events: &[Event<'_>]) -> Vec<u8> {
+    let mut bytes = encode_header(&header());
+    events.iter().for_each(|event| encode(event, &mut bytes));
+    bytes
+}
+
+/// A source that gives one byte a read.
+struct Dribble<'a>(&'a [u8]);
+
+impl Read for Dribble<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let some = self.0.len().min(out.len()).min(1);
+        self.0.read(&mut out[..some])
+    }
+}
+
+type Told = (Vec<Event<'static>>, bool, Option<Loss>, Vec<Loss>);
+
+fn read_all<R: Read>(mut reader: JournalReader<R>, bytes: &[u8]) -> Result<Told, JournalError> {
+    let (mut events, mut ended) = (Vec::new(), false);
+    while let Some((place, entry)) = reader.next()? {
+        let frame = &bytes[place.at as usize..][..place.len as usize];
+        assert_eq!(decode(frame), Some(entry.clone()), "a place leads to its entry");
+        match entry {
+            Entry::Event(event) => events.push(owned(event)),
+            Entry::End => ended = true,
+            entry => panic!("{entry:?}"),
+        }
+    }
+    Ok((events, ended, reader.torn(), reader.losses().to_vec()))
+}
+
+fn owned(event: Event<'_>) -> Event<'static> {
+    let payload = match event.payload {
+        Payload::Message(bytes) => Payload::Message(Cow::Owned(bytes.into_owned())),
+        Payload::Partial(bytes) => Payload::Partial(Cow::Owned(bytes.into_owned())),
+        Payload::Oversize(line) => Payload::Oversize(line),
+        Payload::Closed => Payload::Closed,
+        Payload::Exit(exit) => Payload::Exit(exit),
+        Payload::Gap { messages } => Payload::Gap { messages },
+        Payload::Request(head) => Payload::Request(RequestHead {
+            method: Cow::Owned(head.method.into_owned()),
+            target: Cow::Owned(head.target.into_owned()),
+            headers: owned_headers(head.headers),
+        }),
+        Payload::Response(head) => {
+            Payload::Response(ResponseHead { status: head.status, headers: owned_headers(head.headers) })
+        }
+        Payload::SseEvent(event) => Payload::SseEvent(SseEvent {
+            id: event.id.map(|id| Cow::Owned(id.into_owned())),
+            event: event.event.map(|name| Cow::Owned(name.into_owned())),
+            retry: event.retry,
+            data: Cow::Owned(event.data.into_owned()),
+        }),
+        Payload::Body(bytes) => Payload::Body(Cow::Owned(bytes.into_owned())),
+        Payload::Broken { reset } => Payload::Broken { reset },
+    };
+    Event { at: event.at, direction: event.direction, lane: event.lane, payload }
+}
+
+fn owned_headers(headers: Headers<'_>) -> Headers<'static> {
+    let owned = |(name, value): (Cow<'_, [u8]>, Cow<'_, [u8]>)| {
+        (Cow::Owned(name.into_owned()), Cow::Owned(value.into_owned()))
+    };
+    headers.into_iter().map(owned).collect()
+}
+
+fn read(bytes: &[u8]) -> Result<Told, JournalError> {
+    read_all(JournalReader::new(bytes)?, bytes)
+}
+
+fn recover(bytes: &[u8]) -> Result<Told, JournalError> {
+    read_all(JournalReader::recover(bytes, JournalHeader::default())?, bytes)
+}
+
+fn events() -> impl Strategy<Value = Vec<Event<'static>>> {
+    let bytes = || proptest::collection::vec(any::<u8>(), 0..300);
+    let cow = move || bytes().prop_map(Cow::Owned);
+    let oversize = (any::<u64>(), any::<[u8; 32]>(), bytes(), bytes())
+        .prop_map(|(size, sha256, head, tail)| Payload::Oversize(Oversize { size, sha256, head, tail }));
+    let exit = (any::<Option<i32>>(), any::<Option<i32>>(), any::<bool>())
+        .prop_map(|(status, signal, by_itself)| Payload::Exit(Exit { status, signal, by_itself }));
+    let headers = || proptest::collection::vec((cow(), cow()), 0..4);
+    let request = (cow(), cow(), headers())
+        .prop_map(|(method, target, headers)| Payload::Request(RequestHead { method, target, headers }));
+    let response = (any::<u16>(), headers())
+        .prop_map(|(status, headers)| Payload::Response(ResponseHead { status, headers }));
+    let optional = || proptest::option::of(cow());
+    let sse_event = (optional(), optional(), any::<Option<u64>>(), cow())
+        .prop_map(|(id, event, retry, data)| Payload::SseEvent(SseEvent { id, event, retry, data }));
+    let payload = prop_oneof![
+        1 => request,
+        1 => response,
+        1 => sse_event,
+        1 => cow().prop_map(Payload::Body),
+        1 => any::<bool>().prop_map(|reset| Payload::Broken { reset }),
+        8 => cow().prop_map(Payload::Message),
+        1 => cow().prop_map(Payload::Partial),
+        1 => oversize,
+        1 => Just(Payload::Closed),
+        1 => exit,
+        1 => any::<u64>().prop_map(|messages| Payload::Gap { messages }),
+    ];
+    let direction = prop_oneof![Just(Direction::ToServer), Just(Direction::ToClient)];
+    let event = (any::<u64>(), direction, any::<u32>(), payload)
+        .prop_map(|(at, direction, lane, payload)| Event { at, direction, lane: Lane(lane), payload });
+    proptest::collection::vec(event, 0..12)
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_is_read_however_the_source_gives_it(events in events()) {
+        let mut bytes = journal(&events);
+        encode_end(&mut bytes);
+        let expected = (events, true, None, vec![]);
+        prop_assert_eq!(&read(&bytes).unwrap(), &expected);
+        prop_assert_eq!(&recover(&bytes).unwrap(), &expected);
+        let dribbled = read_all(JournalReader::new(Dribble(&bytes)).unwrap(), &bytes).unwrap();
+        prop_assert_eq!(&dribbled, &expected);
+    }
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), begins in any::<bool>()) {
+        let mut file = if begins { journal(&[]) } else { Vec::new() };
+        file.extend_from_slice(&bytes);
+        let _ = (read(&file), recover(&file), decode(&bytes));
+    }
+}
+
+#[test]
+fn every_header_field_comes_back() {
+    let header = JournalHeader {
+        id: "0123456789ab".to_owned(),
+        parent: 7,
+        parent_start: u64::MAX,
+        boot: "b".to_owned(),
+        started_ms: 1_795_000_000_000,
+        by: "mcp-tapedeck 0.1.0".to_owned(),
+        transport: "stdio".to_owned(),
+        vars: vec!["HOME".to_owned(), "é".to_owned()],
+        redacted: true,
+        replace: true,
+        cassette: Some("/c.json".to_owned()),
+    };
+    assert_eq!(JournalReader::new(&encode_header(&header)[..]).unwrap().header(), &header);
+}
+
+/// Where the frames of a journal begin, its header's among them, and the end.
+fn borders(bytes: &[u8]) -> Vec<usize> {
+    let mut at = MAGIC.len() + 4;
+    let mut borders = vec![at];
+    while at < bytes.len() {
+        at += HEAD + payload_length(&bytes[at..]).unwrap();
+        borders.push(at);
+    }
+    borders
+}
+
+#[test]
+fn a_journal_cut_anywhere_gives_the_events_before_the_cut() {
+    let events = [message(0, "first"), message(1, ""), message(2, "the third")];
+    let bytes = journal(&events);
+    let borders = borders(&bytes);
+    for cut in 0..bytes.len() {
+        let whole = borders.iter().rposition(|&border| border <= cut).unwrap_or(0);
+        match read(&bytes[..cut]) {
+            Err(JournalError::NoHeader) => assert_eq!(whole, 0, "cut at {cut}"),
+            told => {
+                let at = borders[whole] as u64;
+                let torn = (cut as u64 > at).then(|| Loss { at, bytes: cut as u64 - at });
+                assert_eq!(
+                    told.unwrap(),
+                    (events[..whole - 1].to_vec(), false, torn, vec![]),
+                    "cut at {cut}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_an_error_or_a_torn_end_and_recovery_loses_only_its_frame() {
+    let events = [message(0, "first"), message(1, "second"), message(2, "the third")];
+    let bytes = journal(&events);
+    let borders = borders(&bytes);
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << bit;
+            let told = (read(&damaged), recover(&damaged));
+            let Some(frame) = borders.iter().rposition(|&border| border <= at) else {
+                assert!(told.0.is_err(), "magic and version, byte {at}");
+                match told.1 {
+                    Ok(recovered) => assert_eq!((at < 8, recovered.0), (true, events.to_vec())),
+                    Err(error) => assert!(matches!(error, JournalError::Version { .. }), "{error}"),
+                }
+                continue;
+            };
+            let (from, to) = (borders[frame] as u64, borders[frame + 1] as u64);
+            let loss = Loss { at: from, bytes: to - from };
+            let mut left = events.to_vec();
+            if frame > 0 {
+                left.remove(frame - 1);
+            }
+            let recovered = told.1.unwrap();
+            assert_eq!(recovered.0, left, "byte {at}");
+            if frame == events.len() {
+                assert_eq!(recovered.2, Some(loss));
+                assert_eq!(told.0.unwrap().0, left);
+            } else {
+                assert_eq!(recovered.3, [loss]);
+                let error = told.0.unwrap_err();
+                let is =
+                    matches!(error, JournalError::Damaged { at, resumes } if (at, resumes) == (from, to));
+                assert!(is, "byte {at}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hostile_length_allocates_no_more_than_the_file_has() {
+    for length in [u32::MAX, 1 << 30, (1 << 30) + 1, 1 << 20] {
+        let mut bytes = journal(&[message(0, "kept")]);
+        let at = bytes.len() as u64;
+        bytes.extend_from_slice(&MARK);
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(b"crc!and a little");
+        let mut reader = JournalReader::new(&bytes[..]).unwrap();
+        assert!(matches!(reader.next(), Ok(Some(_))));
+        assert!(matches!(reader.next(), Ok(None)));
+        assert_eq!(reader.torn().map(|torn| torn.at), Some(at));
+        assert!(reader.buffer.capacity() <= 4 * CHUNK, "{}", reader.buffer.capacity());
+    }
+}
+
+#[test]
+fn a_length_inside_the_payload_is_limited_too() {
+    let mut bytes = journal(&[message(0, "kept"), message(1, "x")]);
+    // The varint before "x" says one byte; 253 begins one of eight bytes.
+    let payload = [&[1, 1, 1, 0, 0, 253][..], &u64::MAX.to_le_bytes()].concat();
+    let start = bytes.len() as u64;
+    bytes.extend_from_slice(&MARK);
+    bytes.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    let mut hash = crc32fast::Hasher::new();
+    hash.update(&(payload.len() as u32).to_le_bytes());
+    hash.update(&payload);
+    bytes.extend_from_slice(&hash.finalize().to_le_bytes());
+    bytes.extend_from_slice(&payload);
+    assert!(matches!(read(&bytes), Err(JournalError::Unknown { at }) if at == start));
+    let recovered = recover(&bytes).unwrap();
+    assert_eq!((recovered.0.len(), recovered.3.len()), (2, 1));
+}
+
+#[test]
+fn long_journals_pass_through_a_small_buffer() {
+    let text = "x".repeat(1000);
+    let events: Vec<_> = (0..2000).map(|at| message(at, &text)).collect();
+    let bytes = journal(&events);
+    let mut reader = JournalReader::new(&bytes[..]).unwrap();
+    let mut count = 0;
+    while let Some((place, _)) = reader.next().unwrap() {
+        assert!(decode(&bytes[place.at as usize..][..place.len as usize]).is_some());
+        count += 1;
+    }
+    assert_eq!(count, 2000);
+    assert!(reader.buffer.capacity() <= 4 * CHUNK);
+}
+
+#[test]
+fn other_files_and_versions_are_told_apart() {
+    assert!(matches!(JournalReader::new(&b"{\"cassette\": 1}"[..]), Err(JournalError::NoJournal)));
+    assert!(matches!(JournalReader::new(&b""[..]), Err(JournalError::NoHeader)));
+    let mut bytes = journal(&[]);
+    bytes[8] = 9;
+    assert!(matches!(JournalReader::new(&bytes[..]), Err(JournalError::Version { found: 9 })));
+}
+
+#[test]
+fn a_file_full_of_marks_is_given_up() {
+    let mut bytes = journal(&[]);
+    for _ in 0..8000 {
+        bytes.extend_from_slice(&MARK);
+        bytes.extend_from_slice(&(1u32 << 20).to_le_bytes());
+    }
+    assert!(matches!(read(&bytes), Err(JournalError::Hopeless { .. })));
+}

@@ -1,0 +1,211 @@
+//! What every recording front writes with: events are cleaned, written before they are passed on, and counted where
+//! they could not be.
+
+use std::{borrow::Cow, io, mem};
+
+use crate::{
+    redact::Redactor,
+    store::Journal,
+    traffic::{Direction, Event, Lane, Micros, Payload},
+};
+
+/// Where a recording goes.
+pub trait Sink: Send {
+    /// Writes all of these, in order and at once.
+    ///
+    /// # Errors
+    /// When one of them is not written. The session goes on, what is missing is counted, and the next call tells how
+    /// much it was with an event of its own.
+    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()>;
+}
+
+impl<S: Sink + ?Sized> Sink for Box<S> {
+    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
+        (**self).write(events)
+    }
+}
+
+impl Sink for Journal {
+    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
+        Self::write(self, events)
+    }
+}
+
+/// What is taken out of messages before they are written; the traffic itself stays as it is.
+pub trait Hide: Send {
+    /// The message as it may be written.
+    fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]>;
+
+    /// The value of a header as it may be written; the name is in lower case.
+    fn header<'a>(&mut self, _name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
+        self.message(Direction::ToServer, value)
+    }
+
+    /// The target of a request, path and query, as it may be written.
+    fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
+        self.message(Direction::ToServer, target)
+    }
+}
+
+/// Nothing is hidden.
+impl Hide for () {
+    fn message<'a>(&mut self, _: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        Cow::Borrowed(bytes)
+    }
+}
+
+impl Hide for Redactor {
+    fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        Self::message(self, direction, bytes)
+    }
+
+    fn header<'a>(&mut self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
+        as_text(value, |text| self.header_value(name, text).into_owned())
+    }
+
+    fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
+        as_text(target, |text| self.url(text).into_owned())
+    }
+}
+
+/// Bytes of a head as the text that they are in ISO-8859-1, and back.
+fn as_text<'a>(bytes: &'a [u8], hide: impl FnOnce(&str) -> String) -> Cow<'a, [u8]> {
+    let text: String = bytes.iter().copied().map(char::from).collect();
+    let hidden = hide(&text);
+    match hidden == text {
+        true => Cow::Borrowed(bytes),
+        false => Cow::Owned(hidden.chars().map(|char| u8::try_from(char).unwrap_or(b'?')).collect()),
+    }
+}
+
+/// What is to become of a chunk.
+#[derive(Debug)]
+pub(super) enum Tapped {
+    /// It goes on.
+    Pass,
+    /// It goes on; the sink has failed for the first time.
+    PassUnwritten(io::Error),
+    /// It does not: what happened before could not be written, and that is fatal here.
+    Refuse(io::Error),
+    /// It does not: the session is over.
+    Over,
+}
+
+/// Hides, writes, and counts what could not be written.
+pub(super) struct Recorder<S> {
+    sink: S,
+    hide: Box<dyn Hide>,
+    is_fatal: bool,
+    has_failed: bool,
+    /// What was tapped could not even be looked at: from there on messages are counted and nothing more.
+    is_broken: bool,
+    /// Messages that are not written, and of which the sink does not know yet.
+    missed: u64,
+    /// Messages that are not written.
+    lost: u64,
+    /// Room for events, used again.
+    room: Vec<Event<'static>>,
+}
+
+impl<S: Sink> Recorder<S> {
+    pub(super) const fn new(sink: S, hide: Box<dyn Hide>, is_fatal: bool) -> Self {
+        Self {
+            sink,
+            hide,
+            is_fatal,
+            has_failed: false,
+            is_broken: false,
+            missed: 0,
+            lost: 0,
+            room: Vec::new(),
+        }
+    }
+
+    pub(super) const fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// Whether messages are missing of which the sink does not know yet.
+    pub(super) const fn has_gap(&self) -> bool {
+        self.missed > 0
+    }
+
+    /// The sink, and the number of messages it did not take.
+    pub(super) fn finish(self) -> (S, u64) {
+        (self.sink, self.lost)
+    }
+
+    /// One write of all events that `fill` adds.
+    pub(super) fn record<'a>(
+        &'a mut self,
+        at: Micros,
+        fill: impl FnOnce(&mut dyn Hide, &mut Vec<Event<'a>>),
+    ) -> Tapped {
+        let mut events = recycle(mem::take(&mut self.room));
+        if self.missed > 0 {
+            let payload = Payload::Gap { messages: self.missed };
+            events.push(Event { at, direction: Direction::ToClient, lane: Lane(0), payload });
+        }
+        fill(&mut *self.hide, &mut events);
+        let outcome = self.sink.write(&events);
+        let messages = events.iter().filter(|event| is_message(&event.payload)).count() as u64;
+        self.room = recycle(events);
+        match outcome {
+            Ok(()) => {
+                self.missed = 0;
+                Tapped::Pass
+            }
+            Err(error) => self.miss(messages, error),
+        }
+    }
+
+    /// After a panic. The splitter may have lost its place, so no later line can be trusted.
+    pub(super) fn break_off(&mut self, messages: u64) -> Tapped {
+        self.is_broken = true;
+        self.miss(messages, io::Error::other("a fault in tapedeck itself"))
+    }
+
+    fn miss(&mut self, messages: u64, error: io::Error) -> Tapped {
+        self.missed += messages;
+        self.lost += messages;
+        match (self.is_fatal, mem::replace(&mut self.has_failed, true)) {
+            (true, _) => Tapped::Refuse(error),
+            (false, false) => Tapped::PassUnwritten(error),
+            (false, true) => Tapped::Pass,
+        }
+    }
+}
+
+const fn is_message(payload: &Payload<'_>) -> bool {
+    matches!(payload, Payload::Message(_) | Payload::Oversize(_) | Payload::SseEvent(_) | Payload::Body(_))
+}
+
+/// The same room for events that borrow from elsewhere; a very large one is given back.
+fn recycle<'b>(mut events: Vec<Event<'_>>) -> Vec<Event<'b>> {
+    events.clear();
+    if events.capacity() > 4096 {
+        return Vec::new();
+    }
+    events.into_iter().map(|_| -> Event<'b> { unreachable!("cleared") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_for_events_is_used_again() {
+        let text = b"a line".to_vec();
+        let mut room: Vec<Event<'static>> = Vec::with_capacity(10);
+        let at = room.as_ptr().cast::<u8>();
+        {
+            let mut events = recycle(mem::take(&mut room));
+            let payload = Payload::Message(Cow::Borrowed(&text));
+            events.push(Event { at: 0, direction: Direction::ToServer, lane: Lane(0), payload });
+            assert_eq!(events.as_ptr().cast(), at);
+            room = recycle(events);
+        }
+        assert_eq!((room.len(), room.as_ptr().cast(), room.capacity()), (0, at, 10));
+        assert_eq!(recycle(Vec::with_capacity(5000)).capacity(), 0);
+    }
+}

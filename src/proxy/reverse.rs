@@ -1,0 +1,316 @@
+//! The recording front of an HTTP server: it mirrors the server's origin, and records what passes.
+//!
+//! Each client's connection has one connection to the server of its own, opened with its first request and closed
+//! when either side closes: no pool, no retry, so that a client sees what it would see without us (F10.18). Heads are
+//! read by hyper, since addresses in them have to change; bodies pass as they come, and the read that ends a message
+//! or an event is passed on after it is written.
+//!
+//! - `connection`: a client's connection and the one to the server
+//! - `exchange`: one request and its response, between their heads
+//! - `request`, `response`: their bodies
+//! - `endpoint`, `metadata`: the places where the server names its own address to clients
+//! - `tape`, `item`: what all connections record with
+
+mod connection;
+mod endpoint;
+mod exchange;
+mod item;
+mod metadata;
+mod request;
+mod response;
+mod tape;
+
+use std::{
+    collections::HashSet,
+    error::Error,
+    io,
+    net::{SocketAddr, TcpListener, ToSocketAddrs},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::{Notify, mpsc, watch},
+    time::timeout,
+};
+
+use self::tape::{Tape, Told, lock};
+use super::recorder::{Hide, Sink};
+use crate::{
+    traffic::Event,
+    transport::http::{
+        guard::Guard,
+        origin::{AddressError, Origin},
+    },
+};
+
+/// How long calls that are under way may take to end when a signal ends the front. With the journal's end and the
+/// fold that makes less than the two seconds that a supervisor waits.
+const LAST_CALLS: Duration = Duration::from_millis(700);
+
+/// How traffic is recorded.
+pub struct ReverseOptions {
+    /// Longer messages pass, and are recorded as envelope, size and hash.
+    pub max_message: usize,
+    /// A sink that fails ends the front.
+    pub require_recording: bool,
+    /// How long connecting to the server may take.
+    pub connect_timeout: Duration,
+    /// Hosts that are served besides the local ones, where the front listens on loopback.
+    pub allow_hosts: Vec<String>,
+    /// Pages' origins that are served besides the local ones, where the front listens on loopback.
+    pub allow_origins: Vec<String>,
+    /// What is hidden from the sink.
+    pub hide: Box<dyn Hide>,
+    /// Told once, while traffic passes, when the sink has failed: one sentence.
+    pub warn: Box<dyn FnMut(&str) + Send>,
+}
+
+impl Default for ReverseOptions {
+    fn default() -> Self {
+        Self {
+            max_message: 64 << 20,
+            require_recording: false,
+            connect_timeout: Duration::from_secs(30),
+            allow_hosts: Vec::new(),
+            allow_origins: Vec::new(),
+            hide: Box::new(()),
+            warn: Box::new(|_| ()),
+        }
+    }
+}
+
+/// How the front ended.
+#[derive(Debug)]
+pub struct ReverseEnded<S> {
+    /// The signal that ended it, and when.
+    pub asked: Option<(i32, Instant)>,
+    /// How many messages the sink did not take.
+    pub missed: u64,
+    /// The sink, with all events in it.
+    pub sink: S,
+}
+
+/// The front cannot begin, or was broken off.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReverseError {
+    /// The system does not give what it needs.
+    #[error("cannot serve HTTP: {0}")]
+    System(#[source] io::Error),
+    /// The sink failed, and `require_recording` says that this is fatal.
+    #[error("the recording cannot be written, and the front was ended because of it: {0}")]
+    Sink(#[source] io::Error),
+}
+
+/// A front that listens; clients that connect wait until it records.
+#[derive(Debug)]
+pub struct Reverse {
+    listener: TcpListener,
+    address: SocketAddr,
+    origin: Origin,
+    path: String,
+    stop: Stop,
+}
+
+/// Ends a front, as a signal does.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<Notify>);
+
+impl Stop {
+    /// Ends it; or, where it has not begun, as soon as it begins.
+    pub fn stop(&self) {
+        self.0.notify_one();
+    }
+}
+
+impl Reverse {
+    /// Listens for clients of the server at `url`.
+    ///
+    /// # Errors
+    /// When that address cannot be listened on.
+    pub fn listen(url: &str, listen: impl ToSocketAddrs) -> Result<Self, ListenError> {
+        let (origin, path) = Origin::of_url(url)?;
+        let listener = TcpListener::bind(listen).map_err(ListenError::Listen)?;
+        listener.set_nonblocking(true).map_err(ListenError::Listen)?;
+        let address = listener.local_addr().map_err(ListenError::Listen)?;
+        Ok(Self { listener, address, origin, path, stop: Stop::default() })
+    }
+
+    /// What clients take for the server's origin.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What clients take for the server's URL.
+    pub fn url(&self) -> String {
+        format!("{}{}", self.origin(), self.path)
+    }
+
+    /// What ends it from within this process.
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// Serves clients until a signal ends it, and has every message written to the sink before it is passed on whole.
+    ///
+    /// # Errors
+    /// When the system has no room for it, or when the sink fails and that is fatal.
+    pub fn record<S: Sink + 'static>(
+        self,
+        sink: S,
+        options: ReverseOptions,
+    ) -> Result<ReverseEnded<S>, ReverseError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(ReverseError::System)?;
+        let kept = Arc::new(Mutex::new(Some(sink)));
+        let lent = Box::new(Lent(Arc::clone(&kept)));
+        let outcome = runtime.block_on(self.run(lent, options));
+        // Connections that are still open have nothing to say any more.
+        runtime.shutdown_background();
+        let (asked, missed) = outcome?;
+        let sink = lock(&kept).take().expect("it was only lent");
+        Ok(ReverseEnded { asked, missed, sink })
+    }
+
+    async fn run(
+        self,
+        sink: Box<dyn Sink>,
+        options: ReverseOptions,
+    ) -> Result<(Option<(i32, Instant)>, u64), ReverseError> {
+        let listener = tokio::net::TcpListener::from_std(self.listener).map_err(ReverseError::System)?;
+        let mut signals = Signals::install().map_err(ReverseError::System)?;
+        let mut warn = options.warn;
+        let (told, mut tellings) = mpsc::unbounded_channel();
+        let tape = Tape::new(sink, options.hide, options.require_recording, options.max_message, told);
+        let (close, closing) = watch::channel(false);
+        let front = Arc::new(Front {
+            tape: Arc::new(tape),
+            upstream: Upstream { origin: self.origin, connect_timeout: options.connect_timeout },
+            guard: Guard {
+                is_open: !self.address.ip().is_loopback(),
+                hosts: options.allow_hosts,
+                origins: options.allow_origins,
+            },
+            address: self.address.to_string(),
+            documents: Mutex::default(),
+            closing,
+        });
+        let end = loop {
+            tokio::select! {
+                signal = signals.next() => break Ok(Some((signal, Instant::now()))),
+                () = self.stop.0.notified() => break Ok(None),
+                Some(told) = tellings.recv() => match told {
+                    Told::Failed(error) => warn(&format!(
+                        "the recording has a gap, traffic goes on: the journal cannot be written ({error})"
+                    )),
+                    Told::Refused(error) => break Err(ReverseError::Sink(error)),
+                },
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => drop(tokio::spawn(connection::serve(stream, Arc::clone(&front)))),
+                    // Descriptors that are used up come back; a client that left is none.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                },
+            }
+        };
+        drop(listener);
+        // Nobody listens where no client is connected.
+        let _ = close.send(true);
+        let _ = timeout(LAST_CALLS, front.tape.settle()).await;
+        let missed = front.tape.finish();
+        end.map(|asked| (asked, missed))
+    }
+}
+
+/// Why a front does not listen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// There is no such server.
+    #[error(transparent)]
+    Url(#[from] AddressError),
+    /// Somebody else listens there, or nobody may.
+    #[error("cannot listen: {0}")]
+    Listen(#[source] io::Error),
+}
+
+/// What all connections share.
+struct Front {
+    tape: Arc<Tape>,
+    upstream: Upstream,
+    guard: Guard,
+    /// Where it listens.
+    address: String,
+    /// Where the server's metadata documents lie, as challenges named them.
+    documents: Mutex<HashSet<Vec<u8>>>,
+    closing: watch::Receiver<bool>,
+}
+
+struct Upstream {
+    origin: Origin,
+    connect_timeout: Duration,
+}
+
+impl Front {
+    /// Whether a metadata document lies there.
+    fn is_document(&self, path: &str) -> bool {
+        path.starts_with(metadata::WELL_KNOWN) || lock(&self.documents).contains(path.as_bytes())
+    }
+}
+
+/// A sink that is given back.
+struct Lent<S>(Arc<Mutex<Option<S>>>);
+
+impl<S: Sink> Sink for Lent<S> {
+    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
+        lock(&self.0).as_mut().map_or(Ok(()), |sink| sink.write(events))
+    }
+}
+
+/// The signals that end a front.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn install() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> i32 {
+        let kind = tokio::select! {
+            _ = self.terminate.recv() => SignalKind::terminate(),
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+            _ = self.hang_up.recv() => SignalKind::hangup(),
+        };
+        kind.as_raw_value()
+    }
+}
+
+/// The connection was cut off by the server, so the client's is cut off.
+#[derive(Debug, thiserror::Error)]
+#[error("the server cut the connection off")]
+struct Cut;
+
+/// Whether the other side reset the connection.
+fn is_reset(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        if kind == Some(io::ErrorKind::ConnectionReset) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}

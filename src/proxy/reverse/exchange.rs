@@ -1,0 +1,309 @@
+//! One request and its response, between their heads.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    task::{Context, Poll},
+};
+
+use hyper::{
+    HeaderMap, Method, Request, Response, StatusCode, Uri, Version,
+    body::{Body, Bytes, Incoming},
+    header::{
+        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderValue, LOCATION,
+        ORIGIN, WWW_AUTHENTICATE,
+    },
+};
+
+use super::{
+    Cut,
+    connection::Link,
+    endpoint::Endpoint,
+    is_reset,
+    item::Item,
+    metadata,
+    request::{GoOn, RequestBody},
+    response::{ResponseBody, read_on_from_head},
+    tape::Lane,
+};
+use crate::{
+    transport::http::{
+        headers::{is_type, pass_on},
+        origin::{Origin, PLACEHOLDER},
+    },
+    wire::{
+        jsonrpc::{Kind, Message},
+        lines::Unfinished,
+    },
+};
+
+/// A response that is still to come.
+pub(super) type Answer = Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
+
+/// What the client is answered.
+///
+/// # Errors
+/// When the server cut the connection off, so that the client's is to be cut off as well.
+pub(super) async fn handle(
+    link: Arc<Link>,
+    request: Request<Incoming>,
+) -> Result<Response<ResponseBody>, Cut> {
+    link.control.head_is_read();
+    let outcome = match refusal(&link, &request) {
+        Some((status, text)) => {
+            link.control.awaits_head();
+            Ok(own(status, "text/plain; charset=utf-8", text.into()))
+        }
+        None => forward(&link, request).await,
+    };
+    if outcome.is_ok() {
+        link.control.writes();
+    } else {
+        // Answers to earlier requests may still be on their way.
+        std::future::poll_fn(|cx| link.control.poll_written(cx)).await;
+    }
+    outcome
+}
+
+/// Why a request goes no further.
+fn refusal(link: &Link, request: &Request<Incoming>) -> Option<(StatusCode, String)> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next();
+    if hosts.next().is_some() {
+        return Some((StatusCode::BAD_REQUEST, "the request names two hosts\n".to_owned()));
+    }
+    if *request.method() == Method::CONNECT {
+        let text = "tapedeck stands in front of one server and opens no tunnels\n";
+        return Some((StatusCode::METHOD_NOT_ALLOWED, text.to_owned()));
+    }
+    let origin = request.headers().get(ORIGIN);
+    let checked = link.front.guard.check(host.map(HeaderValue::as_bytes), origin.map(HeaderValue::as_bytes));
+    checked.err().map(|refusal| (StatusCode::FORBIDDEN, format!("{refusal}\n")))
+}
+
+async fn forward(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response<ResponseBody>, Cut> {
+    let (mut head, body) = request.into_parts();
+    let ours = link.our_origin(&head.headers);
+    let lane = link.front.tape.lane(head.method != Method::GET);
+    let asked = Asked::new(&head.method, &head.uri, ours);
+    lane.note(Item::Request(head.method.clone(), target(&head.uri), recorded_request(&head.headers, &asked)));
+    if !link.connect().await {
+        lane.note(Item::Broken { reset: false });
+        return unreachable(link, &lane, body).await;
+    }
+    if body.is_end_stream() && !lane.write() {
+        return Err(Cut);
+    }
+    let go_on = head.headers.get(EXPECT).is_some_and(|value| {
+        value.as_bytes().eq_ignore_ascii_case(b"100-continue") && head.version > Version::HTTP_10
+    });
+    let go_on = go_on.then(Arc::<GoOn>::default);
+    head.headers = request_headers(&head.headers, link.front.upstream.origin.authority());
+    head.version = Version::HTTP_11;
+    head.uri = origin_form(&head.uri);
+    let mut request = Request::from_parts(head, RequestBody::new(body, Arc::clone(&lane), go_on.clone()));
+    if let Some(go_on) = go_on {
+        hyper::ext::on_informational(&mut request, move |response| {
+            if response.status() == StatusCode::CONTINUE {
+                go_on.say();
+            }
+        });
+    }
+    let answer = link.send(request).await;
+    let waiting = Waiting { answer: Some(answer), lane: Arc::clone(&lane), link: Arc::clone(link) };
+    match waiting.await {
+        Ok(response) => pass_back(response, &asked, &lane, link).await,
+        Err(error) => {
+            let reset = is_reset(&error);
+            lane.note(Item::Broken { reset });
+            let _ = lane.write();
+            if reset {
+                link.control.reset_at_end();
+            }
+            Err(Cut)
+        }
+    }
+}
+
+/// What of a request its response depends on.
+pub(super) struct Asked {
+    is_get: bool,
+    path: String,
+    /// Our origin as this client knows it.
+    ours: String,
+}
+
+impl Asked {
+    fn new(method: &Method, uri: &Uri, ours: String) -> Self {
+        Self { is_get: *method == Method::GET, path: uri.path().to_owned(), ours }
+    }
+}
+
+async fn pass_back(
+    response: Response<Incoming>,
+    asked: &Asked,
+    lane: &Arc<Lane>,
+    link: &Arc<Link>,
+) -> Result<Response<ResponseBody>, Cut> {
+    let (mut head, body) = response.into_parts();
+    let upstream = &link.front.upstream.origin;
+    metadata::note_challenges(&head.headers, upstream, &link.front.documents);
+    let is_stream = is_event_stream(&head.headers);
+    if asked.is_get && head.status == StatusCode::OK && link.front.is_document(&asked.path) {
+        lane.note(Item::Response(head.status, rewritten(&head.headers, upstream, PLACEHOLDER)));
+        head.headers = rewritten(&head.headers, upstream, &asked.ours);
+        return metadata::pass_back(head, body, &asked.ours, lane, link).await;
+    }
+    lane.note(Item::Response(head.status, rewritten(&head.headers, upstream, PLACEHOLDER)));
+    head.headers = rewritten(&head.headers, upstream, &asked.ours);
+    let endpoint = (is_stream && asked.is_get).then(|| Endpoint::new(upstream, &asked.ours));
+    if endpoint.is_some() {
+        head.headers = pass_on(&head.headers, |name, value| (*name != CONTENT_LENGTH).then(|| value.clone()));
+    }
+    head.version = Version::HTTP_11;
+    let body = ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), is_stream, endpoint)?;
+    Ok(Response::from_parts(head, body))
+}
+
+/// A response nobody waits for any more.
+pub(super) fn record(
+    response: Response<Incoming>,
+    lane: &Arc<Lane>,
+    link: &Arc<Link>,
+) -> Result<ResponseBody, Cut> {
+    let (head, body) = response.into_parts();
+    let upstream = &link.front.upstream.origin;
+    lane.note(Item::Response(head.status, rewritten(&head.headers, upstream, PLACEHOLDER)));
+    let is_stream = is_event_stream(&head.headers);
+    ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), is_stream, None)
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    is_type(headers.get(CONTENT_TYPE), "text/event-stream") && !headers.contains_key(CONTENT_ENCODING)
+}
+
+/// What the server is sent: its own authority as the host, and no coding that we could not read.
+fn request_headers(headers: &HeaderMap, authority: &str) -> HeaderMap {
+    // It was parsed as a part of a URL, so it is a header's value.
+    let host = HeaderValue::from_str(authority).unwrap_or(HeaderValue::from_static(""));
+    let mut has_coding = false;
+    let mut passed = pass_on(headers, |name, value| {
+        if *name == HOST {
+            Some(host.clone())
+        } else if *name == ACCEPT_ENCODING {
+            let is_first = !std::mem::replace(&mut has_coding, true);
+            is_first.then(|| HeaderValue::from_static("identity"))
+        } else {
+            Some(value.clone())
+        }
+    });
+    if !passed.contains_key(HOST) {
+        passed.insert(HOST, host);
+    }
+    passed
+}
+
+fn recorded_request(headers: &HeaderMap, asked: &Asked) -> HeaderMap {
+    pass_on(headers, |name, value| {
+        if *name == HOST {
+            None
+        } else if value.as_bytes() == asked.ours.as_bytes() {
+            Some(HeaderValue::from_static(PLACEHOLDER))
+        } else {
+            Some(value.clone())
+        }
+    })
+}
+
+/// A response's headers with another origin in the place of the server's.
+fn rewritten(headers: &HeaderMap, upstream: &Origin, by: &str) -> HeaderMap {
+    pass_on(headers, |name, value| {
+        let rewritten = match *name {
+            LOCATION => upstream.replace(value.as_bytes(), by),
+            WWW_AUTHENTICATE => metadata::rewrite_challenge(value.as_bytes(), upstream, by),
+            _ => None,
+        };
+        // Both parts were headers' values.
+        let rewritten = rewritten.and_then(|value| HeaderValue::from_bytes(&value).ok());
+        Some(rewritten.unwrap_or_else(|| value.clone()))
+    })
+}
+
+/// The target as it is recorded.
+fn target(uri: &Uri) -> Bytes {
+    let target = uri.path_and_query().map_or("*", |target| target.as_str());
+    Bytes::copy_from_slice(target.as_bytes())
+}
+
+/// A server is asked for a path, also where the client named the whole address.
+fn origin_form(uri: &Uri) -> Uri {
+    let path = uri.path_and_query().cloned();
+    path.map_or_else(|| uri.clone(), Uri::from)
+}
+
+/// Waits for a response; dropped before it came, it reads on where the call does.
+struct Waiting {
+    answer: Option<Answer>,
+    lane: Arc<Lane>,
+    link: Arc<Link>,
+}
+
+impl Future for Waiting {
+    type Output = hyper::Result<Response<Incoming>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = self.answer.as_mut().expect("polled after it was ready");
+        let response = std::task::ready!(answer.as_mut().poll(cx));
+        self.answer = None;
+        Poll::Ready(response)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let Some(answer) = self.answer.take() else { return };
+        if self.lane.client_left() && !self.link.is_closing() {
+            self.link.reading_on.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(read_on_from_head(answer, Arc::clone(&self.lane), Arc::clone(&self.link)));
+        }
+    }
+}
+
+/// Says that the server cannot be reached, to a caller in the words of JSON-RPC.
+async fn unreachable(link: &Link, lane: &Lane, mut body: Incoming) -> Result<Response<ResponseBody>, Cut> {
+    let mut bytes = Unfinished::new(lane.max_message());
+    while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        if let Some(data) = frame.map_err(|_| Cut)?.data_ref() {
+            bytes.keep(data);
+        }
+    }
+    let text = link.why_unreachable();
+    let mut response = own(StatusCode::BAD_GATEWAY, "text/plain; charset=utf-8", format!("{text}\n").into());
+    if let Ok(body) = bytes.end() {
+        let message = Message::read(&body);
+        if let (Kind::Request, Some(id)) = (message.kind, message.id()) {
+            let text = serde_json::to_string(&text).unwrap_or_default();
+            let error = [
+                br#"{"jsonrpc":"2.0","id":"#,
+                id,
+                br#","error":{"code":-33001,"message":"#,
+                text.as_bytes(),
+                b"}}",
+            ];
+            response = own(StatusCode::BAD_GATEWAY, "application/json", error.concat().into());
+        }
+        if !body.is_empty() {
+            lane.note(Item::RequestBody(body));
+        }
+    }
+    link.control.awaits_head();
+    if lane.write() { Ok(response) } else { Err(Cut) }
+}
+
+/// A response of our own.
+fn own(status: StatusCode, content_type: &'static str, body: Bytes) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::Own(Some(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}

@@ -1,0 +1,125 @@
+//! A request's body on its way to the server.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use tokio::time::{Sleep, sleep};
+
+use super::{
+    Cut,
+    item::Item,
+    tape::{Lane, lock},
+};
+use crate::{traffic::Direction, wire::lines::Unfinished};
+
+/// How long a client that asked whether to go on is kept waiting for the server's word. Clients themselves wait about
+/// that long (RFC 9110, 10.1.1: they must not wait for ever, since servers of HTTP/1.0 never say it).
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A body that is recorded as it passes.
+pub(super) struct RequestBody {
+    inner: Incoming,
+    lane: Arc<Lane>,
+    body: Unfinished,
+    has_ended: bool,
+    go_on: Option<(Arc<GoOn>, Pin<Box<Sleep>>)>,
+}
+
+/// Whether the server wants the body of a request with `Expect: 100-continue`.
+///
+/// hyper tells the client to go on as soon as the body is asked for, so it must not be asked for before.
+#[derive(Debug, Default)]
+pub(super) struct GoOn(Mutex<(bool, Option<Waker>)>);
+
+impl GoOn {
+    pub(super) fn say(&self) {
+        let mut said = lock(&self.0);
+        said.0 = true;
+        if let Some(waker) = said.1.take() {
+            waker.wake();
+        }
+    }
+
+    fn poll_said(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut said = lock(&self.0);
+        if said.0 {
+            return Poll::Ready(());
+        }
+        said.1 = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl RequestBody {
+    pub(super) fn new(inner: Incoming, lane: Arc<Lane>, go_on: Option<Arc<GoOn>>) -> Self {
+        let body = Unfinished::new(lane.max_message());
+        let go_on = go_on.map(|go_on| (go_on, Box::pin(sleep(PATIENCE))));
+        Self { inner, lane, body, has_ended: false, go_on }
+    }
+
+    fn end(&mut self) -> bool {
+        self.has_ended = true;
+        if self.body.has_begun() {
+            self.lane.note(match self.body.end() {
+                Ok(body) => Item::RequestBody(body),
+                Err(measured) => Item::Oversize(Direction::ToServer, measured),
+            });
+        }
+        self.lane.write()
+    }
+
+    /// Whether the client is to send its body.
+    fn poll_wanted(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some((go_on, patience)) = &mut self.go_on {
+            if go_on.poll_said(cx).is_pending() && patience.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.go_on = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        std::task::ready!(self.poll_wanted(cx));
+        let passes = match std::task::ready!(Pin::new(&mut self.inner).poll_frame(cx)) {
+            Some(Ok(frame)) => {
+                if let Some(data) = frame.data_ref() {
+                    self.body.keep(data);
+                }
+                let passes = !self.inner.is_end_stream() || self.end();
+                return Poll::Ready(Some(if passes { Ok(frame) } else { Err(Cut) }));
+            }
+            None => self.has_ended || self.end(),
+            Some(Err(_)) => false,
+        };
+        Poll::Ready((!passes).then_some(Err(Cut)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl Drop for RequestBody {
+    /// The server, or the client, did not wait for its end.
+    fn drop(&mut self) {
+        if !self.has_ended && self.body.has_begun() {
+            self.lane.note(Item::Partial(Direction::ToServer, self.body.so_far().to_vec()));
+            let _ = self.lane.write();
+        }
+    }
+}

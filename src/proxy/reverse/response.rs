@@ -1,0 +1,261 @@
+//! A response's body on its way to the client.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use tokio::time::timeout;
+
+use super::{Cut, connection::Link, endpoint::Endpoint, is_reset, item::Item, tape::Lane};
+use crate::{
+    traffic::Direction,
+    wire::{
+        lines::Unfinished,
+        sse::{EventStream, Piece},
+    },
+};
+
+/// How long a call whose client left is read on without a byte.
+const READ_ON: Duration = Duration::from_secs(300);
+
+/// How much is taken in before it is passed on, where the server is faster than we are.
+const BATCH: usize = 256 << 10;
+
+/// What the client is sent.
+pub(super) enum ResponseBody {
+    /// Words of ours, or a document that was changed.
+    Own(Option<Bytes>),
+    /// What the server sends.
+    Passing(Option<Box<Passing>>),
+}
+
+/// A body that is recorded as it passes.
+pub(super) struct Passing {
+    inner: Incoming,
+    lane: Arc<Lane>,
+    link: Arc<Link>,
+    kind: Kind,
+    endpoint: Option<Endpoint>,
+    ready: VecDeque<Frame<Bytes>>,
+    end: Option<End>,
+}
+
+/// How a body is recorded.
+pub(super) enum Kind {
+    /// Event by event.
+    Events(EventStream),
+    /// When it is whole.
+    Whole(Unfinished),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Clean,
+    Cut {
+        reset: bool,
+    },
+    /// The recording cannot be written, and that is fatal.
+    Refused,
+}
+
+impl ResponseBody {
+    /// A body that comes from the server. What was noted of its head is written with what comes first.
+    pub(super) fn passing(
+        inner: Incoming,
+        lane: Arc<Lane>,
+        link: Arc<Link>,
+        is_stream: bool,
+        endpoint: Option<Endpoint>,
+    ) -> Result<Self, Cut> {
+        let kind = match is_stream {
+            true => Kind::Events(EventStream::new(lane.max_message())),
+            false => Kind::Whole(Unfinished::new(lane.max_message())),
+        };
+        let is_over = inner.is_end_stream();
+        let mut passing = Passing { inner, lane, link, kind, endpoint, ready: VecDeque::new(), end: None };
+        if is_over {
+            // hyper does not ask an empty body for anything.
+            passing.ends(End::Clean);
+            if !passing.lane.write() {
+                return Err(Cut);
+            }
+        }
+        Ok(Self::Passing(Some(Box::new(passing))))
+    }
+}
+
+impl Passing {
+    /// Takes in what the server has sent, writes what it ends, and has it ready to be passed on.
+    fn take_in(&mut self, cx: &mut Context<'_>) {
+        let mut size = 0;
+        while self.end.is_none() && size < BATCH {
+            match Pin::new(&mut self.inner).poll_frame(cx) {
+                Poll::Pending => break,
+                Poll::Ready(None) => self.ends(End::Clean),
+                Poll::Ready(Some(Err(error))) => self.ends(End::Cut { reset: is_reset(&error) }),
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => {
+                        size += data.len();
+                        self.feed(data);
+                        if self.inner.is_end_stream() {
+                            self.ends(End::Clean);
+                        }
+                    }
+                    Err(trailers) => self.ready.push_back(trailers),
+                },
+            }
+        }
+        if !self.lane.write() {
+            self.ready.clear();
+            self.end = Some(End::Refused);
+        }
+    }
+
+    fn feed(&mut self, data: Bytes) {
+        match &mut self.kind {
+            Kind::Whole(body) => body.keep(&data),
+            Kind::Events(stream) => stream.feed(&data, |piece| {
+                self.lane.note(match piece {
+                    Piece::Event(event) => Item::Event(event),
+                    Piece::Oversize(measured) => Item::Oversize(Direction::ToClient, measured),
+                });
+            }),
+        }
+        let data = match &mut self.endpoint {
+            Some(endpoint) => endpoint.feed(data),
+            None => data,
+        };
+        self.pass(data);
+    }
+
+    fn pass(&mut self, data: Bytes) {
+        if !data.is_empty() {
+            self.ready.push_back(Frame::data(data));
+        }
+    }
+
+    fn ends(&mut self, end: End) {
+        self.end = Some(end);
+        if let Some(rest) = self.endpoint.as_mut().map(Endpoint::finish) {
+            self.pass(rest);
+        }
+        let partial = match &mut self.kind {
+            Kind::Events(stream) => stream.unfinished().map(<[u8]>::to_vec),
+            Kind::Whole(body) if !body.has_begun() => None,
+            Kind::Whole(body) if end != End::Clean => Some(body.so_far().to_vec()),
+            Kind::Whole(body) => {
+                self.lane.note(match body.end() {
+                    Ok(body) => Item::ResponseBody(body),
+                    Err(measured) => Item::Oversize(Direction::ToClient, measured),
+                });
+                None
+            }
+        };
+        if let Some(partial) = partial {
+            self.lane.note(Item::Partial(Direction::ToClient, partial));
+        }
+        self.lane.note(match end {
+            End::Cut { reset } => Item::Broken { reset },
+            End::Clean | End::Refused => Item::End,
+        });
+    }
+
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        if self.ready.is_empty() && self.end.is_none() {
+            self.take_in(cx);
+        }
+        if let Some(frame) = self.ready.pop_front() {
+            self.link.control.writes();
+            return Poll::Ready(Some(Ok(frame)));
+        }
+        match self.end {
+            None => Poll::Pending,
+            Some(End::Clean) => Poll::Ready(None),
+            Some(End::Cut { reset }) => {
+                std::task::ready!(self.link.control.poll_written(cx));
+                if reset {
+                    self.link.control.reset_at_end();
+                }
+                Poll::Ready(Some(Err(Cut)))
+            }
+            Some(End::Refused) => Poll::Ready(Some(Err(Cut))),
+        }
+    }
+
+    /// Reads on for a client that left.
+    async fn read_on(mut self) {
+        let next = |passing: &mut Self, cx: &mut Context<'_>| {
+            passing.take_in(cx);
+            let has_more = !passing.ready.is_empty() || passing.end.is_some();
+            passing.ready.clear();
+            if has_more { Poll::Ready(()) } else { Poll::Pending }
+        };
+        while self.end.is_none() {
+            let taken = timeout(READ_ON, std::future::poll_fn(|cx| next(&mut self, cx)));
+            if taken.await.is_err() {
+                break;
+            }
+        }
+        self.link.reading_on.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Reads on, whose client left before its response began.
+pub(super) async fn read_on_from_head(response: super::exchange::Answer, lane: Arc<Lane>, link: Arc<Link>) {
+    if let Ok(Ok(response)) = timeout(READ_ON, response).await
+        && let Ok(mut body) = super::exchange::record(response, &lane, &link)
+        && let ResponseBody::Passing(passing) = &mut body
+        && let Some(passing) = passing.take()
+    {
+        // It counts itself out.
+        return passing.read_on().await;
+    }
+    link.reading_on.fetch_sub(1, Ordering::Relaxed);
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match &mut *self {
+            Self::Own(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Passing(Some(passing)) => passing.poll_frame(cx),
+            Self::Passing(None) => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Own(bytes) => bytes.is_none(),
+            Self::Passing(Some(passing)) => passing.ready.is_empty() && passing.end == Some(End::Clean),
+            Self::Passing(None) => true,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            // An address of another length changes the whole.
+            Self::Passing(Some(passing)) if passing.endpoint.is_none() => passing.inner.size_hint(),
+            Self::Passing(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl Drop for ResponseBody {
+    fn drop(&mut self) {
+        let Self::Passing(passing) = self else { return };
+        let Some(passing) = passing.take() else { return };
+        passing.link.control.awaits_head();
+        if passing.end.is_none() && passing.lane.client_left() && !passing.link.is_closing() {
+            passing.link.reading_on.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(passing.read_on());
+        }
+    }
+}

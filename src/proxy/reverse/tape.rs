@@ -1,0 +1,229 @@
+//! What all connections record with: each request and its response are one lane, and lanes share one journal.
+
+use std::{
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use tokio::sync::{Notify, mpsc::UnboundedSender};
+
+use super::{
+    super::recorder::{Hide, Recorder, Sink, Tapped},
+    item::Item,
+};
+use crate::{
+    traffic::{self, Event, Micros},
+    wire::jsonrpc::{Kind, Message},
+};
+
+/// What happened to the recording that somebody has to be told of.
+pub(super) enum Told {
+    /// The sink failed for the first time; traffic goes on.
+    Failed(io::Error),
+    /// The sink failed, and that is fatal.
+    Refused(io::Error),
+}
+
+/// The recording of all connections.
+pub(super) struct Tape {
+    start: Instant,
+    recorder: Mutex<Option<Recorder<Box<dyn Sink>>>>,
+    lanes: AtomicU32,
+    calls: AtomicUsize,
+    /// The last call is over.
+    settled: Notify,
+    told: UnboundedSender<Told>,
+    pub(super) max_message: usize,
+}
+
+impl Tape {
+    pub(super) fn new(
+        sink: Box<dyn Sink>,
+        hide: Box<dyn Hide>,
+        is_fatal: bool,
+        max_message: usize,
+        told: UnboundedSender<Told>,
+    ) -> Self {
+        Self {
+            start: Instant::now(),
+            recorder: Mutex::new(Some(Recorder::new(sink, hide, is_fatal))),
+            lanes: AtomicU32::new(0),
+            calls: AtomicUsize::new(0),
+            settled: Notify::new(),
+            told,
+            max_message,
+        }
+    }
+
+    /// A lane for a request that has just come in. A call is waited for, for a moment, when all ends.
+    pub(super) fn lane(self: &Arc<Self>, is_call: bool) -> Arc<Lane> {
+        let number = traffic::Lane(self.lanes.fetch_add(1, Ordering::Relaxed) + 1);
+        if is_call {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+        }
+        Arc::new(Lane { tape: Arc::clone(self), number, is_call, state: Mutex::default() })
+    }
+
+    /// Waits until no call is under way.
+    pub(super) async fn settle(&self) {
+        loop {
+            let settled = self.settled.notified();
+            if self.calls.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+            settled.await;
+        }
+    }
+
+    /// Ends the recording: whatever happens from here on is not part of it. Gives the number of messages that could
+    /// not be written.
+    pub(super) fn finish(&self) -> u64 {
+        let Some(mut recorder) = lock(&self.recorder).take() else { return 0 };
+        let at = self.now();
+        if recorder.has_gap() {
+            // Whether this gap can be told or not, it is counted.
+            let _ = recorder.record(at, |_, _| ());
+        }
+        recorder.finish().1
+    }
+
+    fn now(&self) -> Micros {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(Micros::MAX)
+    }
+
+    /// Writes all of it at once; whether traffic goes on.
+    fn write(&self, lane: traffic::Lane, items: &[Item]) -> bool {
+        let mut recorder = lock(&self.recorder);
+        let Some(recorder) = &mut *recorder else { return true };
+        let at = self.now();
+        let messages = || items.iter().filter(|item| item.is_message()).count() as u64;
+        let tapped = if recorder.is_broken() {
+            recorder.break_off(messages())
+        } else {
+            let write = || {
+                recorder.record(at, |hide, events| {
+                    events.extend(items.iter().map(|item| {
+                        let (direction, payload) = item.payload(hide);
+                        Event { at, direction, lane, payload }
+                    }));
+                })
+            };
+            // A fault of ours costs the recording, not the traffic.
+            catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| recorder.break_off(messages()))
+        };
+        let (told, passes) = match tapped {
+            Tapped::Pass | Tapped::Over => return true,
+            Tapped::PassUnwritten(error) => (Told::Failed(error), true),
+            Tapped::Refuse(error) => (Told::Refused(error), false),
+        };
+        // Nobody listens once all is over.
+        let _ = self.told.send(told);
+        passes
+    }
+}
+
+/// One request and its response.
+pub(super) struct Lane {
+    tape: Arc<Tape>,
+    number: traffic::Lane,
+    is_call: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What happened and is not yet written, because nothing that waits for it has been passed on.
+    pending: Vec<Item>,
+    call: Call,
+    is_over: bool,
+}
+
+/// What has come of a call, as far as it matters when its client leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Call {
+    /// There is none, or it is not yet whole: no client, no request.
+    #[default]
+    None,
+    /// The client's end cancels it (revision 2026-07-28 on).
+    Modern,
+    /// It goes on without its client (F10.10).
+    Legacy,
+    Answered,
+}
+
+impl Lane {
+    pub(super) fn max_message(&self) -> usize {
+        self.tape.max_message
+    }
+
+    /// Notes what happened; it is written with what comes next.
+    pub(super) fn note(&self, item: Item) {
+        lock(&self.state).note(item);
+    }
+
+    /// Writes what was noted, before what depends on it is passed on; whether it may be.
+    #[must_use]
+    pub(super) fn write(&self) -> bool {
+        let mut state = lock(&self.state);
+        let pending = std::mem::take(&mut state.pending);
+        pending.is_empty() || self.tape.write(self.number, &pending)
+    }
+
+    /// The client's connection ended although the response has not. Whether the call goes on without it.
+    pub(super) fn client_left(&self) -> bool {
+        let mut state = lock(&self.state);
+        if state.is_over {
+            return false;
+        }
+        state.note(Item::ClientClosed);
+        let goes_on = state.call == Call::Legacy;
+        drop(state);
+        // There is nothing left to refuse.
+        let _ = self.write();
+        goes_on
+    }
+}
+
+impl State {
+    fn note(&mut self, item: Item) {
+        match &item {
+            Item::RequestBody(bytes) => self.call = Call::begun(bytes),
+            Item::Event(event)
+                if self.call != Call::None && Message::read(&event.data).kind.is_response() =>
+            {
+                self.call = Call::Answered;
+            }
+            Item::End | Item::Broken { .. } => self.is_over = true,
+            _ => {}
+        }
+        self.pending.push(item);
+    }
+}
+
+impl Call {
+    fn begun(body: &[u8]) -> Self {
+        let message = Message::read(body);
+        match message.kind {
+            Kind::Noise => Self::None,
+            _ if message.is_modern() => Self::Modern,
+            _ => Self::Legacy,
+        }
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        if self.is_call && self.tape.calls.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.tape.settled.notify_waiters();
+        }
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,129 @@
+//! What fuzzers call: any bytes, which must come back, with what holds for all of them.
+
+use std::{borrow::Cow, cell::RefCell, collections::HashMap, io};
+
+use super::{EMPTY, Plan, fold};
+use crate::{
+    cassette::{
+        blob::{BlobSink, BlobSource},
+        format,
+        journal::{JournalHeader, JournalReader, encode, encode_end, encode_header},
+        model::{Cassette, Moment},
+        order::timeline,
+    },
+    traffic::{Direction, Event, Exit, Lane, Payload},
+    wire::lines::LineSplitter,
+};
+
+/// Blobs in memory.
+#[derive(Clone, Default)]
+struct Blobs(RefCell<HashMap<String, Vec<u8>>>);
+
+impl BlobSource for Blobs {
+    fn get(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.0.borrow().get(name).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl BlobSink for Blobs {
+    fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.get_mut().insert(name.to_owned(), bytes.to_owned());
+        Ok(())
+    }
+}
+
+/// A session's lines, folded into a cassette: all come back, in their order. A line that begins with `>` is the
+/// client's, one with `<` the server's; `p` is the server's unfinished last line, `o` a client's line over the limit,
+/// `g` a gap, `x` the exit.
+pub fn recording(bytes: &[u8]) {
+    let header =
+        JournalHeader { id: "6f1c2a000000".to_owned(), transport: "stdio".to_owned(), ..Default::default() };
+    let mut journal = encode_header(&header);
+    let mut lines = Vec::new();
+    for (at, line) in (0..).zip(bytes.split(|byte| *byte == b'\n')) {
+        let Some((&kind, line)) = line.split_first() else { continue };
+        let (direction, payload) = match kind {
+            b'>' => (Direction::ToServer, Payload::Message(Cow::Borrowed(line))),
+            b'<' => (Direction::ToClient, Payload::Message(Cow::Borrowed(line))),
+            b'p' => (Direction::ToClient, Payload::Partial(Cow::Borrowed(line))),
+            b'o' => (Direction::ToServer, oversize(line)),
+            b'g' => (Direction::ToClient, Payload::Gap { messages: line.len() as u64 }),
+            b'x' => {
+                let status = line.first().map(|byte| i32::from(*byte));
+                (Direction::ToClient, Payload::Exit(Exit { status, signal: None, by_itself: true }))
+            }
+            _ => continue,
+        };
+        if let Payload::Message(line) = &payload {
+            lines.push((direction == Direction::ToServer, line.to_vec()));
+        }
+        encode(&Event { at: at * 700, direction, lane: Lane(0), payload }, &mut journal);
+    }
+    encode_end(&mut journal);
+    let mut blobs = Blobs::default();
+    let text = add(EMPTY, &journal, &mut blobs);
+    let shown = text.escape_ascii().to_string().replace("\\n", "\n");
+    let cassette = Cassette::load(text.clone(), &blobs).unwrap_or_else(|error| panic!("{error}\n{shown}"));
+    assert_eq!(format(&cassette), text, "a recording is formatted\n{shown}");
+    assert_eq!(add(&text, &journal, &mut blobs), text, "folding twice changes nothing\n{shown}");
+    let mut found = read(&cassette, &blobs);
+    if cassette.sessions.len() > 1 {
+        // A late answer stands with its session.
+        found.sort();
+        lines.sort();
+    }
+    let show = |lines: &[(bool, Vec<u8>)]| {
+        let show = |(from_client, line): &(bool, Vec<u8>)| format!("{from_client} {}", line.escape_ascii());
+        lines.iter().map(show).collect::<Vec<_>>()
+    };
+    assert_eq!(show(&found), show(&lines), "{shown}");
+}
+
+/// The cassette with a journal in it.
+fn add(text: &[u8], journal: &[u8], blobs: &mut Blobs) -> Vec<u8> {
+    let base = Cassette::load(text.to_vec(), blobs).expect("it was loaded or written before");
+    let mut reader = JournalReader::new(journal).expect("the header was just written");
+    let tapes = [fold(&mut reader, &|| true).expect("the journal is whole")];
+    let (old, mut out) = (blobs.clone(), Vec::new());
+    let journals = [journal.to_vec()];
+    Plan::new(&base, &tapes).write(&mut &journals[..], &old, blobs, &mut out).expect("it is all in memory");
+    out
+}
+
+fn oversize(line: &[u8]) -> Payload<'static> {
+    let (mut splitter, mut found) = (LineSplitter::new(0), None);
+    splitter.feed(&[line, b"x\n"].concat(), |line| {
+        if let crate::wire::lines::Line::Oversize(line) = line {
+            found = Some(line);
+        }
+    });
+    Payload::Oversize(found.expect("a limit of nothing is passed"))
+}
+
+/// All messages in their order, those that were not over the limit.
+fn read(cassette: &Cassette, blobs: &Blobs) -> Vec<(bool, Vec<u8>)> {
+    let mut lines = Vec::new();
+    for session in 0..cassette.sessions.len() as u32 {
+        let exchanges: Vec<u32> = (0..cassette.exchanges.len() as u32)
+            .filter(|&number| cassette.exchanges[number as usize].session == session)
+            .collect();
+        for at in timeline(cassette, &exchanges) {
+            let exchange = &cassette.exchanges[at.exchange as usize];
+            let (from_client, message) = match at.moment {
+                Moment::Client => (true, exchange.client.as_ref()),
+                Moment::Item(n) => (false, Some(&exchange.server[n as usize].message)),
+                Moment::Answer(n) => {
+                    (true, exchange.server[n as usize].answer.as_ref().map(|answer| &answer.message))
+                }
+            };
+            let message = message.expect("a timeline has the moments there are");
+            let mut line = Vec::new();
+            if message.form != crate::cassette::model::Form::Omitted {
+                let rebuilt = cassette.wire(session, from_client, message, None, blobs, &mut line);
+                rebuilt.expect("it was printed from a line");
+                lines.push((from_client, line));
+            }
+        }
+    }
+    lines
+}

@@ -1,0 +1,108 @@
+//! From a cassette to a journal that holds it whole, and from a journal to a cassette.
+
+use std::{
+    cell::RefCell,
+    io::{self, BufWriter, Write},
+    path::Path,
+};
+
+use sha2::{Digest, Sha256};
+
+use super::{
+    blobs::{BlobFiles, Blobs},
+    disk::{Disk, FileOut},
+    error::StoreError,
+    load::load_journal,
+    origin::BY,
+    paths,
+};
+use crate::cassette::{
+    blob::{BlobSink, BlobSource},
+    journal::{JournalHeader, MAGIC, encode_archive},
+    model::Cassette,
+};
+
+/// Makes a journal from a cassette, or a cassette from a journal; what `from` is says which. A cassette that went
+/// through a journal is the same, byte by byte. What deserves a word comes back, one sentence each.
+///
+/// # Errors
+/// When `from` cannot be read, or `to` is there already or cannot be written.
+pub fn convert(from: &Path, to: &Path) -> Result<Vec<String>, StoreError> {
+    convert_on(&Disk::default(), from, to)
+}
+
+pub(super) fn convert_on(disk: &Disk, from: &Path, to: &Path) -> Result<Vec<String>, StoreError> {
+    let (from, to) = (paths::resolve(from)?, paths::resolve(to)?);
+    if disk.exists(&to)? {
+        return Err(StoreError::Exists { path: to });
+    }
+    let text = match disk.read(&from) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(StoreError::NotFound { path: from });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if !text.starts_with(&MAGIC) {
+        let archive = archive(disk, &from, text)?;
+        write(disk, &to, 0o600, &archive)?;
+        return Ok(Vec::new());
+    }
+    let loaded = load_journal(disk, from)?;
+    disk.create_folder(paths::folder(&to))?;
+    let mut blobs = BlobFiles::of(disk, &to);
+    for (name, bytes) in loaded.blobs.fresh() {
+        blobs.put(name, bytes)?;
+    }
+    blobs.sync()?;
+    write(disk, &to, 0o666, &loaded.cassette.text)?;
+    Ok(loaded.notes)
+}
+
+fn archive(disk: &Disk, from: &Path, text: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+    let id = Sha256::digest(&text).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    // Loading asks for every blob, so those that are asked for are those that belong to it.
+    let noted = Noted { blobs: Blobs::of(disk, from), names: RefCell::default() };
+    let cassette = Cassette::load(text, &noted)
+        .map_err(|source| StoreError::Cassette { path: from.to_owned(), source: Box::new(source) })?;
+    let mut names = noted.names.into_inner();
+    names.sort_unstable();
+    names.dedup();
+    let blobs: Result<Vec<_>, io::Error> =
+        names.into_iter().map(|name| noted.blobs.get(&name).map(|bytes| (name, bytes))).collect();
+    let header = JournalHeader {
+        id,
+        by: BY.to_owned(),
+        vars: cassette.vars.clone(),
+        redacted: cassette.redacted,
+        ..JournalHeader::default()
+    };
+    let mut archive = Vec::new();
+    encode_archive(&header, &cassette, &blobs?, &mut archive)?;
+    Ok(archive)
+}
+
+fn write(disk: &Disk, path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    disk.create_folder(paths::folder(path))?;
+    let unfinished = paths::with_suffix(path, ".tmp");
+    let file = disk.create_or_empty(&unfinished, mode)?;
+    let mut out = BufWriter::new(FileOut { disk, file: &file });
+    out.write_all(bytes)?;
+    out.flush()?;
+    disk.sync(&file)?;
+    disk.rename(&unfinished, path)?;
+    disk.sync_folder(paths::folder(path))
+}
+
+/// Notes which blobs are asked for.
+struct Noted {
+    blobs: Blobs,
+    names: RefCell<Vec<String>>,
+}
+
+impl BlobSource for Noted {
+    fn get(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.names.borrow_mut().push(name.to_owned());
+        self.blobs.get(name)
+    }
+}

@@ -1,0 +1,111 @@
+//! Journals that were left behind: finding them, and folding even damaged ones.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    disk::Disk,
+    error::StoreError,
+    fold::{Files, FoldOptions, FoldOutcome},
+    paths,
+    siblings::Opened,
+};
+use crate::cassette::journal::{JournalError, MAGIC};
+
+/// A journal that lies about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftJournal {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The cassette it belongs to; none where its header is lost.
+    pub cassette: Option<PathBuf>,
+    /// When it began, in milliseconds since 1970 UTC.
+    pub started_ms: u64,
+    /// Whether its recorder still runs.
+    pub is_alive: bool,
+    /// What is wrong with it, where its header cannot be read.
+    pub error: Option<String>,
+}
+
+/// The journals of any cassette in a folder, and in the user's state folder, where those go whose own folder cannot
+/// be written; in the order of their start.
+///
+/// # Errors
+/// When a folder cannot be read.
+pub fn left_journals(folder: &Path) -> io::Result<Vec<LeftJournal>> {
+    left_journals_on(&Disk::default(), folder, paths::state_folder().as_deref())
+}
+
+pub(super) fn left_journals_on(
+    disk: &Disk,
+    folder: &Path,
+    state: Option<&Path>,
+) -> io::Result<Vec<LeftJournal>> {
+    let folder = paths::resolve(folder)?;
+    let mut left = Vec::new();
+    for folder in [Some(&*folder), state.filter(|state| *state != folder)].into_iter().flatten() {
+        for name in disk.list(folder)? {
+            let path = folder.join(name);
+            if paths::cassette_of(&path).is_some()
+                && let Some(journal) = Opened::open(disk, path)?
+            {
+                left.push(describe(disk, &journal, state)?);
+            }
+        }
+    }
+    left.sort_by(|a, b| (a.started_ms, &a.path).cmp(&(b.started_ms, &b.path)));
+    Ok(left)
+}
+
+fn describe(disk: &Disk, journal: &Opened, state: Option<&Path>) -> io::Result<LeftJournal> {
+    let is_alive = !disk.try_lock(&journal.file)?;
+    let (header, error) = match journal.header() {
+        Ok(header) => (header, None),
+        Err(JournalError::Io(error)) => return Err(error),
+        Err(error) => (paths::header_of(&journal.path), Some(error.to_string())),
+    };
+    let cassette = match header.cassette {
+        Some(cassette) => Some(PathBuf::from(cassette)),
+        None => paths::cassette_of(&journal.path).filter(|_| Some(paths::folder(&journal.path)) != state),
+    };
+    Ok(LeftJournal { path: journal.path.clone(), cassette, started_ms: header.started_ms, is_alive, error })
+}
+
+/// Folds a journal, or all journals of a cassette, into the cassette, and skips what is damaged; what is lost is said
+/// in the notes.
+///
+/// # Errors
+/// When there is no such file, when the journal's recorder still runs or its cassette is not known, and as
+/// [`fold`](super::fold) has them.
+pub fn recover(path: &Path) -> Result<FoldOutcome, StoreError> {
+    Files { disk: Disk::default(), state: paths::state_folder() }.recover(path)
+}
+
+impl Files {
+    pub(super) fn recover(&self, path: &Path) -> Result<FoldOutcome, StoreError> {
+        let path = paths::resolve(path)?;
+        let options = FoldOptions { recover: true, ..FoldOptions::default() };
+        let Some(journal) = Opened::open(&self.disk, path.clone())?.filter(is_journal) else {
+            let has_none = paths::journals(&self.disk, &path, self.state.as_deref())?.is_empty();
+            if has_none && !self.disk.exists(&path)? {
+                return Err(StoreError::NotFound { path });
+            }
+            return self.fold(&path, options, None);
+        };
+        let left = describe(&self.disk, &journal, self.state.as_deref())?;
+        // The lock that told whether it lives ends here, so that folding can take it.
+        drop(journal);
+        match left.cassette {
+            _ if left.is_alive => Err(StoreError::Alive { path }),
+            Some(cassette) => self.fold(&cassette, options, Some(&path)),
+            None => Err(StoreError::Stray { path }),
+        }
+    }
+}
+
+/// Whether a file is a journal, perhaps a damaged one: by its first bytes, or by its name.
+fn is_journal(file: &Opened) -> bool {
+    file.begins_with(&MAGIC) || paths::cassette_of(&file.path).is_some()
+}

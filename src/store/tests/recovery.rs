@@ -1,0 +1,181 @@
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::{
+    super::{convert::convert_on, recover::left_journals_on},
+    *,
+};
+
+impl Place {
+    fn recover(&self, path: &Path) -> Result<FoldOutcome, StoreError> {
+        Files { disk: self.disk.clone(), state: Some(self.state()) }.recover(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// Flips a bit in the middle of the first message.
+fn damage(journal: &Path) {
+    let mut bytes = fs_err::read(journal).unwrap();
+    let at = memchr::memmem::find(&bytes, b"tools/call").unwrap();
+    bytes[at] ^= 1;
+    fs_err::write(journal, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_journal_is_left_and_said_until_it_is_recovered() {
+    let place = Place::new();
+    let damaged = place.record(1);
+    damage(&damaged);
+    place.record(2);
+    let loaded = place.load().unwrap();
+    assert_eq!(journals(&loaded), [id(2)]);
+    assert!(loaded.notes[0].contains("is damaged at byte"), "{:?}", loaded.notes);
+    assert!(matches!(load_on(&place.disk, &damaged, None), Err(StoreError::Journal { .. })));
+    let outcome = place.fold();
+    assert_eq!((outcome.added.len(), outcome.notes.len()), (1, 1));
+    assert!(damaged.exists());
+    let recovered = place.recover(&damaged).unwrap();
+    assert_eq!(recovered.added.len(), 1);
+    assert!(recovered.notes[0].contains("were damaged and are lost"), "{:?}", recovered.notes);
+    assert_eq!(place.journals(), [id(2), id(1)]);
+    // The answer is there, and the damaged file for whoever wants to look.
+    assert!(place.text().contains("push response @1"));
+    assert_eq!(place.names().len(), 2);
+    assert!(place.names()[1].ends_with(".kept.journal"));
+    place.fold();
+    assert_eq!(place.names().len(), 2, "a kept journal is not folded");
+}
+
+#[test]
+fn a_journal_whose_header_is_lost_is_recovered_by_its_name() {
+    let place = Place::new();
+    let journal = place.record(1);
+    let mut bytes = fs_err::read(&journal).unwrap();
+    bytes[30] ^= 1;
+    fs_err::write(&journal, bytes).unwrap();
+    place.recover(&place.cassette()).unwrap();
+    let cassette = place.load().unwrap().cassette;
+    assert_eq!(cassette.sessions[0].journal, Some(id(1)));
+    assert_eq!(cassette.sessions[0].at.as_deref(), Some("2026-11-27T22:40:02Z"));
+    assert_eq!(cassette.exchanges.len(), 1);
+}
+
+#[test]
+fn what_cannot_be_recovered_is_refused_with_a_reason() {
+    let place = Place::new();
+    assert!(matches!(place.recover(&place.cassette()), Err(StoreError::NotFound { .. })));
+    let alive = place.recorder(1);
+    assert!(matches!(place.recover(alive.path()), Err(StoreError::Alive { .. })));
+    let named = place.path("mine.journal");
+    fs_err::rename(place.record(2), &named).unwrap();
+    assert!(matches!(place.recover(&named), Err(StoreError::Stray { .. })));
+    convert_on(&place.disk, &named, &place.path("d.json")).unwrap();
+    assert!(matches!(convert_on(&place.disk, &named, &place.path("d.json")), Err(StoreError::Exists { .. })));
+    let loaded = load_on(&place.disk, &place.path("d.json"), None).unwrap();
+    assert_eq!(journals(&loaded), [id(2)]);
+}
+
+#[test]
+fn a_journal_in_the_state_folder_is_read_listed_and_folded_for_its_own_cassette() {
+    let place = Place::new();
+    fs_err::write(place.path("folder"), "not yet").unwrap();
+    let cassette = place.path("folder/c.json");
+    let mut journal = Journal::create_on(&place.disk, &cassette, header(1), Some(&place.state())).unwrap();
+    call(&mut journal, 1);
+    let alive = left_journals_on(&place.disk, place.folder.path(), Some(&place.state())).unwrap();
+    assert_eq!((alive.len(), alive[0].is_alive), (1, true));
+    journal.finish().unwrap();
+    fs_err::remove_file(place.path("folder")).unwrap();
+    fs_err::create_dir(place.path("folder")).unwrap();
+    // Another cassette of the same name does not get it.
+    place.record(2);
+    place.fold();
+    assert_eq!(place.journals(), [id(2)]);
+    let loaded = load_on(&place.disk, &cassette, Some(&place.state())).unwrap();
+    assert_eq!(journals(&loaded), [id(1)]);
+    let left = left_journals_on(&place.disk, place.folder.path(), Some(&place.state())).unwrap();
+    assert_eq!((left.len(), left[0].cassette.as_deref(), left[0].is_alive), (1, Some(&*cassette), false));
+    assert_eq!(place.recover(&left[0].path).unwrap().path, cassette);
+    assert_eq!(journals(&load_on(&place.disk, &cassette, None).unwrap()), [id(1)]);
+    assert_eq!(names(&place.state()), [] as [&str; 0]);
+}
+
+#[test]
+fn a_cassette_that_went_through_a_journal_is_the_same_with_its_blobs() {
+    let place = Place::new();
+    let mut journal = place.recorder(1);
+    let long = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{{"data":"{}"}}}}"#, "QUJD".repeat(2000));
+    journal.write(&[event(Direction::ToServer, &request(1)), event(Direction::ToClient, &long)]).unwrap();
+    journal.finish().unwrap();
+    place.fold();
+    let archive = place.path("a.journal");
+    convert_on(&place.disk, &place.cassette(), &archive).unwrap();
+    assert_eq!(archive.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    convert_on(&place.disk, &archive, &place.path("new/b.json")).unwrap();
+    assert_eq!(fs_err::read_to_string(place.path("new/b.json")).unwrap(), place.text());
+    let blobs = names(&place.path("c.json.blobs"));
+    assert_eq!((names(&place.path("new/b.json.blobs")), blobs.len()), (blobs.clone(), 1));
+    let [a, b] = ["c.json.blobs", "new/b.json.blobs"].map(|folder| place.path(folder).join(&blobs[0]));
+    assert_eq!(fs_err::read(a).unwrap(), fs_err::read(b).unwrap());
+    let read = load_on(&place.disk, &archive, None).unwrap();
+    assert_eq!(read.cassette.text, place.text().as_bytes());
+}
+
+#[test]
+fn a_cassette_keeps_its_permissions_and_a_link_to_it_stays_a_link() {
+    let place = Place::new();
+    place.record(1);
+    place.fold();
+    fs_err::set_permissions(place.cassette(), PermissionsExt::from_mode(0o640)).unwrap();
+    let link = place.path("link.json");
+    symlink(place.cassette(), &link).unwrap();
+    let mut journal = Journal::create_on(&place.disk, &link, header(2), None).unwrap();
+    call(&mut journal, 2);
+    journal.finish().unwrap();
+    Files { disk: place.disk.clone(), state: None }.fold(&link, FoldOptions::default(), None).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(place.journals(), [id(1), id(2)]);
+    assert_eq!(place.cassette().metadata().unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn journals_are_kept_on_request() {
+    let place = Place::new();
+    let journal = place.record(1);
+    place.fold_with(FoldOptions { keep_journals: true, ..FoldOptions::default() }).unwrap();
+    assert!(!journal.exists());
+    assert!(journal.with_extension("kept.journal").exists());
+    assert_eq!(place.journals(), [id(1)]);
+}
+
+#[test]
+fn a_cassette_with_a_mistake_costs_no_journal() {
+    let place = Place::new();
+    let journal = place.record(1);
+    fs_err::write(place.cassette(), "{\"cassette\": 1, \"sessions\": 7}").unwrap();
+    let error = place.fold_with(FoldOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("c.json:1:29: "), "{error}");
+    assert!(journal.exists());
+    assert_eq!(place.names().len(), 2);
+}
+
+#[test]
+fn blobs_are_read_from_plain_files_of_the_cassettes_own_folder_only() {
+    use crate::cassette::blob::BlobSource;
+
+    let place = Place::new();
+    let outside = place.path("secret");
+    fs_err::write(&outside, "secret").unwrap();
+    fs_err::create_dir(place.path("c.json.blobs")).unwrap();
+    symlink(&outside, place.path("c.json.blobs/link")).unwrap();
+    fs_err::write(place.path("c.json.blobs/plain"), "plain").unwrap();
+    let blobs = super::super::Blobs::of(&place.disk, &place.cassette());
+    assert_eq!(blobs.get("plain").unwrap(), b"plain");
+    for name in ["link", "../secret", "", ".", "plain/", "none"] {
+        assert!(blobs.get(name).is_err(), "{name}");
+    }
+    symlink(place.path("c.json.blobs"), place.path("d.json.blobs")).unwrap();
+    assert!(super::super::Blobs::of(&place.disk, &place.path("d.json")).get("plain").is_err());
+}

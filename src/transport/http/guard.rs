@@ -1,0 +1,112 @@
+//! Whom a front on loopback serves: a web page must not reach it through the browser of the person who runs it.
+//!
+//! A page can make a browser send requests to loopback (with its own `Origin`), and with a name of its own that
+//! resolves to loopback it can even read the answers (with that name as `Host`).
+
+use std::net::IpAddr;
+
+use super::origin;
+
+/// Which names a front answers to, and for whose pages.
+#[derive(Clone, Debug, Default)]
+pub struct Guard {
+    /// The front can be reached from elsewhere anyway, so it is not guarded.
+    pub is_open: bool,
+    /// Hosts that are served besides the local ones.
+    pub hosts: Vec<String>,
+    /// Origins that are served besides the local ones.
+    pub origins: Vec<String>,
+}
+
+/// Why a request is not served; a sentence for whoever reads it in a browser or a log.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Refusal {
+    /// A foreign name.
+    #[error("tapedeck does not answer to the host `{0}` on this address; `--allow-host {0}` allows it")]
+    Host(String),
+    /// A page from elsewhere.
+    #[error("tapedeck does not serve pages of `{0}` on this address; `--allow-origin {0}` allows them")]
+    Origin(String),
+}
+
+impl Guard {
+    /// Whether a request with these headers is served.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn check(&self, host: Option<&[u8]>, origin: Option<&[u8]>) -> Result<(), Refusal> {
+        if self.is_open {
+            return Ok(());
+        }
+        if let Some(host) = host.map(String::from_utf8_lossy)
+            && !self.allows_host(&host)
+        {
+            return Err(Refusal::Host(host.into_owned()));
+        }
+        if let Some(origin) = origin.map(String::from_utf8_lossy)
+            && !self.allows_origin(&origin)
+        {
+            return Err(Refusal::Origin(origin.into_owned()));
+        }
+        Ok(())
+    }
+
+    fn allows_host(&self, host: &str) -> bool {
+        let (name, _) = origin::split(host);
+        is_local(name)
+            || self
+                .hosts
+                .iter()
+                .any(|allowed| allowed.eq_ignore_ascii_case(host) || allowed.eq_ignore_ascii_case(name))
+    }
+
+    fn allows_origin(&self, origin: &str) -> bool {
+        let authority = origin.split_once("://").map(|(_, authority)| authority);
+        authority.is_some_and(|authority| is_local(origin::split(authority).0))
+            || self.origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
+    }
+}
+
+/// Whether only this machine is meant.
+fn is_local(name: &str) -> bool {
+    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost")
+        || name.eq_ignore_ascii_case("localhost.")
+        || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(guard: &Guard, host: &str, origin: Option<&str>) -> Result<(), Refusal> {
+        guard.check(Some(host.as_bytes()), origin.map(str::as_bytes))
+    }
+
+    #[test]
+    fn local_names_and_pages_are_served() {
+        let guard = Guard::default();
+        for host in ["127.0.0.1:9000", "localhost", "LOCALHOST:1", "[::1]:80", "127.0.0.2"] {
+            assert_eq!(check(&guard, host, None), Ok(()), "{host}");
+            assert_eq!(check(&guard, host, Some(&format!("http://{host}"))), Ok(()), "{host}");
+        }
+        assert_eq!(guard.check(None, None), Ok(()));
+    }
+
+    #[test]
+    fn foreign_ones_are_not_unless_they_were_named() {
+        let mut guard = Guard::default();
+        for host in ["evil.example", "localhost.evil.example:9000", "127.0.0.1.evil.example", "10.0.0.1", ""]
+        {
+            assert_eq!(check(&guard, host, None), Err(Refusal::Host(host.to_owned())));
+        }
+        for origin in ["https://evil.example", "null", "http://localhost.evil.example", "localhost"] {
+            assert_eq!(check(&guard, "localhost", Some(origin)), Err(Refusal::Origin(origin.to_owned())));
+        }
+        guard.hosts.push("deck.example".to_owned());
+        guard.origins.push("https://evil.example".to_owned());
+        assert_eq!(check(&guard, "deck.example:9000", Some("https://evil.example")), Ok(()));
+        guard.is_open = true;
+        assert_eq!(check(&guard, "10.0.0.1", Some("null")), Ok(()));
+    }
+}

@@ -1,0 +1,112 @@
+//! Which headers end at this hop, and which go on.
+//!
+//! A header map is never edited in place: removing from one moves another header into the hole.
+
+use hyper::{
+    HeaderMap,
+    header::{CONNECTION, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE},
+};
+
+const HOP_BY_HOP: [&str; 3] = ["keep-alive", "proxy-connection", "proxy-authorization"];
+
+/// Whether a header ends at this hop. The framing that both hops share does not: a chunked body stays chunked.
+pub fn ends_here(name: &HeaderName, headers: &HeaderMap) -> bool {
+    *name == CONNECTION
+        || *name == TE
+        || *name == UPGRADE
+        || *name == TRANSFER_ENCODING
+        || HOP_BY_HOP.contains(&name.as_str())
+        || connection_options(headers).any(|option| option.eq_ignore_ascii_case(name.as_str()))
+}
+
+/// Whether the sender closes the connection after this message.
+pub fn closes(headers: &HeaderMap) -> bool {
+    connection_options(headers).any(|option| option.eq_ignore_ascii_case("close"))
+}
+
+/// Whether the body is framed by chunks and nothing else.
+pub fn is_chunked(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    codings.next().is_some_and(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
+        && codings.next().is_none()
+}
+
+/// The headers that go on, in their order, each with the value that `each` gives it; `None` leaves it out.
+pub fn pass_on(
+    headers: &HeaderMap,
+    mut each: impl FnMut(&HeaderName, &HeaderValue) -> Option<HeaderValue>,
+) -> HeaderMap {
+    let mut passed = HeaderMap::with_capacity(headers.len() + 1);
+    let is_chunked = is_chunked(headers);
+    let closes = closes(headers);
+    let mut has_closed = false;
+    for (name, value) in headers {
+        if *name == TRANSFER_ENCODING && is_chunked {
+            passed.append(name, value.clone());
+        } else if *name == CONNECTION && closes && !has_closed {
+            has_closed = true;
+            passed.append(name, HeaderValue::from_static("close"));
+        } else if !ends_here(name, headers)
+            && let Some(value) = each(name, value)
+        {
+            passed.append(name, value);
+        }
+    }
+    passed
+}
+
+fn connection_options(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim)
+}
+
+/// Whether a content type is this one, whatever its case and parameters.
+pub fn is_type(content_type: Option<&HeaderValue>, expected: &str) -> bool {
+    let Some(value) = content_type else { return false };
+    let value = value.as_bytes();
+    let end = memchr::memchr(b';', value).unwrap_or(value.len());
+    value[..end].trim_ascii().eq_ignore_ascii_case(expected.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(headers: &[(&str, &str)]) -> HeaderMap {
+        headers
+            .iter()
+            .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse::<HeaderValue>().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn what_ends_here_is_left_out_and_the_rest_keeps_its_order() {
+        let headers = map(&[
+            ("host", "a"),
+            ("connection", "keep-alive, X-Hop"),
+            ("keep-alive", "timeout=5"),
+            ("x-hop", "1"),
+            ("accept", "*/*"),
+            ("upgrade", "h2c"),
+            ("te", "trailers"),
+            ("transfer-encoding", "chunked"),
+            ("mcp-session-id", ""),
+        ]);
+        let passed = pass_on(&headers, |_, value| Some(value.clone()));
+        let names: Vec<&str> = passed.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["host", "accept", "transfer-encoding", "mcp-session-id"]);
+    }
+
+    #[test]
+    fn the_end_of_a_connection_is_told() {
+        let passed = pass_on(&map(&[("connection", "Close, x"), ("x", "1")]), |_, value| Some(value.clone()));
+        assert_eq!(passed, map(&[("connection", "close")]));
+    }
+
+    #[test]
+    fn content_types_are_compared_without_case_and_parameters() {
+        let is = |value: &'static str| is_type(Some(&HeaderValue::from_static(value)), "text/event-stream");
+        assert!(is("Text/Event-Stream ; charset=utf-8") && is("text/event-stream"));
+        assert!(!is("text/event-streams") && !is("") && !is_type(None, "text/event-stream"));
+    }
+}

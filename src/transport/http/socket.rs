@@ -1,0 +1,174 @@
+//! A client's connection, as hyper uses it and with what hyper cannot do.
+//!
+//! A stream that the server cut off has to reach the client as just that: all bytes that came before, then the cut, by
+//! a reset where it was one. hyper drops what it has not yet written when a body fails, and it always closes in good
+//! order. So a body that fails waits until all before it is written ([`Control::poll_written`]), and the connection
+//! is told beforehand to end with a reset ([`Control::reset_at_end`]).
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    task::{Context, Poll, Waker},
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+
+/// A client's connection.
+#[derive(Debug)]
+pub struct Socket {
+    stream: TcpStream,
+    control: Arc<Control>,
+}
+
+/// What is known of a connection, and how it shall end.
+#[derive(Debug)]
+pub struct Control {
+    start: Instant,
+    resets: AtomicBool,
+    /// Whether hyper holds something that is not yet in the system's hands.
+    is_dirty: AtomicBool,
+    waiting: Mutex<Option<Waker>>,
+    /// Whether the next bytes to be read are a request's.
+    is_idle: AtomicBool,
+    /// Since when a head is coming in, in milliseconds after the start, and one.
+    head_since: AtomicU64,
+}
+
+impl Socket {
+    /// The connection, and what it is controlled by.
+    pub fn new(stream: TcpStream) -> (Self, Arc<Control>) {
+        let control = Arc::new(Control {
+            start: Instant::now(),
+            resets: AtomicBool::new(false),
+            is_dirty: AtomicBool::new(false),
+            waiting: Mutex::new(None),
+            is_idle: AtomicBool::new(true),
+            head_since: AtomicU64::new(0),
+        });
+        (Self { stream, control: Arc::clone(&control) }, control)
+    }
+}
+
+impl Control {
+    /// The connection ends with a reset.
+    pub fn reset_at_end(&self) {
+        self.resets.store(true, Ordering::Release);
+    }
+
+    /// Something was given to hyper to write.
+    pub fn writes(&self) {
+        self.is_dirty.store(true, Ordering::Release);
+    }
+
+    /// Ready when all that was given to hyper is in the system's hands.
+    pub fn poll_written(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.is_dirty.load(Ordering::Acquire) {
+            return Poll::Ready(());
+        }
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
+        // It may have been written meanwhile.
+        match self.is_dirty.load(Ordering::Acquire) {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        }
+    }
+
+    /// A request's head has been read.
+    pub fn head_is_read(&self) {
+        self.is_idle.store(false, Ordering::Relaxed);
+        self.head_since.store(0, Ordering::Relaxed);
+    }
+
+    /// The next bytes are those of another request.
+    pub fn awaits_head(&self) {
+        self.is_idle.store(true, Ordering::Relaxed);
+    }
+
+    /// For how long a head has been coming in.
+    pub fn head_age(&self) -> Option<Duration> {
+        let since = self.head_since.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(self.start.elapsed().saturating_sub(Duration::from_millis(since)))
+    }
+
+    fn has_read(&self) {
+        if self.is_idle.swap(false, Ordering::Relaxed) {
+            let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+            self.head_since.store(now + 1, Ordering::Relaxed);
+        }
+    }
+
+    fn has_written(&self) {
+        if self.is_dirty.swap(false, Ordering::AcqRel)
+            && let Some(waker) = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if self.control.resets.load(Ordering::Acquire) {
+            // Where this fails the client sees an end in good order, of the connection though not of its stream.
+            let _ = self.stream.set_zero_linger();
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let outcome = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.control.has_read();
+        }
+        outcome
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// hyper flushes when its own buffer is empty, and only then.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let outcome = Pin::new(&mut self.stream).poll_flush(cx);
+        if outcome.is_ready() {
+            self.control.has_written();
+        }
+        outcome
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.control.resets.load(Ordering::Acquire) {
+            // A FIN would come before the reset.
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
