@@ -2,8 +2,8 @@
 
 use super::{super::*, *};
 
-/// A cassette with every member there is.
-const WHOLE: &str = include_str!("whole.json");
+/// The golden file of this version: a cassette with every member there is.
+const WHOLE: &str = include_str!("../../../cassettes/format/v1.json");
 
 fn load(text: &str) -> Result<Cassette, LoadError> {
     Cassette::load(text.as_bytes().to_vec(), &blob::NoBlobs)

@@ -2,6 +2,7 @@
 
 mod errors;
 mod properties;
+mod readme;
 mod roundtrip;
 
 use std::{collections::HashMap, io};
