@@ -10,6 +10,7 @@
 //! - `own`: what is answered without a recording
 //! - `miss`: why there is no answer
 
+mod choice;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod matcher;

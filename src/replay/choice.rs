@@ -1,0 +1,104 @@
+//! Which recorded sessions are played, and who may play what of them.
+
+use super::{options::Options, replayer::ReplayError, script::client_message};
+use crate::{
+    cassette::{
+        blob::BlobSource,
+        model::{Cassette, Exchange},
+    },
+    wire::{jsonrpc::Message, revision::revision},
+};
+
+/// The sessions of the recording asked for, as indexes.
+pub(super) fn chosen_sessions(cassette: &Cassette, options: &Options) -> Result<Vec<u32>, ReplayError> {
+    let newest = cassette.sessions.iter().map(|session| session.recording).max().unwrap_or(1);
+    let wanted =
+        match options.session.map(|number| cassette.sessions.iter().find(|session| session.number == number))
+        {
+            Some(Some(session)) => session.recording,
+            _ => options.recording.unwrap_or(newest),
+        };
+    let of_recording = |session: &&(u32, u32, u32)| session.1 == wanted;
+    let all: Vec<(u32, u32, u32)> =
+        (0..).zip(&cassette.sessions).map(|(at, session)| (at, session.recording, session.number)).collect();
+    if options.recording.is_some() && !all.iter().any(|session| session.1 == wanted) {
+        let mut known: Vec<u32> = all.iter().map(|session| session.1).collect();
+        known.dedup();
+        return Err(ReplayError::NoRecording { wanted, known });
+    }
+    let recording: Vec<_> = all.iter().filter(of_recording).copied().collect();
+    match options.session {
+        None => Ok(recording.into_iter().map(|session| session.0).collect()),
+        Some(wanted) => match recording.iter().find(|session| session.2 == wanted) {
+            Some(session) => Ok(vec![session.0]),
+            None => Err(ReplayError::NoSession {
+                wanted,
+                known: recording.into_iter().map(|session| session.2).collect(),
+            }),
+        },
+    }
+}
+
+/// Exchanges by who may play them: the pool, and each session that begins with `initialize`.
+pub(super) fn divide(
+    cassette: &Cassette,
+    blobs: &dyn BlobSource,
+    sessions: &[u32],
+) -> (Vec<u32>, Vec<(u32, Vec<u32>)>) {
+    let handshakes: Vec<bool> = {
+        let mut has = vec![false; cassette.sessions.len()];
+        for exchange in &cassette.exchanges {
+            has[exchange.session as usize] |=
+                exchange.key.starts_with("initialize ") || is_initialize(cassette, blobs, exchange);
+        }
+        has
+    };
+    let mut pool = Vec::new();
+    let mut own: Vec<(u32, Vec<u32>)> =
+        sessions.iter().filter(|&&at| handshakes[at as usize]).map(|&at| (at, Vec::new())).collect();
+    let mut bytes = Vec::new();
+    for (at, exchange) in (0..).zip(&cassette.exchanges) {
+        if !sessions.contains(&exchange.session) {
+            continue;
+        }
+        let script = own.iter_mut().find(|(session, _)| *session == exchange.session);
+        match script {
+            // In a session of the legacy era only a probe can be modern, and only where it says so.
+            Some((_, list)) => {
+                let text = cassette.at(exchange.place);
+                let probe = memchr::memmem::find(text, b"io.modelcontextprotocol/protocolVersion").is_some()
+                    && client_message(cassette, blobs, exchange, &mut bytes)
+                    && Message::read(&bytes).is_modern();
+                if probe { pool.push(at) } else { list.push(at) }
+            }
+            None => pool.push(at),
+        }
+    }
+    (pool, own)
+}
+
+/// Whether an exchange is a handshake although a person has given it a key of their own.
+fn is_initialize(cassette: &Cassette, blobs: &dyn BlobSource, exchange: &Exchange) -> bool {
+    let mut bytes = Vec::new();
+    memchr::memmem::find(cassette.at(exchange.place), b"\"initialize\"").is_some()
+        && client_message(cassette, blobs, exchange, &mut bytes)
+        && Message::read(&bytes).method() == "initialize"
+}
+
+pub(super) fn is_modern(cassette: &Cassette, session: u32) -> bool {
+    let protocol = cassette.sessions[session as usize].protocol.as_deref();
+    protocol.is_some_and(|protocol| !revision(protocol).handshake)
+}
+
+pub(super) fn gaps(cassette: &Cassette, sessions: &[u32]) -> Vec<String> {
+    let sessions =
+        sessions.iter().map(|&at| &cassette.sessions[at as usize]).filter(|session| session.gap > 0);
+    sessions
+        .map(|session| {
+            format!(
+                "session {}: {} messages passed unrecorded, because recording failed",
+                session.number, session.gap
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,148 @@
+//! A request without a recorded answer: one of those we answer ourselves, or a miss.
+
+use super::{Output, Replayer};
+use crate::{
+    replay::{
+        miss::{self, Candidate},
+        own::{self, OwnAnswer},
+        script::{StepKind, client_message},
+    },
+    report::{Miss, Reason, Repeat},
+    traffic::Lane,
+    wire::jsonrpc::Message,
+};
+
+/// How many distinct misses are explained in full; equal ones are counted, further ones too.
+const MOST_MISSES: usize = 1_000;
+
+impl Replayer {
+    /// A request nothing recorded equals: one of those we answer ourselves, or a miss.
+    pub(super) fn unmatched(&mut self, lane: Lane, message: &Message<'_>, method: &str) {
+        let modern = message.is_modern();
+        match own::answer(method, modern, &self.declared, self.legacy_recording) {
+            Some(answer) => {
+                *self.report.self_answered.entry(method.to_owned()).or_default() += 1;
+                let id = message.id().unwrap_or(b"null");
+                let bytes = match answer {
+                    OwnAnswer::Empty => [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":{}}"].concat(),
+                    OwnAnswer::MethodNotFound => {
+                        miss::error(id, -32601, &format!("Method not found: {method}"), None)
+                    }
+                };
+                self.outputs.push_back(Output::Send { lane, bytes, apart: false });
+            }
+            None => {
+                let (reason, nearest) = self.explain(message, modern);
+                self.miss(lane, message, reason, nearest);
+            }
+        }
+    }
+
+    /// Why nothing equals this request, and what comes nearest.
+    fn explain(&mut self, message: &Message<'_>, modern: bool) -> (Reason, Option<u32>) {
+        let current = self.plays.last().map_or(0, |play| play.script);
+        for script in (0..self.scripts.len()).filter(|&script| script != current) {
+            let (queue, own) = self.scripts[script].find(&mut self.matcher, message);
+            let script = &self.scripts[script];
+            let queued = queue.and_then(|queue| script.queues[queue as usize].first());
+            if let Some(&step) = queued.or(own.first()) {
+                return (Reason::OtherSession, Some(script.steps[step as usize].exchange));
+            }
+        }
+        if modern && self.legacy_recording && self.scripts[0].steps.is_empty() {
+            return (Reason::OtherEra, None);
+        }
+        let nearest = self.nearest(message, current);
+        match nearest {
+            Some((exchange, true)) => (Reason::ParamsDiffer, Some(exchange)),
+            Some((exchange, false)) => (Reason::NeverRecorded, Some(exchange)),
+            None => (Reason::NeverRecorded, None),
+        }
+    }
+
+    /// The exchange that differs least among those of the same method, and whether it has the same name.
+    fn nearest(&self, message: &Message<'_>, script: usize) -> Option<(u32, bool)> {
+        let method = message.method();
+        let name = message.name();
+        let mut bytes = Vec::new();
+        let mut best: Option<(bool, usize, u32)> = None;
+        let scripts = [script, 0];
+        let scripts = if script == 0 { &scripts[..1] } else { &scripts };
+        let steps = scripts.iter().flat_map(|&script| &self.scripts[script].steps);
+        for step in steps.filter(|step| step.kind == StepKind::Request && *step.method == *method).take(1_000)
+        {
+            let entry = &self.cassette.exchanges[step.exchange as usize];
+            if !client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
+                continue;
+            }
+            let other_name = Message::read(&bytes).name() != name;
+            let rank = (other_name, miss::distance(&bytes, message.bytes), step.exchange);
+            best = Some(best.map_or(rank, |best| best.min(rank)));
+        }
+        best.map(|(other_name, _, exchange)| (exchange, !other_name))
+    }
+
+    pub(super) fn miss(&mut self, lane: Lane, message: &Message<'_>, reason: Reason, nearest: Option<u32>) {
+        let mut bytes = Vec::new();
+        let key = nearest.map(|exchange| {
+            let entry = &self.cassette.exchanges[exchange as usize];
+            client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
+            entry.key.to_string()
+        });
+        let era = self.era();
+        let key = key.or((reason == Reason::OtherEra).then_some(era));
+        let candidate = key.as_deref().map(|key| Candidate { key, message: &bytes });
+        let miss = miss::describe(message, reason, candidate.as_ref());
+        let bytes = miss::response(message.id().unwrap_or(b"null"), &miss);
+        self.outputs.push_back(Output::Send { lane, bytes, apart: false });
+        self.remember(miss);
+    }
+
+    /// The revision of the recording, for a client of the other era.
+    fn era(&self) -> String {
+        let protocols = self.scripts.iter().flat_map(|script| &script.steps).filter_map(|step| {
+            let session = self.cassette.exchanges[step.exchange as usize].session;
+            self.cassette.sessions[session as usize].protocol.clone()
+        });
+        protocols
+            .max()
+            .map_or_else(|| "an unknown revision".to_owned(), |protocol| format!("revision {protocol}"))
+    }
+
+    fn remember(&mut self, miss: Miss) {
+        let misses = &mut self.report.misses;
+        let full = misses.len() >= MOST_MISSES;
+        match misses.iter_mut().rev().find(|known| full || known.message == miss.message) {
+            Some(known) => known.count += 1,
+            None => misses.push(miss),
+        }
+    }
+
+    pub(super) fn repeated(&mut self, exchange: u32) {
+        let key = self.key(exchange);
+        match self.report.repeats.iter_mut().find(|repeat| repeat.key == key) {
+            Some(repeat) => repeat.count += 1,
+            None => self.report.repeats.push(Repeat { key, count: 1 }),
+        }
+    }
+
+    pub(super) fn warn(&mut self, text: String) {
+        if !self.report.warnings.contains(&text) {
+            self.report.warnings.push(text);
+        }
+    }
+
+    /// The recording has no whole answer: a miss, told with the live id.
+    pub(super) fn incomplete(&mut self, lane: Lane, live_id: &[u8], exchange: u32) {
+        let entry = &self.cassette.exchanges[exchange as usize];
+        let mut bytes = Vec::new();
+        client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
+        let key = entry.key.to_string();
+        let message = Message::read(&bytes);
+        let candidate = Candidate { key: &key, message: &bytes };
+        let miss = miss::describe(&message, Reason::Incomplete, Some(&candidate));
+        let bytes = miss::response(live_id, &miss);
+        self.outputs.push_back(Output::Send { lane, bytes, apart: false });
+        self.remember(miss);
+    }
+}
