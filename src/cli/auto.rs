@@ -27,6 +27,13 @@ pub(super) struct AutoArgs {
     record: When,
 
     #[command(flatten)]
+    log: LogArgs,
+
+    /// The server's command
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+
+    #[command(flatten)]
     play: PlayArgs,
 
     #[command(flatten)]
@@ -34,13 +41,6 @@ pub(super) struct AutoArgs {
 
     #[command(flatten)]
     privacy: PrivacyArgs,
-
-    #[command(flatten)]
-    log: LogArgs,
-
-    /// The server's command
-    #[arg(last = true, required = true, value_name = "CMD")]
-    command: Vec<OsString>,
 }
 
 /// `--record`

@@ -30,7 +30,7 @@ fn page(command: &Command) -> String {
         }
         page.push('\n');
     }
-    page.push_str("Each has a page of its own: tapedeck help COMMAND\n\nExit status:\n");
+    page.push_str("Each has a page of its own: tapedeck help COMMAND. The version: tapedeck --version\n\nExit status:\n");
     for code in ExitCode::ALL {
         let _ = writeln!(page, "  {}  {}", code.code(), code.meaning());
     }

@@ -40,8 +40,12 @@ pub(super) fn findings(cassette: &Cassette) -> Vec<(usize, String)> {
     let unredacted = unredacted.filter(|_| !cassette.redacted).map(|span| {
         (span.start, "recorded with `--redact off`: secrets of the session may stand in this file".to_owned())
     });
-    let warnings = cassette.warnings.iter().map(|warning| (warning.at, warning.text.clone()));
-    let mut findings: Vec<_> = unredacted.into_iter().chain(warnings).collect();
+    let mut findings: Vec<_> = unredacted.into_iter().chain(unknown_members(cassette)).collect();
     findings.sort_by_key(|(at, _)| *at);
     findings
+}
+
+/// Members that nobody knows, and where.
+pub(super) fn unknown_members(cassette: &Cassette) -> Vec<(usize, String)> {
+    cassette.warnings.iter().map(|warning| (warning.at, warning.text.clone())).collect()
 }

@@ -32,6 +32,11 @@ pub(super) fn stderr(text: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// Says on stderr what the reader of a result should know.
+pub(super) fn warning(text: impl AsRef<str>) {
+    stderr(format_args!("warning: {}", visible(text.as_ref())));
+}
+
 /// Says why a command failed. That the reader of a result went away is no failure.
 pub(super) fn failure(failure: &Failure) {
     if failure.code != ExitCode::Good {

@@ -17,7 +17,7 @@ use mcp_tapedeck::{
         shutdown::{Signals, end_like},
     },
     record::Changes,
-    store::{self, FoldOptions, FoldOutcome, Journal},
+    store::{self, FoldOptions, FoldOutcome, Journal, StoreError},
     traffic::{Event, Exit},
     transport::stdio::Server,
 };
@@ -58,17 +58,17 @@ pub(super) struct RecordArgs {
     replace: bool,
 
     #[command(flatten)]
-    tape: TapeArgs,
-
-    #[command(flatten)]
-    privacy: PrivacyArgs,
-
-    #[command(flatten)]
     log: LogArgs,
 
     /// The server's command
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    tape: TapeArgs,
+
+    #[command(flatten)]
+    privacy: PrivacyArgs,
 }
 
 pub(super) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
@@ -172,7 +172,8 @@ fn check(cassette: &Path, notices: &Notices) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts what was recorded into the cassette; where that fails the journal stays, with all of it.
+/// Puts what was recorded into the cassette; where that fails the journal stays, with all of it. That there was no
+/// time for it is nothing that went wrong: whoever reads the cassette reads the journal too.
 fn keep(cassette: &Path, journal: Journal, options: FoldOptions, notices: &Notices) {
     let path = journal.path().to_owned();
     let folded = journal.finish().map_err(Into::into).and_then(|_| store::fold(cassette, options));
@@ -181,22 +182,24 @@ fn keep(cassette: &Path, journal: Journal, options: FoldOptions, notices: &Notic
             outcome.notes.iter().for_each(|note| notices.warn(note));
             notices.info(told(&outcome));
         }
+        Err(StoreError::Late { .. }) => notices.info(format_args!("the recording stays in {}", path.display())),
         Err(error) => notices.warn(format_args!(
-            "the recording is whole, but stays in {}: {error}\nhint: the next recording puts it into the cassette, or \
-             `tapedeck recover`",
+            "the recording is whole, but stays in {}: {error}\nhint: the next recording puts it into the cassette, \
+             and so does `tapedeck recover {0}`",
             path.display()
         )),
     }
 }
 
 /// What folding did, for a person.
-fn told(outcome: &FoldOutcome) -> String {
+pub(super) fn told(outcome: &FoldOutcome) -> String {
     let exchanges: usize = outcome.added.iter().map(|session| session.exchanges).sum();
     let path = outcome.path.display();
     match &outcome.changes {
         Some(Changes { kept, changed, new, gone }) => {
             format!("{path}: {kept} kept, {changed} changed, {new} new, {gone} gone")
         }
+        None if exchanges == 0 => format!("{path}: nothing to add"),
         None => format!("{path}: {exchanges} exchanges recorded"),
     }
 }

@@ -51,13 +51,13 @@ pub(super) struct ReplayArgs {
     cassette: PathBuf,
 
     #[command(flatten)]
+    log: LogArgs,
+
+    #[command(flatten)]
     play: PlayArgs,
 
     #[command(flatten)]
     privacy: PrivacyArgs,
-
-    #[command(flatten)]
-    log: LogArgs,
 }
 
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {

@@ -21,7 +21,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{failure::Failure, files, output};
+use super::{args, failure::Failure, files, output};
 
 /// Show what is in a cassette: a listing, or one exchange in full
 #[derive(Args, Debug)]
@@ -76,7 +76,7 @@ struct View {
 pub(super) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let view = View { session: args.session, method: args.method.clone(), time: args.time, json: args.json };
     if args.follow {
-        return follow(&args.path, &view);
+        return follow(&args::absolute(&args.path)?, &view);
     }
     let loaded = files::load(&args.path)?;
     files::say_warnings(&loaded);

@@ -5,7 +5,7 @@ use std::{
     fs,
     io::Write,
     path::PathBuf,
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 use mcp_tapedeck::exit_code::ExitCode;
@@ -67,10 +67,20 @@ impl Deck {
         self.start(Command::new(env!("CARGO_BIN_EXE_tapedeck")).args(words), input)
     }
 
-    fn start(&self, command: &mut Command, input: &str) -> Ran {
+    /// Starts `tapedeck` with these words, to be talked to while it runs.
+    pub(super) fn spawn(&self, words: &str) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tapedeck"));
+        self.begin(command.args(words.split_whitespace()))
+    }
+
+    fn begin(&self, command: &mut Command) -> Child {
         command.current_dir(self.folder.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("tapedeck starts");
+        command.spawn().expect("it starts")
+    }
+
+    fn start(&self, command: &mut Command, input: &str) -> Ran {
+        let mut child = self.begin(command);
         let mut stdin = child.stdin.take().expect("a pipe was asked for");
         // A program that does not read its input may be gone already.
         let _ = stdin.write_all(input.as_bytes());

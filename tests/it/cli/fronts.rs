@@ -1,5 +1,7 @@
 //! `record`, `replay` and `auto`: sessions, and what is said where none can start.
 
+use std::io::{BufRead, BufReader, Write};
+
 use mcp_tapedeck::exit_code::ExitCode;
 
 use super::{
@@ -187,4 +189,29 @@ fn a_client_that_starts_its_server_twice_makes_one_recording() {
     deck.talk(&words, &probe).status(ExitCode::Good);
     deck.talk(&words, SESSION).status(ExitCode::Good);
     deck.run("show c.json").stdout("session 2 of recording 1").stdout("tools/call measure @1");
+}
+
+#[test]
+fn a_session_can_be_watched_while_it_is_recorded() {
+    let deck = Deck::new();
+    let mut recorder = deck.spawn(&format!("record c.json -- {}", server()));
+    let mut to_server = recorder.stdin.take().expect("a pipe");
+    let mut answers = BufReader::new(recorder.stdout.take().expect("a pipe")).lines();
+    let mut ask = |lines: &str, count| {
+        to_server.write_all(lines.as_bytes()).expect("the recorder reads");
+        answers.by_ref().take(count).for_each(|line| drop(line.expect("an answer")));
+    };
+    let (first, rest) = SESSION.split_at(SESSION.find('\n').expect("several lines") + 1);
+    ask(first, 1);
+    let mut watcher = deck.spawn("show c.json --follow");
+    let mut seen = BufReader::new(watcher.stdout.take().expect("a pipe")).lines();
+    let mut sees = |part: &str| seen.by_ref().any(|line| line.expect("a line").contains(part));
+    assert!(sees("initialize @1"));
+    ask(rest, 3);
+    assert!(sees("2 notifications, result"));
+    // Without a reader it ends by itself.
+    drop(seen);
+    assert!(watcher.wait().expect("it ends").success());
+    drop(to_server);
+    assert!(recorder.wait().expect("it ends").success());
 }
