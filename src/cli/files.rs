@@ -1,11 +1,16 @@
-//! Reading cassettes, and what is to be said of them.
+//! Reading cassettes, and what is to be said of them; writing files that are there whole or not at all.
 
-use std::path::Path;
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 
 use mcp_tapedeck::{
     cassette::{LoadError, model::Cassette},
     store::{self, Loaded, StoreError},
 };
+
+use serde::Serialize;
 
 use super::{failure::Failure, output};
 
@@ -51,4 +56,14 @@ pub(super) fn say_warnings(loaded: &Loaded) {
 /// What is wrong in a cassette that could be read: its blobs.
 pub(super) fn fault(loaded: &Loaded, error: &LoadError) -> Failure {
     Failure::file(format_args!("{}:{error}", loaded.path.display()))
+}
+
+/// Puts a JSON document into a file. A reader never sees half of it.
+pub(super) fn replace(path: &Path, document: &impl Serialize) -> io::Result<()> {
+    output::create_parent(path)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".tapedeck-").suffix(".tmp").tempfile_in(folder)?;
+    serde_json::to_writer_pretty(&mut file, document)?;
+    file.write_all(b"\n")?;
+    file.persist(path).map(drop).map_err(|error| error.error)
 }

@@ -18,6 +18,7 @@ mod lint;
 mod output;
 mod privacy;
 mod record;
+mod record_url;
 mod replay;
 mod report_file;
 mod schema;
@@ -74,8 +75,10 @@ pub(crate) fn main() -> process::ExitCode {
 fn parse(line: Vec<OsString>) -> Result<Command, ExitCode> {
     let command = help::group(Cli::command());
     let line = separator::restore(&command, line);
-    let is_front =
-        line.get(1).is_some_and(|name| ["record", "replay", "auto"].iter().any(|front| name == front));
+    // Nobody waits on the stdin of a front that listens.
+    let listens = line.iter().any(|word| word.to_string_lossy().starts_with("--listen"));
+    let is_front = !listens
+        && line.get(1).is_some_and(|name| ["record", "replay", "auto"].iter().any(|front| name == front));
     let parsed = command.try_get_matches_from(line).and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.map(|cli| cli.command).map_err(|error| {
         output::arguments(&error);

@@ -88,6 +88,22 @@ impl Hide for Cleaner {
             Cow::Owned(bytes) => Cow::Owned(redactor.message(direction, &bytes).into_owned()),
         }
     }
+
+    fn header<'a>(&mut self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.vars.hide(value) {
+            Cow::Borrowed(value) => Hide::header(&mut *redactor, name, value),
+            Cow::Owned(value) => Cow::Owned(Hide::header(&mut *redactor, name, &value).into_owned()),
+        }
+    }
+
+    fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.vars.hide(target) {
+            Cow::Borrowed(target) => Hide::target(&mut *redactor, target),
+            Cow::Owned(target) => Cow::Owned(Hide::target(&mut *redactor, &target).into_owned()),
+        }
+    }
 }
 
 fn value_of(name: &str) -> Result<(String, String), Failure> {

@@ -5,7 +5,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use clap::Args;
@@ -27,7 +27,8 @@ use super::{
     failure::Failure,
     files, front,
     output::Notices,
-    privacy::{Cleaner, PrivacyArgs},
+    privacy::{Cleaner, Privacy, PrivacyArgs},
+    record_url::{self, UrlArgs},
 };
 
 /// How long writing the cassette may take at the end: a client kills what does not end within two seconds.
@@ -45,33 +46,40 @@ Examples:
   tapedeck record session.json -- npx -y @modelcontextprotocol/server-everything
   tapedeck record --cassette sessions/ -- python server.py     a cassette for each start
   tapedeck record session.json --replace -- python server.py   keeps what people wrote
+  tapedeck record session.json --url http://127.0.0.1:9000/mcp --listen 127.0.0.1:9001
 
 In a client's configuration:
   {\"command\": \"tapedeck\", \"args\": [\"record\", \"/path/session.json\", \"--\", \"npx\", \"-y\", \"some-server\"]}"
 )]
 pub(super) struct RecordArgs {
     #[command(flatten)]
-    cassette: CassetteArgs,
+    pub(super) cassette: CassetteArgs,
 
     /// Let this recording take the place of the old ones once it ended well
     #[arg(long)]
-    replace: bool,
+    pub(super) replace: bool,
 
     #[command(flatten)]
-    log: LogArgs,
+    pub(super) log: LogArgs,
 
     /// The server's command
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "url", conflicts_with = "url", value_name = "CMD")]
     command: Vec<OsString>,
 
     #[command(flatten)]
-    tape: TapeArgs,
+    pub(super) url: UrlArgs,
 
     #[command(flatten)]
-    privacy: PrivacyArgs,
+    pub(super) tape: TapeArgs,
+
+    #[command(flatten)]
+    pub(super) privacy: PrivacyArgs,
 }
 
 pub(super) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
+    if let Some(url) = &args.url.url {
+        return record_url::run(url, args);
+    }
     let prepared = args.log.notices().and_then(|notices| {
         let cassette = args.cassette.path()?;
         Session::prepare(&cassette, args.replace, &args.tape, &args.privacy, &args.command, notices)
@@ -103,25 +111,13 @@ impl Session {
         command: &[OsString],
         notices: Notices,
     ) -> Result<Self, Failure> {
-        let mut cassette = cassette.to_owned();
-        if args::is_folder(&cassette) {
-            cassette.push(format!("{}-{}.json", args::now_in_name(), std::process::id()));
-        }
+        let cassette = file_of(cassette);
         check(&cassette, &notices)?;
         let privacy = privacy.compile()?;
         let signals = Signals::install()
             .map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
         let server = Server::start(command).map_err(Failure::peer)?;
-        let header = store::new_header("stdio").map(|header| JournalHeader {
-            vars: privacy.vars.names().map(str::to_owned).collect(),
-            redacted: privacy.rules.is_on(),
-            replace,
-            ..header
-        });
-        let journal = header.and_then(|header| Journal::create(&cassette, header));
-        if let (Err(error), true) = (&journal, tape.require_recording) {
-            return Err(Failure::io("record into", &cassette, error));
-        }
+        let journal = Tape::begin(&cassette, "stdio", replace, &privacy, tape.require_recording)?;
         let cleaner = Cleaner::new(privacy);
         let options = RecordOptions {
             max_message: tape.max_message,
@@ -131,7 +127,7 @@ impl Session {
             ..RecordOptions::default()
         };
         let fold = FoldOptions { keep_journals: tape.keep_journal, ..FoldOptions::default() };
-        Ok(Self { cassette, fold, server, tape: Tape { journal }, options, cleaner, notices })
+        Ok(Self { cassette, fold, server, tape: journal, options, cleaner, notices })
     }
 
     /// Passes everything between client and server until their session is over, then writes the cassette; ends as
@@ -149,21 +145,25 @@ impl Session {
             notices.warn(format_args!("{missed} messages of this session were not recorded"));
         }
         cleaner.told().iter().for_each(|replaced| notices.info(replaced));
-        let left = asked.map_or(WITHIN, |(_, at)| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
-        match sink.map(|tape| tape.journal) {
-            Some(Ok(journal)) => {
-                keep(&cassette, journal, FoldOptions { within: Some(left), ..fold }, &notices)
-            }
-            // Every message's failure has been told.
-            Some(Err(_)) => {}
+        match sink {
+            Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &notices),
             None => notices.warn("the disk held up the last messages; they may be missing in the recording"),
         }
         end_as(exit, asked.map(|(signal, _)| signal))
     }
 }
 
+/// The cassette's file: in a folder, one of this start's own.
+pub(super) fn file_of(cassette: &Path) -> PathBuf {
+    let mut cassette = cassette.to_owned();
+    if args::is_folder(&cassette) {
+        cassette.push(format!("{}-{}.json", args::now_in_name(), std::process::id()));
+    }
+    cassette
+}
+
 /// An existing cassette must be one: otherwise the end of the session would be the first to find out.
-fn check(cassette: &Path, notices: &Notices) -> Result<(), Failure> {
+pub(super) fn check(cassette: &Path, notices: &Notices) -> Result<(), Failure> {
     if !cassette.exists() {
         return Ok(());
     }
@@ -214,8 +214,40 @@ fn end_as(exit: Exit, asked: Option<i32>) -> Result<ExitCode, Failure> {
 }
 
 /// The journal, or why there is none: the first message's failure then says so, and the session goes on.
-struct Tape {
+pub(super) struct Tape {
     journal: io::Result<Journal>,
+}
+
+impl Tape {
+    /// Begins the journal of a recording into `cassette`.
+    pub(super) fn begin(
+        cassette: &Path,
+        transport: &str,
+        replace: bool,
+        privacy: &Privacy,
+        is_required: bool,
+    ) -> Result<Self, Failure> {
+        let header = store::new_header(transport).map(|header| JournalHeader {
+            vars: privacy.vars.names().map(str::to_owned).collect(),
+            redacted: privacy.rules.is_on(),
+            replace,
+            ..header
+        });
+        let journal = header.and_then(|header| Journal::create(cassette, header));
+        match &journal {
+            Err(error) if is_required => Err(Failure::io("record into", cassette, error)),
+            _ => Ok(Self { journal }),
+        }
+    }
+
+    /// Ends it, and puts what was recorded into the cassette, in the time that is left after a signal.
+    pub(super) fn end(self, cassette: &Path, fold: FoldOptions, asked: Option<Instant>, notices: &Notices) {
+        let left = asked.map_or(WITHIN, |at| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
+        // Without a journal every message's failure has been told.
+        if let Ok(journal) = self.journal {
+            keep(cassette, journal, FoldOptions { within: Some(left), ..fold }, notices);
+        }
+    }
 }
 
 impl Sink for Tape {

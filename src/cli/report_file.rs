@@ -1,13 +1,10 @@
 //! The file a replay's report stands in.
 
-use std::{
-    io::{self, Write},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use mcp_tapedeck::report::Report;
 
-use super::{args, failure::Failure, output};
+use super::{args, failure::Failure, files};
 
 /// A report's file. It is replaced as a whole each time, so a reader never sees half a report.
 #[derive(Debug)]
@@ -27,15 +24,7 @@ impl ReportFile {
 
     /// Writes the report.
     pub(super) fn write(&self, report: &Report) -> Result<(), Failure> {
-        self.replace(report).map_err(|error| Failure::io("write the report", &self.path, &error))
-    }
-
-    fn replace(&self, report: &Report) -> io::Result<()> {
-        output::create_parent(&self.path)?;
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().prefix(".report-").suffix(".tmp").tempfile_in(folder)?;
-        serde_json::to_writer_pretty(&mut file, report)?;
-        file.write_all(b"\n")?;
-        file.persist(&self.path).map(drop).map_err(|error| error.error)
+        files::replace(&self.path, report)
+            .map_err(|error| Failure::io("write the report", &self.path, &error))
     }
 }

@@ -29,6 +29,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use hyper::header::{HeaderName, HeaderValue};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{Notify, mpsc, watch},
@@ -61,6 +62,10 @@ pub struct ReverseOptions {
     pub allow_hosts: Vec<String>,
     /// Pages' origins that are served besides the local ones, where the front listens on loopback.
     pub allow_origins: Vec<String>,
+    /// What every request to the server carries, whatever its client sent by that name. None of it is recorded.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether signals end the front, and not the process at once.
+    pub signals: bool,
     /// What is hidden from the sink.
     pub hide: Box<dyn Hide>,
     /// Told once, while traffic passes, when the sink has failed: one sentence.
@@ -75,6 +80,8 @@ impl Default for ReverseOptions {
             connect_timeout: Duration::from_secs(30),
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
+            headers: Vec::new(),
+            signals: true,
             hide: Box::new(()),
             warn: Box::new(|_| ()),
         }
@@ -183,14 +190,24 @@ impl Reverse {
         options: ReverseOptions,
     ) -> Result<(Option<(i32, Instant)>, u64), ReverseError> {
         let listener = tokio::net::TcpListener::from_std(self.listener).map_err(ReverseError::System)?;
-        let mut signals = Signals::install().map_err(ReverseError::System)?;
+        let signals = options.signals.then(Signals::install).transpose();
+        let mut signals = signals.map_err(ReverseError::System)?;
         let mut warn = options.warn;
+        let mut hide = options.hide;
+        for (name, value) in &options.headers {
+            // A server may repeat it anywhere; what was shown as a credential is hidden from then on.
+            let _ = hide.header(name.as_str(), value.as_bytes());
+        }
         let (told, mut tellings) = mpsc::unbounded_channel();
-        let tape = Tape::new(sink, options.hide, options.require_recording, options.max_message, told);
+        let tape = Tape::new(sink, hide, options.require_recording, options.max_message, told);
         let (close, closing) = watch::channel(false);
         let front = Arc::new(Front {
             tape: Arc::new(tape),
-            upstream: Upstream { origin: self.origin, connect_timeout: options.connect_timeout },
+            upstream: Upstream {
+                origin: self.origin,
+                connect_timeout: options.connect_timeout,
+                headers: options.headers,
+            },
             guard: Guard {
                 is_open: !self.address.ip().is_loopback(),
                 hosts: options.allow_hosts,
@@ -202,7 +219,7 @@ impl Reverse {
         });
         let end = loop {
             tokio::select! {
-                signal = signals.next() => break Ok(Some((signal, Instant::now()))),
+                signal = Signals::next(&mut signals) => break Ok(Some((signal, Instant::now()))),
                 () = self.stop.0.notified() => break Ok(None),
                 Some(told) = tellings.recv() => match told {
                     Told::Failed(error) => warn(&format!(
@@ -253,6 +270,7 @@ struct Front {
 struct Upstream {
     origin: Origin,
     connect_timeout: Duration,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Front {
@@ -287,11 +305,12 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> i32 {
+    async fn next(signals: &mut Option<Self>) -> i32 {
+        let Some(signals) = signals else { return std::future::pending().await };
         let kind = tokio::select! {
-            _ = self.terminate.recv() => SignalKind::terminate(),
-            _ = self.interrupt.recv() => SignalKind::interrupt(),
-            _ = self.hang_up.recv() => SignalKind::hangup(),
+            _ = signals.terminate.recv() => SignalKind::terminate(),
+            _ = signals.interrupt.recv() => SignalKind::interrupt(),
+            _ = signals.hang_up.recv() => SignalKind::hangup(),
         };
         kind.as_raw_value()
     }

@@ -3,6 +3,8 @@
 mod cassettes;
 mod cli;
 mod fuzz;
+#[cfg(unix)]
+mod http_record;
 mod layering;
 mod library;
 mod matrix;

@@ -10,25 +10,25 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri, Version,
     body::{Body, Bytes, Incoming},
     header::{
-        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderValue, LOCATION,
-        ORIGIN, WWW_AUTHENTICATE,
+        ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderValue, LOCATION, ORIGIN,
+        WWW_AUTHENTICATE,
     },
 };
 
 use super::{
-    Cut,
+    Cut, Upstream,
     connection::Link,
     endpoint::Endpoint,
     is_reset,
     item::Item,
     metadata,
     request::{GoOn, RequestBody},
-    response::{ResponseBody, read_on_from_head},
+    response::{Kind as BodyKind, ResponseBody, read_on_from_head},
     tape::Lane,
 };
 use crate::{
     transport::http::{
-        headers::{is_type, pass_on},
+        headers::{is_coded, pass_on},
         origin::{Origin, PLACEHOLDER},
     },
     wire::{
@@ -98,10 +98,12 @@ async fn forward(link: &Arc<Link>, request: Request<Incoming>) -> Result<Respons
         value.as_bytes().eq_ignore_ascii_case(b"100-continue") && head.version > Version::HTTP_10
     });
     let go_on = go_on.then(Arc::<GoOn>::default);
-    head.headers = request_headers(&head.headers, link.front.upstream.origin.authority());
+    let is_coded = is_coded(&head.headers);
+    head.headers = request_headers(&head.headers, &link.front.upstream);
     head.version = Version::HTTP_11;
     head.uri = origin_form(&head.uri);
-    let mut request = Request::from_parts(head, RequestBody::new(body, Arc::clone(&lane), go_on.clone()));
+    let mut request =
+        Request::from_parts(head, RequestBody::new(body, Arc::clone(&lane), is_coded, go_on.clone()));
     if let Some(go_on) = go_on {
         hyper::ext::on_informational(&mut request, move |response| {
             if response.status() == StatusCode::CONTINUE {
@@ -148,7 +150,7 @@ async fn pass_back(
     let (mut head, body) = response.into_parts();
     let upstream = &link.front.upstream.origin;
     metadata::note_challenges(&head.headers, upstream, &link.front.documents);
-    let is_stream = is_event_stream(&head.headers);
+    let kind = BodyKind::of(&head.headers, lane.max_message());
     if asked.is_get && head.status == StatusCode::OK && link.front.is_document(&asked.path) {
         lane.note(Item::Response(head.status, rewritten(&head.headers, upstream, PLACEHOLDER)));
         head.headers = rewritten(&head.headers, upstream, &asked.ours);
@@ -156,12 +158,13 @@ async fn pass_back(
     }
     lane.note(Item::Response(head.status, rewritten(&head.headers, upstream, PLACEHOLDER)));
     head.headers = rewritten(&head.headers, upstream, &asked.ours);
-    let endpoint = (is_stream && asked.is_get).then(|| Endpoint::new(upstream, &asked.ours));
+    let endpoint =
+        (asked.is_get && matches!(kind, BodyKind::Events(_))).then(|| Endpoint::new(upstream, &asked.ours));
     if endpoint.is_some() {
         head.headers = pass_on(&head.headers, |name, value| (*name != CONTENT_LENGTH).then(|| value.clone()));
     }
     head.version = Version::HTTP_11;
-    let body = ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), is_stream, endpoint)?;
+    let body = ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, endpoint)?;
     Ok(Response::from_parts(head, body))
 }
 
@@ -174,18 +177,14 @@ pub(super) fn record(
     let (head, body) = response.into_parts();
     let upstream = &link.front.upstream.origin;
     lane.note(Item::Response(head.status, rewritten(&head.headers, upstream, PLACEHOLDER)));
-    let is_stream = is_event_stream(&head.headers);
-    ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), is_stream, None)
-}
-
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    is_type(headers.get(CONTENT_TYPE), "text/event-stream") && !headers.contains_key(CONTENT_ENCODING)
+    let kind = BodyKind::of(&head.headers, lane.max_message());
+    ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, None)
 }
 
 /// What the server is sent: its own authority as the host, and no coding that we could not read.
-fn request_headers(headers: &HeaderMap, authority: &str) -> HeaderMap {
+fn request_headers(headers: &HeaderMap, upstream: &Upstream) -> HeaderMap {
     // It was parsed as a part of a URL, so it is a header's value.
-    let host = HeaderValue::from_str(authority).unwrap_or(HeaderValue::from_static(""));
+    let host = HeaderValue::from_str(upstream.origin.authority()).unwrap_or(HeaderValue::from_static(""));
     let mut has_coding = false;
     let mut passed = pass_on(headers, |name, value| {
         if *name == HOST {
@@ -199,6 +198,9 @@ fn request_headers(headers: &HeaderMap, authority: &str) -> HeaderMap {
     });
     if !passed.contains_key(HOST) {
         passed.insert(HOST, host);
+    }
+    for (name, value) in &upstream.headers {
+        passed.insert(name, value.clone());
     }
     passed
 }

@@ -35,6 +35,11 @@ pub(super) enum Item {
 }
 
 impl Item {
+    /// A body that cannot be read: its size and hash, and none of its bytes, for there may be secrets in them.
+    pub(super) fn unreadable(direction: Direction, measured: Oversize) -> Self {
+        Self::Oversize(direction, Oversize { head: Vec::new(), tail: Vec::new(), ..measured })
+    }
+
     pub(super) const fn is_message(&self) -> bool {
         matches!(self, Self::RequestBody(_) | Self::ResponseBody(_) | Self::Event(_) | Self::Oversize(..))
     }

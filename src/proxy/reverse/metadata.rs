@@ -13,7 +13,7 @@ use std::{
 use hyper::{
     HeaderMap, Response,
     body::{Body, Incoming},
-    header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE},
     http::response,
 };
 
@@ -22,13 +22,13 @@ use super::{
     connection::Link,
     is_reset,
     item::Item,
-    response::ResponseBody,
+    response::{Kind, ResponseBody},
     tape::{Lane, lock},
 };
 use crate::{
     traffic::Direction,
     transport::http::{
-        headers::is_type,
+        headers::{is_coded, is_type},
         origin::{Origin, PLACEHOLDER},
     },
     wire::{lines::Unfinished, scan},
@@ -111,10 +111,13 @@ pub(super) async fn pass_back(
     link: &Arc<Link>,
 ) -> Result<Response<ResponseBody>, Cut> {
     let is_document = is_type(head.headers.get(CONTENT_TYPE), "application/json")
-        && !head.headers.contains_key(CONTENT_ENCODING)
+        && !is_coded(&head.headers)
         && body.size_hint().upper().is_none_or(|size| size <= LONGEST as u64);
     if !is_document {
-        let body = ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), false, None)?;
+        let body = {
+            let kind = Kind::of(&head.headers, lane.max_message());
+            ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, None)?
+        };
         return Ok(Response::from_parts(head, body));
     }
     let mut document = Unfinished::new(LONGEST);

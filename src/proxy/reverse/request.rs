@@ -26,6 +26,8 @@ pub(super) struct RequestBody {
     inner: Incoming,
     lane: Arc<Lane>,
     body: Unfinished,
+    /// It is compressed, so nothing in it could be hidden.
+    is_coded: bool,
     has_ended: bool,
     go_on: Option<(Arc<GoOn>, Pin<Box<Sleep>>)>,
 }
@@ -56,10 +58,10 @@ impl GoOn {
 }
 
 impl RequestBody {
-    pub(super) fn new(inner: Incoming, lane: Arc<Lane>, go_on: Option<Arc<GoOn>>) -> Self {
-        let body = Unfinished::new(lane.max_message());
+    pub(super) fn new(inner: Incoming, lane: Arc<Lane>, is_coded: bool, go_on: Option<Arc<GoOn>>) -> Self {
+        let body = Unfinished::new(if is_coded { 0 } else { lane.max_message() });
         let go_on = go_on.map(|go_on| (go_on, Box::pin(sleep(PATIENCE))));
-        Self { inner, lane, body, has_ended: false, go_on }
+        Self { inner, lane, body, is_coded, has_ended: false, go_on }
     }
 
     fn end(&mut self) -> bool {
@@ -67,6 +69,7 @@ impl RequestBody {
         if self.body.has_begun() {
             self.lane.note(match self.body.end() {
                 Ok(body) => Item::RequestBody(body),
+                Err(measured) if self.is_coded => Item::unreadable(Direction::ToServer, measured),
                 Err(measured) => Item::Oversize(Direction::ToServer, measured),
             });
         }
@@ -117,7 +120,7 @@ impl Body for RequestBody {
 impl Drop for RequestBody {
     /// The server, or the client, did not wait for its end.
     fn drop(&mut self) {
-        if !self.has_ended && self.body.has_begun() {
+        if !self.has_ended && self.body.has_begun() && !self.is_coded {
             self.lane.note(Item::Partial(Direction::ToServer, self.body.so_far().to_vec()));
             let _ = self.lane.write();
         }

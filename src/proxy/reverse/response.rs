@@ -8,12 +8,17 @@ use std::{
     time::Duration,
 };
 
-use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::{
+    HeaderMap,
+    body::{Body, Bytes, Frame, Incoming, SizeHint},
+    header::CONTENT_TYPE,
+};
 use tokio::time::timeout;
 
 use super::{Cut, connection::Link, endpoint::Endpoint, is_reset, item::Item, tape::Lane};
 use crate::{
     traffic::Direction,
+    transport::http::headers::{is_coded, is_type},
     wire::{
         lines::Unfinished,
         sse::{EventStream, Piece},
@@ -51,6 +56,21 @@ pub(super) enum Kind {
     Events(EventStream),
     /// When it is whole.
     Whole(Unfinished),
+    /// By size and hash: it is compressed although nobody asked for that, so nothing in it could be hidden.
+    Measured(Unfinished),
+}
+
+impl Kind {
+    /// How a body with this head is recorded.
+    pub(super) fn of(headers: &HeaderMap, max_message: usize) -> Self {
+        if is_coded(headers) {
+            Self::Measured(Unfinished::new(0))
+        } else if is_type(headers.get(CONTENT_TYPE), "text/event-stream") {
+            Self::Events(EventStream::new(max_message))
+        } else {
+            Self::Whole(Unfinished::new(max_message))
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,13 +89,9 @@ impl ResponseBody {
         inner: Incoming,
         lane: Arc<Lane>,
         link: Arc<Link>,
-        is_stream: bool,
+        kind: Kind,
         endpoint: Option<Endpoint>,
     ) -> Result<Self, Cut> {
-        let kind = match is_stream {
-            true => Kind::Events(EventStream::new(lane.max_message())),
-            false => Kind::Whole(Unfinished::new(lane.max_message())),
-        };
         let is_over = inner.is_end_stream();
         let mut passing = Passing { inner, lane, link, kind, endpoint, ready: VecDeque::new(), end: None };
         if is_over {
@@ -118,7 +134,7 @@ impl Passing {
 
     fn feed(&mut self, data: Bytes) {
         match &mut self.kind {
-            Kind::Whole(body) => body.keep(&data),
+            Kind::Whole(body) | Kind::Measured(body) => body.keep(&data),
             Kind::Events(stream) => stream.feed(&data, |piece| {
                 self.lane.note(match piece {
                     Piece::Event(event) => Item::Event(event),
@@ -146,7 +162,13 @@ impl Passing {
         }
         let partial = match &mut self.kind {
             Kind::Events(stream) => stream.unfinished().map(<[u8]>::to_vec),
-            Kind::Whole(body) if !body.has_begun() => None,
+            Kind::Whole(body) | Kind::Measured(body) if !body.has_begun() => None,
+            Kind::Measured(body) => {
+                if let Err(measured) = body.end() {
+                    self.lane.note(Item::unreadable(Direction::ToClient, measured));
+                }
+                None
+            }
             Kind::Whole(body) if end != End::Clean => Some(body.so_far().to_vec()),
             Kind::Whole(body) => {
                 self.lane.note(match body.end() {

@@ -4,7 +4,7 @@
 
 use hyper::{
     HeaderMap,
-    header::{CONNECTION, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE},
+    header::{CONNECTION, CONTENT_ENCODING, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE},
 };
 
 const HOP_BY_HOP: [&str; 3] = ["keep-alive", "proxy-connection", "proxy-authorization"];
@@ -58,6 +58,12 @@ pub fn pass_on(
 fn connection_options(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).map(str::trim)
+}
+
+/// Whether a body is compressed, or otherwise not what it stands for.
+pub fn is_coded(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(CONTENT_ENCODING).iter();
+    codings.any(|coding| !matches!(coding.as_bytes().trim_ascii(), b"" | b"identity"))
 }
 
 /// Whether a content type is this one, whatever its case and parameters.
