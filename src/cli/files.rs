@@ -49,8 +49,7 @@ pub(super) fn place(cassette: &Cassette, at: usize) -> String {
 
 /// Says on stderr what a reader should know.
 pub(super) fn say_warnings(loaded: &Loaded) {
-    warnings(loaded)
-        .for_each(|warning| output::stderr(format_args!("warning: {}", output::visible(&warning))));
+    warnings(loaded).for_each(output::warning);
 }
 
 /// What is wrong in a cassette that could be read: its blobs.
