@@ -87,14 +87,16 @@ impl BlobFiles {
 
 impl BlobSink for BlobFiles {
     fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let path = self.folder.join(name);
-        // A blob that has its name has its bytes too: it gets it last.
-        if self.disk.exists(&path)? {
-            return Ok(());
+        match self.disk.open_plain(&self.folder, name) {
+            // A blob that has its name has its bytes too: it gets it last.
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
-        self.disk.create_folder(&self.folder)?;
+        self.disk.create_plain_folder(&self.folder)?;
+        let path = self.folder.join(name);
         let unfinished = paths::with_suffix(&path, ".tmp");
-        let file = self.disk.create_or_empty(&unfinished, 0o666)?;
+        let file = self.disk.create_anew(&unfinished, 0o666)?;
         self.disk.write(&file, bytes)?;
         self.disk.sync(&file)?;
         self.disk.rename(&unfinished, &path)?;

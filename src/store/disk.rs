@@ -11,7 +11,7 @@ use fs_err::{
     self as fs, File, OpenOptions,
     os::unix::fs::{FileExt, OpenOptionsExt},
 };
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 /// Tests end programs, not machines: waiting for the disk would only cost them time.
 const ENDS_ARE_PLAYED: bool = cfg!(test);
@@ -83,19 +83,17 @@ impl Disk {
         fs::read(path)
     }
 
-    /// Opens a file for reading; a pipe in its place does not make us wait.
+    /// Opens a journal for reading. It is no link to a file elsewhere, and a pipe in its place does not make us wait.
     pub(super) fn open(&self, path: &Path) -> io::Result<File> {
         self.step(Step::Open)?;
-        let at_once = rustix::fs::OFlags::NONBLOCK.bits();
-        OpenOptions::new().read(true).custom_flags(at_once.cast_signed()).open(path)
+        OpenOptions::new().read(true).custom_flags(plain_flags()).open(path)
     }
 
     /// Opens a file of this name in a folder for reading; neither may be a link, and the file is no pipe or device.
     pub(super) fn open_plain(&self, folder: &Path, name: &str) -> io::Result<File> {
         self.step(Step::Open)?;
-        let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW).bits();
         let path = folder.join(name);
-        let file = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(&path)?;
+        let file = OpenOptions::new().read(true).custom_flags(plain_flags()).open(&path)?;
         let is_plain = file.metadata()?.is_file() && fs::symlink_metadata(folder)?.is_dir();
         if is_plain && path.file_name().is_some_and(|plain| plain == name) {
             return Ok(file);
@@ -122,16 +120,34 @@ impl Disk {
         OpenOptions::new().read(true).append(true).create_new(true).mode(mode).open(path)
     }
 
-    /// Opens a file for writing from its start, made now with this mode (less what the user masks) or emptied.
-    pub(super) fn create_or_empty(&self, path: &Path, mode: u32) -> io::Result<File> {
+    /// Makes a file to write with this mode (less what the user masks). What has its name goes: a link that leads
+    /// elsewhere must not be written through.
+    pub(super) fn create_anew(&self, path: &Path, mode: u32) -> io::Result<File> {
         self.step(Step::Create)?;
-        OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)
+        let create = || OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
+        match create() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_file(path)?;
+                create()
+            }
+            file => file,
+        }
     }
 
     /// Opens a file to lock it, made now or as it is.
     pub(super) fn create_or_open(&self, path: &Path) -> io::Result<File> {
         self.step(Step::Create)?;
-        OpenOptions::new().read(true).append(true).create(true).open(path)
+        OpenOptions::new().read(true).append(true).create(true).custom_flags(plain_flags()).open(path)
+    }
+
+    /// Creates a folder; an error where a link has its name.
+    pub(super) fn create_plain_folder(&self, path: &Path) -> io::Result<()> {
+        self.create_folder(path)?;
+        if fs::symlink_metadata(path)?.is_dir() {
+            return Ok(());
+        }
+        let refused = format!("{} is a link, and blobs are written to plain folders only", path.display());
+        Err(io::Error::new(io::ErrorKind::NotADirectory, refused))
     }
 
     /// Takes the exclusive lock of a file, which ends with the handle; whether nobody else has it.
@@ -222,6 +238,11 @@ impl std::fmt::Debug for Disk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Disk")
     }
+}
+
+/// No link is followed, and a pipe is opened without waiting for its other end.
+fn plain_flags() -> i32 {
+    (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed()
 }
 
 /// Writes to a file that is open.

@@ -149,7 +149,15 @@ impl Folding<'_> {
 
     /// Opens a journal that nobody writes, and locks it; none where it is written or gone, or was empty.
     fn take(&mut self, path: PathBuf) -> io::Result<Option<Opened>> {
-        let Some(mut journal) = Opened::open(self.disk, path)? else { return Ok(None) };
+        let mut journal = match Opened::open(self.disk, path) {
+            Ok(Some(journal)) => journal,
+            Ok(None) => return Ok(None),
+            // Somebody else's, say: the others are folded all the same.
+            Err(error) => {
+                self.outcome.notes.push(format!("{error}; it is left"));
+                return Ok(None);
+            }
+        };
         if !self.disk.try_lock(&journal.file)? {
             self.outcome.alive += 1;
             return Ok(None);
@@ -217,7 +225,7 @@ impl Folding<'_> {
         is_there: bool,
         print: impl FnOnce(&mut dyn Write, &mut BlobFiles) -> io::Result<Changes>,
     ) -> io::Result<Changes> {
-        let file = self.disk.create_or_empty(unfinished, 0o666)?;
+        let file = self.disk.create_anew(unfinished, 0o666)?;
         if is_there {
             self.disk.copy_permissions(self.path, &file)?;
         }

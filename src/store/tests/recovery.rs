@@ -179,3 +179,37 @@ fn blobs_are_read_from_plain_files_of_the_cassettes_own_folder_only() {
     symlink(place.path("c.json.blobs"), place.path("d.json.blobs")).unwrap();
     assert!(super::super::Blobs::of(&place.disk, &place.path("d.json")).get("plain").is_err());
 }
+
+#[test]
+fn nothing_is_read_or_written_through_a_link() {
+    let place = Place::new();
+    let precious = place.path("precious");
+    fs_err::write(&precious, "precious").unwrap();
+    let elsewhere = place.path("elsewhere");
+    fs_err::create_dir(&elsewhere).unwrap();
+    symlink(&precious, place.path("c.json.tmp")).unwrap();
+    let journal = place.record(1);
+    place.fold();
+    assert_eq!(fs_err::read_to_string(&precious).unwrap(), "precious");
+    assert_eq!(place.journals(), [id(1)]);
+
+    let target = place.path("elsewhere/journal");
+    fs_err::rename(place.record(2), &target).unwrap();
+    symlink(&target, &journal).unwrap();
+    let outcome = place.fold();
+    assert_eq!((outcome.added.len(), outcome.notes.len()), (0, 1));
+    fs_err::remove_file(target).unwrap();
+    fs_err::remove_file(journal).unwrap();
+
+    symlink(&elsewhere, place.path("c.json.blobs")).unwrap();
+    let long = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{{"data":"{}"}}}}"#, "QUJD".repeat(2000));
+    let mut journal = place.recorder(3);
+    journal.write(&[event(Direction::ToServer, &request(3)), event(Direction::ToClient, &long)]).unwrap();
+    let journal = journal.finish().unwrap();
+    place.fold_with(FoldOptions::default()).unwrap_err();
+    assert_eq!(names(&elsewhere), [] as [&str; 0]);
+    assert!(journal.exists());
+
+    symlink(&precious, place.path("c.json.lock")).unwrap();
+    place.fold_with(FoldOptions::default()).unwrap_err();
+}
