@@ -1,6 +1,10 @@
 //! How a cassette is replayed.
 
-use crate::{redact, traffic::Micros};
+use crate::{
+    cassette::model::{Form, Item},
+    redact,
+    traffic::Micros,
+};
 
 /// The choices of `tapedeck replay`; the default is what it does without any.
 #[derive(Clone, Debug)]
@@ -85,15 +89,37 @@ impl Options {
 
     /// How long after the moment before it an item is sent.
     ///
-    /// `instant` keeps up to 5 ms between a notification and the response of its exchange: a TypeScript client on
-    /// stdio loses every notification that reaches it in the same read as the response.
-    pub(super) fn delay(&self, after_ms: u32, response_after_notification: bool) -> Micros {
+    /// `instant` keeps up to 5 ms of the wait that is needed ([`is_needed_wait`]).
+    pub(super) fn delay(&self, after_ms: u32, needed: bool) -> Micros {
         let recorded = Micros::from(after_ms) * 1000;
         let wait = match self.timing {
-            Timing::Instant if response_after_notification => recorded.min(5_000),
+            Timing::Instant if needed => recorded.min(5_000),
             Timing::Instant => 0,
             Timing::Recorded { speed } => (recorded as f64 / speed) as Micros,
         };
         self.max_delay.map_or(wait, |longest| wait.min(longest))
     }
+}
+
+/// Whether the wait before this item is one that a client needs to see what came before it: the last recorded wait
+/// between a notification and the response of its exchange.
+///
+/// A TypeScript client on stdio loses every notification that reaches it in the same read as the response. Servers
+/// often write their last progress and the response together, and the wait stands before that progress: without it, a
+/// client that lost one notification when recorded would now lose all of them.
+pub(super) fn is_needed_wait(server: &[Item], item: usize) -> bool {
+    let is_response = |item: &Item| matches!(item.message.form, Form::Result | Form::Error);
+    let is_notification = |item: &Item| item.message.form == Form::Notification;
+    let here = &server[item];
+    if item == 0 || !is_notification(&server[item - 1]) {
+        return false;
+    }
+    if is_response(here) {
+        return true;
+    }
+    let written_together = || {
+        let next = server[item + 1..].iter().find(|later| later.after_ms > 0 || !is_notification(later));
+        next.is_some_and(|later| later.after_ms == 0 && is_response(later))
+    };
+    is_notification(here) && here.after_ms > 0 && written_together()
 }

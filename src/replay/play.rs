@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 
 use super::{
-    options::{Options, Order},
+    options::{Options, Order, is_needed_wait},
     rewrite::Correlators,
     script::{Rank, Script, StepKind},
 };
 use crate::{
-    cassette::model::{Cassette, Form, Item},
+    cassette::model::Cassette,
     traffic::{Lane, Micros},
 };
 
@@ -124,17 +124,10 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    fn item(&self, step: u32, item: u32) -> &Item {
-        let exchange = self.script.steps[step as usize].exchange;
-        &self.cassette.exchanges[exchange as usize].server[item as usize]
-    }
-
     fn delay(&self, step: u32, item: u32) -> Micros {
-        let is_response = |item: &Item| matches!(item.message.form, Form::Result | Form::Error);
-        let here = self.item(step, item);
-        let after_notification =
-            is_response(here) && item > 0 && self.item(step, item - 1).message.form == Form::Notification;
-        self.options.delay(here.after_ms, after_notification)
+        let exchange = self.script.steps[step as usize].exchange;
+        let server = &self.cassette.exchanges[exchange as usize].server;
+        self.options.delay(server[item as usize].after_ms, is_needed_wait(server, item as usize))
     }
 }
 

@@ -296,6 +296,36 @@ fn progress_comes_before_the_result_with_the_live_token_and_a_little_apart() {
 }
 
 #[test]
+fn the_last_wait_before_the_result_is_kept_where_progress_was_written_with_it() {
+    let progress = |after_ms: u32, n: u32| {
+        format!(
+            r#"{{"after_ms": {after_ms}, "notification": {{"method": "notifications/progress", "params": {{"progressToken": 1, "progress": {n}}}}}}}"#
+        )
+    };
+    let more = format!(
+        r#", {{"key": "tools/call p @1",
+      "client": {{"request": {{"method": "tools/call", "params": {{"name": "p", "_meta": {{"progressToken": 1}}}}}}}},
+      "server": [{}, {}, {}, {{"result": {{}}}}]}}"#,
+        progress(20, 1),
+        progress(30, 2),
+        progress(40, 3)
+    );
+    let mut stage = Stage::new(&legacy(&more));
+    stage.send(&initialize(0, "c"));
+    let sent = |n: u32| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":"t","progress":{n}}}}}"#
+        )
+    };
+    assert_eq!(
+        stage.send(&request(5, "tools/call", r#"{"name":"p","_meta":{"progressToken":"t"}}"#)),
+        [sent(1), sent(2)]
+    );
+    assert_eq!(stage.wait(4), [] as [&str; 0]);
+    assert_eq!(stage.wait(1), [sent(3), result("5", "{}")]);
+}
+
+#[test]
 fn a_push_follows_the_client_message_before_it_and_the_answer_to_it() {
     let more = format!(
         r#"{}, {{"key": "push notifications/tools/list_changed @1", "server": [{{"notification": {{"method": "notifications/tools/list_changed"}}}}]}}"#,

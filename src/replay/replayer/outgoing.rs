@@ -6,6 +6,7 @@ use super::{Output, Pending, Replayer};
 use crate::{
     cassette::model::{Form, Unanswered},
     replay::{
+        options::is_needed_wait,
         play::{Action, Gate, Scene},
         rewrite::{self, Correlators},
         script::stays_silent,
@@ -173,7 +174,7 @@ impl Replayer {
         } else if !rewrite::rewrite(&mut bytes, to) {
             return;
         }
-        let apart = item > 0 && self.follows_notification(exchange, item);
+        let apart = is_needed_wait(&self.cassette.exchanges[exchange as usize].server, item as usize);
         self.recorded_output(lane, bytes, apart);
     }
 
@@ -184,12 +185,6 @@ impl Replayer {
             Cow::Owned(shown) => Some(shown),
         };
         self.outputs.push_back(Output::Send { lane, bytes: shown.unwrap_or(bytes), apart });
-    }
-
-    fn follows_notification(&self, exchange: u32, item: u32) -> bool {
-        let server = &self.cassette.exchanges[exchange as usize].server;
-        let form = |item: u32| server[item as usize].message.form;
-        matches!(form(item), Form::Result | Form::Error) && form(item - 1) == Form::Notification
     }
 
     /// The id a server request carries live: the recorded one, unless one with that id is still unanswered.
