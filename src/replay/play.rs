@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::{
     options::{Options, Order, is_needed_wait},
     rewrite::Correlators,
-    script::{Rank, Script, StepKind},
+    script::{Rank, Script},
 };
 use crate::{
     cassette::model::Cassette,
@@ -464,13 +464,7 @@ impl Play {
         let played = self.arrived == scene.script.requests
             && self.arrived > 0
             && self.next_push == scene.script.pushes.len()
-            && self.ready.is_empty()
-            && scene
-                .script
-                .steps
-                .iter()
-                .zip(&self.taken)
-                .all(|(step, taken)| *taken || step.kind != StepKind::Request);
+            && self.ready.is_empty();
         (ended && played && !scene.closed).then_some(Action::End { session })
     }
 

@@ -127,6 +127,8 @@ pub struct Replayer {
     closed: bool,
     ended: bool,
     report: Report,
+    /// Where in the report's repeats each exchange stands that was repeated.
+    repeat_of: HashMap<u32, usize>,
 }
 
 /// A server request the client has not answered yet.
@@ -193,6 +195,7 @@ impl Replayer {
             scripts,
             plays,
             report,
+            repeat_of: HashMap::new(),
         })
     }
 

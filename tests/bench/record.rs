@@ -12,11 +12,9 @@ use crate::{
 /// Bytes of text in an answer.
 const ANSWER: usize = 300;
 
-/// A recorder before the line server, with its cassette in `folder`.
-fn recorder(folder: &std::path::Path, server: &[String]) -> Command {
-    let cassette = folder.join(format!("{}.json", std::process::id()));
-    // Without an earlier recording to add to.
-    let _ = fs_err::remove_file(&cassette);
+/// A recorder before the line server, with its cassette in a `folder` of its own: there is nothing to add to.
+fn recorder(folder: &tempfile::TempDir, server: &[String]) -> Command {
+    let cassette = folder.path().join("c.json");
     let mut command = tapedeck();
     command
         .arg("record")
@@ -30,7 +28,7 @@ fn recorder(folder: &std::path::Path, server: &[String]) -> Command {
 
 pub(crate) fn latency(_: &Options) {
     const ROUND_TRIPS: usize = 2000;
-    let (server, folder) = (line_server(ANSWER, Writes::Each), folder());
+    let server = line_server(ANSWER, Writes::Each);
     let Some(mut socat) = socat(&server) else { return };
     let p50 = |command: &mut Command| {
         let mut session = Session::start(command);
@@ -41,7 +39,7 @@ pub(crate) fn latency(_: &Options) {
         session.finish(|_| ());
         Spread::of(times.iter().map(std::time::Duration::as_secs_f64)).median
     };
-    let pairs = Pairs::take(|| p50(&mut recorder(folder.path(), &server)), || p50(&mut socat));
+    let pairs = Pairs::take(|| p50(&mut recorder(&folder(), &server)), || p50(&mut socat));
     let names = ["round trip, p50, through the recorder", "round trip, p50, through socat"];
     pairs.report_ratio("recorder / socat", names, Unit::MICROSECONDS, Goal::AtMost(1.1));
 }
@@ -55,7 +53,7 @@ pub(crate) fn throughput(_: &Options) {
 
 fn throughput_of(writes: Writes, goal: Goal) {
     const CALLS: usize = 20_000;
-    let (server, folder) = (line_server(ANSWER, writes), folder());
+    let server = line_server(ANSWER, writes);
     let Some(mut socat) = socat(&server) else { return };
     let a_second = |command: &mut Command| {
         let mut session = Session::start(command);
@@ -67,7 +65,7 @@ fn throughput_of(writes: Writes, goal: Goal) {
     };
     let mut ends = Vec::new();
     let ours = || {
-        let (rate, end) = a_second(&mut recorder(folder.path(), &server));
+        let (rate, end) = a_second(&mut recorder(&folder(), &server));
         ends.push(end);
         rate
     };

@@ -119,11 +119,13 @@ impl Replayer {
     }
 
     pub(super) fn repeated(&mut self, exchange: u32) {
-        let key = self.key(exchange);
-        match self.report.repeats.iter_mut().find(|repeat| repeat.key == key) {
-            Some(repeat) => repeat.count += 1,
-            None => self.report.repeats.push(Repeat { key, count: 1 }),
-        }
+        let (cassette, repeats) = (&self.cassette, &mut self.report.repeats);
+        let at = *self.repeat_of.entry(exchange).or_insert_with(|| {
+            let key = cassette.exchanges[exchange as usize].key.to_string();
+            repeats.push(Repeat { key, count: 0 });
+            repeats.len() - 1
+        });
+        repeats[at].count += 1;
     }
 
     pub(super) fn warn(&mut self, text: String) {
