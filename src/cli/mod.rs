@@ -8,9 +8,11 @@
 mod args;
 mod auto;
 mod completions;
+mod convert;
 mod demo;
 mod failure;
 mod files;
+mod fmt;
 mod front;
 mod help;
 mod junit;
@@ -19,6 +21,7 @@ mod output;
 mod privacy;
 mod record;
 mod record_url;
+mod recover;
 mod replay;
 mod report_file;
 mod schema;
@@ -46,11 +49,14 @@ struct Cli {
 enum Command {
     Auto(auto::AutoArgs),
     Completions(completions::CompletionsArgs),
+    Convert(convert::ConvertArgs),
     Demo(demo::DemoArgs),
     #[command(hide = true)]
     DemoServer,
+    Fmt(fmt::FmtArgs),
     Lint(lint::LintArgs),
     Record(record::RecordArgs),
+    Recover(recover::RecoverArgs),
     Replay(replay::ReplayArgs),
     Schema(schema::SchemaArgs),
     Show(show::ShowArgs),
@@ -97,10 +103,13 @@ impl Command {
         match self {
             Self::Auto(args) => auto::run(&args),
             Self::Completions(args) => completions::run(&args),
+            Self::Convert(args) => convert::run(&args),
             Self::Demo(args) => demo::run(&args),
             Self::DemoServer => demo::server::run(),
+            Self::Fmt(args) => fmt::run(&args),
             Self::Lint(args) => lint::run(&args),
             Self::Record(args) => record::run(&args),
+            Self::Recover(args) => recover::run(&args),
             Self::Replay(args) => replay::run(&args),
             Self::Schema(args) => schema::run(&args),
             Self::Show(args) => show::run(&args),

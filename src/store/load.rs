@@ -147,7 +147,7 @@ pub(super) fn base(
     }
 }
 
-fn parse(path: &Path, text: Vec<u8>, blobs: &Blobs) -> Result<Cassette, StoreError> {
+pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &Blobs) -> Result<Cassette, StoreError> {
     Cassette::load(text, blobs)
         .map_err(|source| StoreError::Cassette { path: path.to_owned(), source: Box::new(source) })
 }

@@ -6,6 +6,7 @@
 //!
 //! - [`Journal`]: what a recorder writes to
 //! - [`load()`]: a cassette and its journals, read together
+//! - [`rewrite()`]: puts a cassette into another form
 //! - [`fold()`]: puts the journals of recorders that ended into their cassette
 
 mod blobs;
@@ -19,6 +20,7 @@ mod lock;
 mod origin;
 mod paths;
 mod recover;
+mod rewrite;
 mod siblings;
 
 pub use blobs::Blobs;
@@ -29,6 +31,7 @@ pub use journal::Journal;
 pub use load::{Loaded, load};
 pub use origin::new_header;
 pub use recover::{LeftJournal, left_journals, recover};
+pub use rewrite::{load_file, rewrite};
 
 #[cfg(test)]
 mod tests;

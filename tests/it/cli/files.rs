@@ -1,30 +1,11 @@
-//! Commands on files: show, lint.
+//! Commands on files: show, lint, fmt, convert, recover.
 
 use mcp_tapedeck::exit_code::ExitCode;
 
 use super::deck::Deck;
 
 /// A small cassette in canonical form.
-pub(super) const CASSETTE: &str = r#"{
-  "cassette": 1,
-  "sessions": [{"session": 1, "recording": 1, "transport": "stdio", "protocol": "2025-11-25", "client": "a"}],
-  "exchanges": [
-    {
-      "key": "initialize @1",
-      "client": {"request": {"method": "initialize", "params": {"protocolVersion": "2025-11-25"}}},
-      "server": [{"after_ms": 3, "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}}]
-    },
-    {
-      "key": "tools/call report @1",
-      "client": {"request": {"method": "tools/call", "params": {"name": "report", "arguments": {"days": 7}}}},
-      "server": [
-        {"after_ms": 20, "notification": {"method": "notifications/progress", "params": {"progress": 1}}},
-        {"after_ms": 5, "error": {"code": -32602, "message": "no such day"}}
-      ]
-    }
-  ]
-}
-"#;
+pub(super) const CASSETTE: &str = include_str!("session.json");
 
 fn deck() -> Deck {
     Deck::new().with("c.json", CASSETTE)
@@ -57,7 +38,7 @@ fn show_writes_json_lines() {
 #[test]
 fn show_writes_one_exchange_in_full() {
     let ran = deck().run_words(["show", "c.json", "tools/call report @1"], "").status(ExitCode::Good);
-    ran.stdout("c.json:10\n").stdout("client: request\n").stdout("server, 20 ms later: notification\n");
+    ran.stdout("c.json:14\n").stdout("client: request\n").stdout("server, 20 ms later: notification\n");
     let ran =
         deck().run_words(["show", "c.json", "tools/call report @1", "--json"], "").status(ExitCode::Good);
     let lines: Vec<serde_json::Value> =
@@ -75,7 +56,7 @@ fn an_unknown_key_is_answered_with_keys_like_it() {
 
 #[test]
 fn a_missing_file_is_named() {
-    for command in ["show", "lint"] {
+    for command in ["show", "lint", "fmt"] {
         Deck::new().run(&format!("{command} none.json")).status(ExitCode::File).stderr("none.json");
     }
 }
@@ -87,9 +68,9 @@ fn a_broken_file_is_named_with_line_and_column() {
     let other = "{\"some\": \"json\"}";
     let taken = CASSETTE.replacen("tools/call report @1", "initialize @1", 1);
     for (text, place) in
-        [(&comma[..], "c.json:2:17: "), (cut, "c.json:"), (other, "c.json:1:1: "), (&taken, "c.json:10:5: ")]
+        [(&comma[..], "c.json:2:17: "), (cut, "c.json:"), (other, "c.json:1:1: "), (&taken, "c.json:14:5: ")]
     {
-        for command in ["show", "lint"] {
+        for command in ["show", "lint", "fmt"] {
             Deck::new()
                 .with("c.json", text)
                 .run(&format!("{command} c.json"))
@@ -103,8 +84,9 @@ fn a_broken_file_is_named_with_line_and_column() {
 fn lint_finds_unknown_members_that_show_only_warns_of() {
     let text = CASSETTE.replacen("\"after_ms\": 20", "\"after_sm\": 20", 1);
     let deck = Deck::new().with("c.json", text);
-    deck.run("lint c.json").status(ExitCode::Bad).stdout("c.json:14:10: ").stdout("after_ms");
-    deck.run("show c.json").status(ExitCode::Good).stderr("c.json:14:10: ");
+    deck.run("lint c.json").status(ExitCode::Bad).stdout("c.json:21:11: ").stdout("after_ms");
+    deck.run("fmt c.json --check").status(ExitCode::Bad).stdout("c.json:21:11: ");
+    deck.run("show c.json").status(ExitCode::Good).stderr("c.json:21:11: ");
 }
 
 #[test]
@@ -113,4 +95,25 @@ fn lint_is_silent_about_a_good_cassette_and_tells_of_one_without_redaction() {
     assert_eq!(ran.stdout, "");
     let open = CASSETTE.replacen("1,\n", "1,\n  \"redacted\": false,\n", 1);
     Deck::new().with("c.json", open).run("lint c.json").status(ExitCode::Bad).stdout("c.json:3:15: ");
+}
+
+#[test]
+fn fmt_writes_the_canonical_form_once() {
+    let loose = CASSETTE.replace("\n      ", "\n");
+    let deck = Deck::new().with("c.json", &loose);
+    deck.run("fmt c.json --check").status(ExitCode::Bad).stdout("c.json:");
+    assert_eq!(deck.read("c.json"), loose, "a check writes nothing");
+    deck.run("fmt c.json").status(ExitCode::Good).silent();
+    assert_eq!(deck.read("c.json"), CASSETTE);
+    deck.run("fmt c.json --check").status(ExitCode::Good).silent();
+    assert_eq!(deck.names(), ["c.json"]);
+}
+
+#[test]
+fn a_cassette_becomes_a_journal_and_comes_back() {
+    let deck = deck();
+    deck.run("convert c.json c.journal").status(ExitCode::Good).silent();
+    deck.run("show c.journal").status(ExitCode::Good).stdout("tools/call report @1");
+    deck.run("convert c.journal d.json").status(ExitCode::Good).silent();
+    assert_eq!(deck.read("d.json"), CASSETTE);
 }

@@ -80,6 +80,7 @@ fn what_is_recorded_is_replayed() {
     assert_eq!(live.stdout.lines().count(), 4, "{live:#?}");
     assert_eq!(deck.names(), ["c.json"]);
     deck.run("lint c.json").status(ExitCode::Good);
+    deck.run("fmt c.json --check").status(ExitCode::Good);
     let faults = crate::schema::faults("cassette", deck.read("c.json").as_bytes());
     assert_eq!(faults, [""; 0]);
     let played = deck.talk("replay c.json --report r/", SESSION).status(ExitCode::Good).silent();
@@ -214,4 +215,23 @@ fn a_session_can_be_watched_while_it_is_recorded() {
     assert!(watcher.wait().expect("it ends").success());
     drop(to_server);
     assert!(recorder.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_killed_recorder_leaves_a_journal_that_is_read_listed_and_recovered() {
+    let deck = Deck::new();
+    let mut recorder = deck.spawn(&format!("record c.json -- {}", server()));
+    let mut to_server = recorder.stdin.take().expect("a pipe");
+    to_server.write_all(SESSION.as_bytes()).expect("the recorder reads");
+    let answers = BufReader::new(recorder.stdout.take().expect("a pipe")).lines();
+    answers.take(4).for_each(|line| drop(line.expect("an answer")));
+    deck.run("recover").status(ExitCode::Good).stdout("still being recorded");
+    recorder.kill().expect("it is running");
+    recorder.wait().expect("it ends");
+    deck.run("show c.json").status(ExitCode::Good).stdout("tools/call measure @1");
+    let [journal] = &deck.names()[..] else { panic!("{:?}", deck.names()) };
+    deck.run("recover").status(ExitCode::Good).stdout(journal).stdout("tapedeck recover JOURNAL");
+    deck.run(&format!("recover {journal}")).status(ExitCode::Good).stdout("3 exchanges recorded");
+    assert_eq!(deck.names(), ["c.json"]);
+    deck.run("fmt c.json --check").status(ExitCode::Good);
 }
