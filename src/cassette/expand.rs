@@ -1,6 +1,9 @@
 //! From the text of a payload back to the JSON that stood on the wire: white space dropped, markers written out.
 
+use std::sync::LazyLock;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
+use memchr::memmem::Finder;
 
 use super::{
     blob::{self, BlobSource},
@@ -104,7 +107,9 @@ fn close(text: &[u8], at: usize, json: &Json, out: &mut Vec<u8>) -> Result<usize
 
 /// Whether it is worth looking for markers.
 pub(super) fn may_hold_markers(payload: &[u8]) -> bool {
-    memchr::memmem::find(payload, b"\"$").is_some() || memchr::memmem::find(payload, b"\\u0024").is_some()
+    static PLAIN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"$"));
+    static ESCAPED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u0024"));
+    PLAIN.find(payload).is_some() || ESCAPED.find(payload).is_some()
 }
 
 /// The markers that count: not those inside a `$literal`.

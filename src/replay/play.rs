@@ -5,7 +5,7 @@
 //! for requests recorded before it until they have come or the grace is over. Pushes follow the last client message
 //! before them. Nothing here knows bytes: [`Play::step`] says what to perform.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     options::{Options, Order, is_needed_wait},
@@ -58,7 +58,7 @@ struct Group {
 pub(super) struct Run {
     pub step: u32,
     pub lane: Lane,
-    pub to: Correlators,
+    pub to: Arc<Correlators>,
     /// For a batch, recorded and live ids.
     pub batch: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether the live request asked for log messages.
@@ -485,7 +485,7 @@ impl Run {
         Self {
             step: 0,
             lane,
-            to,
+            to: Arc::new(to),
             batch: Vec::new(),
             log_level: false,
             item: 0,

@@ -416,7 +416,7 @@ impl Replayer {
             to.recorded_token = Message::read(&bytes).progress_token().map(Box::from);
         }
         let mut run = Run::new(lane, to);
-        run.log_level = message.param("/_meta/io.modelcontextprotocol~1logLevel").is_some();
+        run.log_level = message.meta("io.modelcontextprotocol/logLevel").is_some();
         run
     }
 

@@ -4,6 +4,10 @@
 //! `notifications/cancelled`, and a listen stream's subscription id (specification 2025-11-25, basic/utilities;
 //! 2026-07-28, basic/patterns/subscriptions).
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use crate::wire::{
     Span,
     jsonrpc::{Kind, Message},
@@ -46,6 +50,13 @@ pub(super) fn answer_id(recorded_request: &[u8], recorded_answer: &[u8], live: &
         return [live, form].concat();
     }
     recorded_answer.to_vec()
+}
+
+/// Whether a payload may hold a subscription's id, by its text: an escape may spell it in another way.
+pub(super) fn may_name_a_subscription(payload: &[u8]) -> bool {
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"subscriptionId"));
+    static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u00"));
+    NAME.find(payload).is_some() || ESCAPE.find(payload).is_some()
 }
 
 /// Rewrites a recorded server message in place; false where it must not be sent at all: a progress notification
@@ -170,6 +181,13 @@ mod tests {
         );
         assert_eq!(rewritten(line, &correlators("1", "8", (Some("1"), None))), None);
         assert_eq!(rewritten(line, &correlators("1", "8", (Some("2"), None))).as_deref(), Some(line));
+    }
+
+    #[test]
+    fn a_payload_that_may_name_a_subscription_is_known_by_its_text() {
+        assert!(may_name_a_subscription(br#"{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}"#));
+        assert!(may_name_a_subscription(br#"{"_meta":{"io.modelcontextprotocol/subscription\u0049d":1}}"#));
+        assert!(!may_name_a_subscription(br#"{"content":[{"type":"text","text":"a\nb"}]}"#));
     }
 
     #[test]

@@ -248,7 +248,7 @@ impl Step {
         self.method = message.method().into();
         if self.kind == StepKind::Request {
             self.token = message.progress_token().map(Box::from);
-            self.log_level = message.param("/_meta/io.modelcontextprotocol~1logLevel").is_some();
+            self.log_level = message.meta("io.modelcontextprotocol/logLevel").is_some();
         }
     }
 

@@ -4,7 +4,9 @@
 //! recorder and the replayer need is asked of [`Message`], never of a typed model
 //! (specification 2025-11-25 and 2026-07-28, basic/index).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::LazyLock};
+
+use memchr::memmem::Finder;
 
 use super::{
     Span,
@@ -180,9 +182,21 @@ impl<'a> Message<'a> {
         self.param(pointer).filter(|raw| raw.first() == Some(&b'"')).map(text)
     }
 
+    /// The raw value of a member of the params' `_meta`.
+    pub fn meta(&self, name: &str) -> Option<&'a [u8]> {
+        let params = self.params()?;
+        // Most params have none; an escape may spell it in another way.
+        static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"_meta"));
+        if FINDER.find(params).is_none() && memchr::memchr(b'\\', params).is_none() {
+            return None;
+        }
+        let meta = scan::member(params, 0, "_meta")?;
+        scan::member(params, meta.start, name).map(|span| span.of(params))
+    }
+
     /// The progress token a request asks for, raw.
     pub fn progress_token(&self) -> Option<&'a [u8]> {
-        self.param("/_meta/progressToken")
+        self.meta("progressToken")
     }
 
     /// The id that `notifications/cancelled` names, raw.
@@ -192,7 +206,7 @@ impl<'a> Message<'a> {
 
     /// Whether a request is of the modern era (2026-07-28 on): it carries its protocol version itself.
     pub fn is_modern(&self) -> bool {
-        self.param("/_meta/io.modelcontextprotocol~1protocolVersion").is_some()
+        self.meta("io.modelcontextprotocol/protocolVersion").is_some()
     }
 }
 
@@ -278,6 +292,11 @@ mod tests {
         let call = Message::read(call);
         assert_eq!((call.method().as_ref(), call.name().as_deref()), ("tools/call", Some("b c")));
         assert_eq!(call.progress_token(), Some(&b"\"p\""[..]));
+        let modern = br#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"\u005fmeta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+        assert!(Message::read(modern).is_modern());
+        assert!(
+            !Message::read(br#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\u005f"}}"#).is_modern()
+        );
         let cancel = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
         assert_eq!(Message::read(cancel).cancelled_id(), Some(&b"7"[..]));
     }

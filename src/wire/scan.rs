@@ -277,7 +277,10 @@ pub fn member(text: &[u8], at: usize, name: &str) -> Option<Span> {
 pub fn pointer(text: &[u8], root: Span, pointer: &str) -> Option<Span> {
     let mut here = root;
     for step in pointer.split('/').skip(1) {
-        let name = step.replace("~1", "/").replace("~0", "~");
+        let name = match step.contains('~') {
+            true => Cow::Owned(step.replace("~1", "/").replace("~0", "~")),
+            false => Cow::Borrowed(step),
+        };
         here = match text.get(here.start) {
             Some(b'{') => member(text, here.start, &name)?,
             Some(b'[') => elements(text, here.start).nth(name.parse().ok()?)?.ok()?,

@@ -8,8 +8,10 @@
 use std::{
     borrow::Cow,
     hash::{DefaultHasher, Hasher},
+    sync::LazyLock,
 };
 
+use memchr::memmem::Finder;
 use regex::bytes::Regex;
 
 use crate::wire::{
@@ -82,17 +84,26 @@ impl Places {
     }
 }
 
-/// An open container: where its members' forms begin in the output, and where we are in the tree of places.
+/// An open container: where its form begins, and where we are in the tree of places.
 struct Frame {
     /// Start of the container's form.
     start: usize,
-    /// For an object, each member's form; for an array, empty.
-    members: Vec<Span>,
+    /// Index of its first member among all open ones.
+    first: usize,
     object: bool,
     node: Option<u32>,
     elements: u32,
     /// Only names count of this object.
     names_only: bool,
+}
+
+/// A member of an open object.
+#[derive(Clone, Copy)]
+struct Member {
+    /// Where the member's form stands in the output; its end is set when it is whole.
+    form: Span,
+    /// Where its name's text stands in it.
+    name: Span,
 }
 
 /// Appends the canonical form of a message's method and params.
@@ -113,9 +124,9 @@ pub fn canonical(
 
 fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>) -> Result<(), ScanError> {
     let mut lexer = Lexer::new(text, 0);
-    let mut open: Vec<Frame> = Vec::new();
-    // The place of the value that comes next, and where the form of the member it belongs to begins.
-    let (mut node, mut member) = (root, out.len());
+    let (mut open, mut members): (Vec<Frame>, Vec<Member>) = (Vec::new(), Vec::new());
+    // The place of the value that comes next.
+    let mut node = root;
     loop {
         let Some((token, span)) = lexer.next()? else { return Ok(()) };
         if let Some(frame) = open.last_mut()
@@ -124,34 +135,32 @@ fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>
         {
             node = frame.node.and_then(|at| places.below(at, frame.elements.to_string().as_bytes()));
             frame.elements += 1;
-            member = out.len();
         }
         match token {
             Token::Name => {
                 let frame = open.last().expect("a name stands in an object");
                 let name = unescape(span.of(text));
                 node = frame.node.and_then(|at| places.below(at, &name));
-                member = out.len();
-                push_text(&name, out);
+                let (start, length) = (out.len(), push_text(&name, out));
+                let name = Span::new(out.len() - length, out.len());
+                members.push(Member { form: Span::new(start, out.len()), name });
                 if frame.names_only {
                     lexer.skip()?;
-                    ended(&mut open, member, out);
                 }
                 continue;
             }
             Token::ObjectEnd | Token::ArrayEnd => {
                 let frame = open.pop().expect("the lexer pairs brackets");
-                close(&frame, places, out);
+                close(&frame, &members[frame.first..], places, out);
+                members.truncate(frame.first);
                 if open.is_empty() {
                     return Ok(());
                 }
-                let start = open.last().and_then(|outer| outer.object.then(|| member_start(outer, &frame)));
-                let start = start.unwrap_or(frame.start);
                 // An empty object that counts as none takes its member's name with it.
                 if out.len() == frame.start {
-                    out.truncate(start);
+                    forget(&open, &mut members, out);
                 } else {
-                    ended(&mut open, start, out);
+                    ended(&open, &mut members, out);
                 }
                 continue;
             }
@@ -161,7 +170,7 @@ fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>
         match exemption {
             Some(Exemption::Ignore) => {
                 finish_value(&mut lexer, token)?;
-                out.truncate(member);
+                forget(&open, &mut members, out);
                 if open.is_empty() {
                     return Ok(());
                 }
@@ -180,7 +189,7 @@ fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>
                 } else {
                     push_value(value, None, &Places::default(), out)?;
                 }
-                ended(&mut open, member, out);
+                ended(&open, &mut members, out);
                 continue;
             }
             Some(Exemption::Names) | None => {}
@@ -189,33 +198,35 @@ fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>
             Token::ObjectStart | Token::ArrayStart => {
                 let object = token == Token::ObjectStart;
                 let names_only = object && matches!(exemption, Some(Exemption::Names));
-                let start = out.len();
+                let (start, first) = (out.len(), members.len());
                 out.push(if object { b'{' } else { b'[' });
-                open.push(Frame { start, members: Vec::new(), object, node, elements: 0, names_only });
+                open.push(Frame { start, first, object, node, elements: 0, names_only });
+                continue;
             }
             Token::String => {
                 push_text(&unescape(span.of(text)), out);
-                ended(&mut open, member, out);
             }
-            _ => {
-                push_word(span.of(text), out);
-                ended(&mut open, member, out);
-            }
+            _ => push_word(span.of(text), out),
         }
+        ended(&open, &mut members, out);
     }
 }
 
-/// Where the form of the member that holds the container `inner` begins: right after the last whole member.
-fn member_start(outer: &Frame, inner: &Frame) -> usize {
-    outer.members.last().map_or(outer.start + 1, |last| last.end).min(inner.start)
+/// Notes that the member whose value has just been written, if it is one's, is whole.
+fn ended(open: &[Frame], members: &mut [Member], out: &[u8]) {
+    if open.last().is_some_and(|frame| frame.object)
+        && let Some(member) = members.last_mut()
+    {
+        member.form.end = out.len();
+    }
 }
 
-/// Notes that the member whose form began at `start` is whole.
-fn ended(open: &mut [Frame], start: usize, out: &[u8]) {
-    if let Some(frame) = open.last_mut()
-        && frame.object
+/// Takes back the member whose value does not count, if it is one's.
+fn forget(open: &[Frame], members: &mut Vec<Member>, out: &mut Vec<u8>) {
+    if open.last().is_some_and(|frame| frame.object)
+        && let Some(member) = members.pop()
     {
-        frame.members.push(Span::new(start, out.len()));
+        out.truncate(member.form.start);
     }
 }
 
@@ -231,7 +242,7 @@ fn finish_value(lexer: &mut Lexer<'_>, token: Token) -> Result<usize, ScanError>
 }
 
 /// Closes a container's form: members in order of their names, equal names in their own order.
-fn close(frame: &Frame, places: &Places, out: &mut Vec<u8>) {
+fn close(frame: &Frame, members: &[Member], places: &Places, out: &mut Vec<u8>) {
     if !frame.object {
         out.push(b']');
         return;
@@ -241,31 +252,24 @@ fn close(frame: &Frame, places: &Places, out: &mut Vec<u8>) {
         out.truncate(frame.start);
         return;
     }
-    let name = |member: &Span| name_of(&out[member.start..member.end]);
-    if !frame.members.is_sorted_by(|a, b| name(a) <= name(b)) {
-        let mut members = frame.members.clone();
-        members.sort_by(|a, b| name(a).cmp(name(b)));
-        let sorted: Vec<u8> =
-            members.iter().flat_map(|member| &out[member.start..member.end]).copied().collect();
+    if !members.is_sorted_by(|a, b| a.name.of(out) <= b.name.of(out)) {
+        let mut members = members.to_vec();
+        members.sort_by(|a, b| a.name.of(out).cmp(b.name.of(out)));
+        let sorted: Vec<u8> = members.iter().flat_map(|member| member.form.of(out)).copied().collect();
         let end = out.len();
         out[end - sorted.len()..].copy_from_slice(&sorted);
     }
     out.push(b'}');
 }
 
-/// The name at the front of a member's form.
-fn name_of(form: &[u8]) -> &[u8] {
-    let colon = memchr::memchr(b':', form).unwrap_or(0);
-    let length = std::str::from_utf8(&form[1..colon]).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-    form.get(colon + 1..colon + 1 + length).unwrap_or_default()
-}
-
-fn push_text(text: &[u8], out: &mut Vec<u8>) {
+/// Appends a text behind its length; how long it is in its form.
+fn push_text(text: &[u8], out: &mut Vec<u8>) -> usize {
     let text = without_numbers(text);
     out.push(b'"');
     push_number(text.len(), out);
     out.push(b':');
     out.extend_from_slice(&text);
+    text.len()
 }
 
 fn push_number(number: usize, out: &mut Vec<u8>) {
@@ -279,10 +283,11 @@ fn push_number(number: usize, out: &mut Vec<u8>) {
 /// it; which values are equal is the pairing's business.
 fn without_numbers(text: &[u8]) -> Cow<'_, [u8]> {
     const MARK: &[u8] = b"<redacted:";
-    let Some(first) = memchr::memmem::find(text, MARK) else { return Cow::Borrowed(text) };
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARK));
+    let Some(first) = FINDER.find(text) else { return Cow::Borrowed(text) };
     let mut plain = text[..first].to_vec();
     let mut rest = &text[first..];
-    while let Some(at) = memchr::memmem::find(rest, MARK) {
+    while let Some(at) = FINDER.find(rest) {
         let Some(end) = memchr::memchr(b'>', &rest[at..]) else { break };
         let inside = &rest[at..at + end];
         let kind = memchr::memrchr(b'-', inside).map_or(inside, |dash| &inside[..dash]);

@@ -1,6 +1,6 @@
 //! What goes to the client, and when.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{Output, Pending, Replayer};
 use crate::{
@@ -108,7 +108,7 @@ impl Replayer {
         let (exchange, lane) = (step.exchange, run.lane);
         // Modern servers log only to requests that ask for it (specification 2026-07-28, server/utilities/logging).
         let unasked_log = step.log_level && !run.log_level;
-        let (to, batch) = (run.to.clone(), run.batch.clone());
+        let (to, batch) = (Arc::clone(&run.to), run.batch.clone());
         if unasked_log && self.is_log(exchange, item) {
             return;
         }
@@ -140,8 +140,29 @@ impl Replayer {
         bytes
     }
 
+    /// A recorded answer with the live id; none where more than that may have to change.
+    fn answer(&self, exchange: u32, item: u32, to: &Correlators) -> Option<Vec<u8>> {
+        let entry = &self.cassette.exchanges[exchange as usize];
+        let message = &entry.server[item as usize].message;
+        let payload = self.cassette.at(message.place);
+        if !matches!(message.form, Form::Result | Form::Error) || rewrite::may_name_a_subscription(payload) {
+            return None;
+        }
+        let mut recorded = Vec::new();
+        message.id.push(&mut recorded);
+        let id = (!recorded.is_empty()).then(|| rewrite::answer_id(&to.recorded_id, &recorded, &to.live_id));
+        let mut bytes = Vec::with_capacity(payload.len() + 64);
+        let id = id.as_deref();
+        self.cassette.wire(entry.session, false, message, id, &*self.blobs, &mut bytes).ok()?;
+        Some(bytes)
+    }
+
     fn send(&mut self, sending: Sending<'_>) {
         let Sending { play, run, exchange, item, lane, to } = sending;
+        if let Some(bytes) = self.answer(exchange, item, to) {
+            let apart = is_needed_wait(&self.cassette.exchanges[exchange as usize].server, item as usize);
+            return self.recorded_output(lane, bytes, apart);
+        }
         let mut bytes = self.recorded(exchange, item);
         let entry = &self.cassette.exchanges[exchange as usize];
         let asks_client = entry.server[item as usize].answer.is_some()
