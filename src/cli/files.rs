@@ -26,6 +26,7 @@ impl From<StoreError> for Failure {
             StoreError::NotFound { .. } => {
                 failure.hint("`tapedeck record` makes one; `tapedeck help record` says how")
             }
+            StoreError::Unwritten { .. } => failure.hint("`tapedeck recover` and this path write it"),
             StoreError::Journal { .. } => failure.hint("`tapedeck recover` saves what can be read of it"),
             _ => failure,
         }

@@ -27,14 +27,17 @@ pub(super) fn print(text: impl fmt::Display) -> Result<(), Failure> {
     write!(out, "{text}").and_then(|()| out.flush()).map_err(Failure::output)
 }
 
-/// Writes a line to stderr. Nothing is left to do where that fails.
+/// Writes to stderr; what would act on a terminal is written out. Nothing is left to do where that fails.
 pub(super) fn stderr(text: impl fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let mut stderr = io::stderr().lock();
+    for line in text.to_string().lines() {
+        let _ = writeln!(stderr, "{}", visible(line));
+    }
 }
 
 /// Says on stderr what the reader of a result should know.
 pub(super) fn warning(text: impl AsRef<str>) {
-    stderr(format_args!("warning: {}", visible(text.as_ref())));
+    stderr(format_args!("warning: {}", text.as_ref()));
 }
 
 /// Says why a command failed. That the reader of a result went away is no failure.
@@ -82,11 +85,12 @@ impl Notices {
         stderr(format_args!("tapedeck: warning: {text}"));
     }
 
-    /// Writes to the log alone.
+    /// Writes to the log alone, whatever it is on one line.
     pub(super) fn log(&self, level: &str, text: &dyn fmt::Display) {
         if let Some(mut log) = self.log.as_ref() {
             let now = jiff::Timestamp::now();
-            let line = format!("{now:.3} {} {level}: {text}\n", std::process::id());
+            let text = text.to_string();
+            let line = format!("{now:.3} {} {level}: {}\n", std::process::id(), visible(&text));
             let _ = log.write_all(line.as_bytes());
         }
     }

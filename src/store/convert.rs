@@ -15,6 +15,7 @@ use super::{
     load::load_journal,
     origin::BY,
     paths,
+    rewrite::read_text,
 };
 use crate::cassette::{
     blob::{BlobSink, BlobSource},
@@ -36,13 +37,7 @@ pub(super) fn convert_on(disk: &Disk, from: &Path, to: &Path) -> Result<Vec<Stri
     if disk.exists(&to)? {
         return Err(StoreError::Exists { path: to });
     }
-    let text = match disk.read(&from) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(StoreError::NotFound { path: from });
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let text = read_text(disk, &from)?;
     if !text.starts_with(&MAGIC) {
         let archive = archive(disk, &from, text)?;
         write(disk, &to, 0o600, &archive)?;

@@ -14,6 +14,12 @@ pub enum StoreError {
         /// The path that was given.
         path: PathBuf,
     },
+    /// There is no cassette, but a journal of one.
+    #[error("{}: only the journals of this cassette are there, it is not written yet", path.display())]
+    Unwritten {
+        /// The path that was given.
+        path: PathBuf,
+    },
     /// The file is no cassette, or one with a mistake.
     #[error("{}:{source}", path.display())]
     Cassette {

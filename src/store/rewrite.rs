@@ -31,13 +31,25 @@ pub fn rewrite(path: &Path, change: impl FnOnce(&Cassette) -> Vec<u8>) -> Result
 
 fn read(disk: &Disk, path: &Path) -> Result<Loaded, StoreError> {
     let path = paths::resolve(path)?;
-    let text = match disk.read(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::NotFound { path }),
-        Err(error) => return Err(error.into()),
-    };
+    let text = read_text(disk, &path)?;
     let blobs = Blobs::of(disk, &path);
     Ok(Loaded { cassette: parse(&path, text, &blobs)?, blobs, notes: Vec::new(), path })
+}
+
+/// The text of a cassette's file.
+pub(super) fn read_text(disk: &Disk, path: &Path) -> Result<Vec<u8>, StoreError> {
+    match disk.read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let path = path.to_owned();
+            let journals = paths::journals(disk, &path, paths::state_folder().as_deref())?;
+            Err(if journals.is_empty() {
+                StoreError::NotFound { path }
+            } else {
+                StoreError::Unwritten { path }
+            })
+        }
+        text => Ok(text?),
+    }
 }
 
 fn rewrite_on(disk: &Disk, path: &Path, change: impl FnOnce(&Cassette) -> Vec<u8>) -> Result<(), StoreError> {
@@ -118,6 +130,10 @@ mod tests {
         let path = folder.path().join("c.json");
         let never = |_: &Cassette| -> Vec<u8> { unreachable!() };
         assert!(matches!(rewrite(&path, never), Err(StoreError::NotFound { .. })));
+        let journal = paths::with_suffix(&path, ".20261127T224001-6f1c2a7b9d0e.journal");
+        fs_err::write(&journal, "").unwrap();
+        assert!(matches!(rewrite(&path, never), Err(StoreError::Unwritten { .. })));
+        fs_err::remove_file(&journal).unwrap();
         fs_err::write(&path, "{}").unwrap();
         assert!(matches!(rewrite(&path, never), Err(StoreError::Cassette { .. })));
         assert_eq!(names(folder.path()), ["c.json"]);

@@ -230,6 +230,7 @@ fn a_killed_recorder_leaves_a_journal_that_is_read_listed_and_recovered() {
     recorder.wait().expect("it ends");
     deck.run("show c.json").status(ExitCode::Good).stdout("tools/call measure @1");
     let [journal] = &deck.names()[..] else { panic!("{:?}", deck.names()) };
+    deck.run("fmt c.json").status(ExitCode::File).stderr("only the journals").stderr("hint: ");
     deck.run("recover").status(ExitCode::Good).stdout(journal).stdout("tapedeck recover JOURNAL");
     deck.run(&format!("recover {journal}")).status(ExitCode::Good).stdout("3 exchanges recorded");
     assert_eq!(deck.names(), ["c.json"]);
