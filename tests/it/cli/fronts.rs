@@ -1,6 +1,9 @@
 //! `record`, `replay` and `auto`: sessions, and what is said where none can start.
 
-use std::io::{BufRead, BufReader, Write};
+use std::{
+    io::{BufRead, BufReader, Write},
+    os::unix::process::ExitStatusExt,
+};
 
 use mcp_tapedeck::exit_code::ExitCode;
 
@@ -235,4 +238,22 @@ fn a_killed_recorder_leaves_a_journal_that_is_read_listed_and_recovered() {
     deck.run(&format!("recover {journal}")).status(ExitCode::Good).stdout("3 exchanges recorded");
     assert_eq!(deck.names(), ["c.json"]);
     deck.run("fmt c.json --check").status(ExitCode::Good);
+}
+
+#[test]
+fn a_front_that_is_told_to_end_ends_by_that_signal_with_everything_written() {
+    let deck = Deck::new().with("c.json", CASSETTE);
+    for words in [format!("record d.json -- {}", server()), "replay c.json --report r.json".to_owned()] {
+        let mut front = deck.spawn(&words);
+        let mut to_server = front.stdin.take().expect("a pipe");
+        writeln!(to_server, "{INITIALIZE}").expect("the front reads");
+        let mut answers = BufReader::new(front.stdout.take().expect("a pipe")).lines();
+        answers.next().expect("an answer").expect("a line");
+        let pid = rustix::process::Pid::from_child(&front);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is running");
+        assert_eq!(front.wait().expect("it ends").signal(), Some(15), "{words}");
+    }
+    deck.run("show d.json").status(ExitCode::Good).stdout("initialize @1  result");
+    deck.run("verdict r.json").status(ExitCode::Good);
+    assert_eq!(deck.names(), ["c.json", "d.json", "r.json"]);
 }
