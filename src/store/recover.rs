@@ -78,7 +78,7 @@ fn describe(disk: &Disk, journal: &Opened, state: Option<&Path>) -> io::Result<L
 ///
 /// # Errors
 /// When there is no such file, when the journal's recorder still runs or its cassette is not known, and as
-/// [`fold`](super::fold) has them.
+/// [`fold()`](super::fold()) has them.
 pub fn recover(path: &Path) -> Result<FoldOutcome, StoreError> {
     Files { disk: Disk::default(), state: paths::state_folder() }.recover(path)
 }
