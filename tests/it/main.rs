@@ -8,6 +8,7 @@ mod http_record;
 mod layering;
 mod library;
 mod matrix;
+mod readme;
 mod replay;
 mod round_trip;
 mod schema;

@@ -1,0 +1,107 @@
+//! The README is true: its examples are the files that other tests run, and each of its commands works.
+
+use std::{fs, path::Path, process::Command};
+
+const README: &str = include_str!("../../README.md");
+const TAPEDECK: &str = env!("CARGO_BIN_EXE_tapedeck");
+
+/// Commands that build or run all of this, which a test of this cannot do; what runs them instead.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("cargo run --release -- demo", "the_first_command_shows_everything, with the binary at hand"),
+    ("cargo test", "whoever runs this"),
+    ("cargo install --locked --path .", "the gate"),
+];
+
+/// The lines of the README's blocks in one language.
+fn blocks(language: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut lines = README.lines();
+    while let Some(line) = lines.next() {
+        if line.strip_prefix("```") == Some(language) {
+            blocks.push(
+                lines
+                    .by_ref()
+                    .take_while(|line| *line != "```")
+                    .fold(String::new(), |all, line| all + line + "\n"),
+            );
+        }
+    }
+    blocks
+}
+
+#[test]
+fn its_examples_are_the_files_that_are_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/snippets");
+    for (file, language) in [("test_sum.py", "python"), ("sum.test.mjs", "js"), ("sum.rs", "rust")] {
+        let text = fs::read_to_string(folder.join(file)).expect("the example is there");
+        let shown: String = text
+            .lines()
+            .filter(|line| !line.starts_with("#[ignore"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        assert!(blocks(language).contains(&shown), "{file} is not in the README as it stands");
+        assert!(shown.lines().count() <= 24, "{file} is too long for a README");
+    }
+}
+
+#[test]
+fn its_configurations_are_json() {
+    let configurations = blocks("json");
+    assert!(configurations.len() >= 3);
+    for text in configurations {
+        let whole = if text.starts_with('{') { text.clone() } else { format!("{{{text}}}") };
+        assert!(mcp_tapedeck::wire::scan::is_json(whole.as_bytes()), "{text}");
+    }
+}
+
+#[test]
+fn the_first_command_shows_everything() {
+    assert!(README.contains("cargo run --release -- demo"));
+    let demo = Command::new(TAPEDECK).arg("demo").output().expect("it runs");
+    let shown = String::from_utf8_lossy(&demo.stdout);
+    assert!(demo.status.success(), "{shown}");
+    for part in ["Record:", "Replay it:", "A miss:", "The verdict"] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+}
+
+#[test]
+fn each_command_works() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // The reader has recorded a session and replayed it by now.
+    let cassette = folder.path().join("everything.json");
+    fs::copy(home.join("cassettes/everything.json"), &cassette).expect("a copy");
+    let blobs = folder.path().join("everything.json.blobs");
+    fs::create_dir(&blobs).expect("a folder");
+    for blob in fs::read_dir(home.join("cassettes/everything.json.blobs")).expect("blobs") {
+        let blob = blob.expect("a blob").path();
+        fs::copy(&blob, blobs.join(blob.file_name().expect("a name"))).expect("a copy");
+    }
+    let report = ["replay", "everything.json", "--report", "reports/"];
+    assert!(run(folder.path(), TAPEDECK, &report).0, "a replay that nobody asks anything is good");
+
+    let mut ran = 0;
+    for command in blocks("sh").iter().flat_map(|block| block.lines()) {
+        if ELSEWHERE.iter().any(|(known, _)| *known == command) {
+            continue;
+        }
+        let (good, shown) = run(folder.path(), "sh", &["-c", command]);
+        assert!(good, "{command}\n{shown}");
+        ran += 1;
+    }
+    assert!(ran >= 10, "only {ran} commands were found");
+    assert!(folder.path().join("junit.xml").exists() && folder.path().join("everything.journal").exists());
+}
+
+/// Runs a command in a folder with this program first in its path; whether it ended well, and what it printed.
+fn run(folder: &Path, program: &str, arguments: &[&str]) -> (bool, String) {
+    let bin = Path::new(TAPEDECK).parent().expect("it stands in a folder").display().to_string();
+    let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).env("PATH", path).env("XDG_STATE_HOME", folder);
+    let output = command.stdin(std::process::Stdio::null()).output().expect("it runs");
+    let shown =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (output.status.success(), shown)
+}
