@@ -112,6 +112,15 @@ enum Blocked {
     Order(u32),
 }
 
+/// What the later items of a group wait for because an earlier one does.
+#[derive(Clone, Copy)]
+enum Held {
+    /// The client has to do something for this step first.
+    ByClient(u32),
+    /// The earlier item goes at this time.
+    UntilDue(Micros),
+}
+
 /// All that deciding needs besides the play itself.
 #[derive(Clone, Copy)]
 pub(super) struct Scene<'a> {
@@ -270,8 +279,8 @@ impl Play {
         let mut wait_for = |at: Micros| until = Some(until.map_or(at, |until| until.min(at)));
         let push = self.due_push(scene);
         let mut held_back = false;
-        // Groups in which an item recorded earlier waits for the client, and whose that item is.
-        let mut gated: Vec<(u32, u32)> = Vec::new();
+        // Groups in which an item recorded earlier waits, and what the items recorded after it wait for.
+        let mut held: Vec<(u32, Held)> = Vec::new();
         let mut found = None;
         for &(rank, at) in self.ready.keys() {
             let run = self.runs[at as usize].as_ref().expect("ready runs live");
@@ -286,17 +295,23 @@ impl Play {
             let mut blocked = self.blocked(scene, run, rank, held_back);
             let group = self.bound_to(scene, run);
             if matches!(blocked, Blocked::No)
-                && let Some(&(_, step)) = gated.iter().find(|(gated, _)| Some(*gated) == group)
+                && let Some((_, held)) = held.iter().find(|(held, _)| Some(*held) == group)
                 && rank != END
             {
-                blocked = Blocked::Order(step);
+                blocked = match *held {
+                    Held::ByClient(step) => Blocked::Order(step),
+                    Held::UntilDue(time) => Blocked::Until(time),
+                };
             }
             match blocked {
                 Blocked::No => {
                     found = Some(Action::Item { run: at, item: run.item });
                     break;
                 }
-                Blocked::Until(time) => wait_for(time),
+                Blocked::Until(time) => {
+                    wait_for(time);
+                    held.extend(group.map(|group| (group, Held::UntilDue(time))));
+                }
                 Blocked::Gate(gate) => {
                     let why = if scene.closed { Some("the client closed its side") } else { None };
                     let since = run.blocked_since.unwrap_or(scene.now);
@@ -307,7 +322,7 @@ impl Play {
                         break;
                     }
                     wait_for(over);
-                    gated.extend(group.map(|group| (group, run.step)));
+                    held.extend(group.map(|group| (group, Held::ByClient(run.step))));
                 }
                 Blocked::Order(missing) => {
                     let since = run.blocked_since.unwrap_or(scene.now);
