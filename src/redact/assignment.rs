@@ -13,8 +13,10 @@ use crate::wire::Span;
 pub(super) enum Assigned {
     /// A secret.
     Secret(&'static SecretName, Span),
-    /// Something whose structure decides: an object or array, a name in its own member, quotes that are escaped.
+    /// Something whose structure decides: an object or array, quotes that are escaped.
     Look,
+    /// The name is itself a value: a member `value` beside it may be the secret.
+    NameOfValue,
 }
 
 /// A name that is not in quotes is shorter.
@@ -64,7 +66,7 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
     let at = match text.get(behind) {
         Some(b':') => skip_gap(text, behind + 1),
         Some(b'=') if text.get(behind + 1) == Some(&b'>') => skip_gap(text, behind + 2),
-        _ => return names_itself(text, name.start, slashes).then_some(Assigned::Look),
+        _ => return names_itself(text, name.start, slashes).then_some(Assigned::NameOfValue),
     };
     let escapes = backslashes(text, at);
     match text.get(at + escapes)? {
@@ -76,9 +78,32 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
         }
         b'"' | b'\'' | b'[' => Some(Assigned::Look),
         b'u' if escapes > 0 => Some(Assigned::Look),
-        b'{' if row.deep => Some(Assigned::Look),
+        b'{' if row.deep && !begins_schema(text, at + 1) => Some(Assigned::Look),
         _ => None,
     }
+}
+
+/// Whether an object that begins before `at` says first what a value has to be: it is a schema, and holds none.
+pub(super) fn begins_schema(text: &[u8], at: usize) -> bool {
+    const MEMBERS: [&[u8]; 12] = [
+        b"type",
+        b"$ref",
+        b"anyOf",
+        b"oneOf",
+        b"allOf",
+        b"enum",
+        b"const",
+        b"properties",
+        b"description",
+        b"title",
+        b"default",
+        b"format",
+    ];
+    let quote = skip_gap(text, at);
+    let name = text.get(quote + backslashes(text, quote) + 1..).unwrap_or_default();
+    MEMBERS.iter().any(|member| {
+        name.strip_prefix(*member).is_some_and(|rest| matches!(rest.first(), Some(b'"' | b'\\')))
+    })
 }
 
 /// Offset behind white space, escaped or not.
@@ -140,6 +165,15 @@ fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     if matches!(before, Some(b'?' | b'&' | b';' | b'#')) || (before.is_none() && is_form(text)) {
         return worth(text, Span::new(start, start + run(text, start, |byte| !ends_parameter(byte))));
     }
+    let spelled = name.of(text);
+    let is_variable = !spelled.iter().any(u8::is_ascii_lowercase)
+        && (before.is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'`(\\".contains(&byte))
+            || escapes_at(text, name.start - 1));
+    let is_plain = is_variable || spelled.starts_with(b"--");
+    let refers = matches!(text.get(start)?, b'$' | b'<' | b'{' | b'%' | b'=');
+    if refers || !is_plain && !begins_line(text, name.start) {
+        return None;
+    }
     let start = start + backslashes_before_quote(text, start);
     let (start, end) = match text.get(start) {
         Some(&quote @ (b'"' | b'\'')) => {
@@ -149,14 +183,8 @@ fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
         _ => (start, start + run(text, start, |byte| !ends_setting(byte))),
     };
     let value = worth(text, Span::new(start, end))?;
-    let spelled = name.of(text);
-    let is_variable = !spelled.iter().any(u8::is_ascii_lowercase);
-    let parted = before.is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'`(\\".contains(&byte))
-        || escapes_at(text, name.start - 1);
-    let is_option = spelled.starts_with(b"--");
-    let refers = matches!(text[value.start], b'$' | b'<' | b'{' | b'%' | b'=');
-    let plain = (is_variable && parted || is_option) && !refers;
-    (plain || begins_line(text, name.start) && is_mixed(value.of(text))).then_some(value)
+    let refers = matches!(text[value.start], b'$' | b'<' | b'{' | b'%');
+    (is_plain && !refers || is_mixed(value.of(text))).then_some(value)
 }
 
 /// `%3Ftoken%3Dvalue`: a query inside a parameter.
@@ -219,7 +247,7 @@ pub(super) const fn ends_parameter(byte: u8) -> bool {
 
 const fn ends_setting(byte: u8) -> bool {
     byte <= b' '
-        || matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b';' | b',' | b')' | b'|' | b'&' | b'<' | b'>')
+        || matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b';' | b',' | b'(' | b')' | b'|' | b'&' | b'<' | b'>')
 }
 
 /// Whether a text is the body of a form: parameters and nothing else.
@@ -258,6 +286,7 @@ mod tests {
         look(text).map(|assigned| match assigned {
             Assigned::Secret(_, span) => text[span.start..span.end].to_owned(),
             Assigned::Look => "look".into(),
+            Assigned::NameOfValue => "value".into(),
         })
     }
 
@@ -280,7 +309,7 @@ mod tests {
         assert_eq!(secret("{'password': 'x'}").as_deref(), Some("x"));
         assert_eq!(secret(r#""password" => "x""#).as_deref(), Some("x"));
         assert_eq!(secret(r"{\u0022password\u0022:\u0022x\u0022}").as_deref(), Some("look"));
-        assert_eq!(secret(r#"{"name":"GITHUB_TOKEN","value":"x"}"#).as_deref(), Some("look"));
+        assert_eq!(secret(r#"{"name":"GITHUB_TOKEN","value":"x"}"#).as_deref(), Some("value"));
         assert_eq!(secret(r#"{"credentials":{"#).as_deref(), Some("look"));
     }
 

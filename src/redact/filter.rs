@@ -9,7 +9,7 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Bits in the table, as a power of two: 32 KiB.
+/// Bits in each table, as a power of two: 32 KiB.
 const SIZE: u32 = 18;
 const WORDS: usize = 1 << (SIZE - 6);
 
@@ -22,7 +22,11 @@ impl Window {
     pub(super) const LENGTH: usize = 4;
 
     pub(super) const fn new(bytes: [u8; Self::LENGTH]) -> Self {
-        Self(u32::from_le_bytes(bytes) | 0x2020_2020)
+        Self::fold(u32::from_le_bytes(bytes))
+    }
+
+    const fn fold(bytes: u32) -> Self {
+        Self(bytes | 0x2020_2020)
     }
 
     /// The window at `at`.
@@ -33,41 +37,63 @@ impl Window {
         Self::new([text[at], text[at + 1], text[at + 2], text[at + 3]])
     }
 
-    const fn slot(self) -> usize {
-        (self.0.wrapping_mul(0x9e37_79b1) >> (32 - SIZE)) as usize
+    const fn slot(self, factor: u32) -> usize {
+        (self.0.wrapping_mul(factor) >> (32 - SIZE)) as usize
     }
 }
 
 /// Which windows are looked for.
 #[derive(Clone, Debug)]
 pub(super) struct Filter {
-    bits: Box<[u64; WORDS]>,
+    /// Asked for every window.
+    first: Box<[u64; WORDS]>,
+    /// Asked where the first table says yes, by another hash: most of that is chance.
+    second: Box<[u64; WORDS]>,
 }
+
+const FIRST: u32 = 0x9e37_79b1;
+const SECOND: u32 = 0x85eb_ca77;
 
 impl Filter {
     pub(super) fn new() -> Self {
-        Self { bits: Box::new([0; WORDS]) }
+        Self { first: Box::new([0; WORDS]), second: Box::new([0; WORDS]) }
     }
 
     pub(super) fn add(&mut self, window: Window) {
-        self.bits[window.slot() / 64] |= 1 << (window.slot() % 64);
+        for (table, factor) in [(&mut self.first, FIRST), (&mut self.second, SECOND)] {
+            let slot = window.slot(factor);
+            table[slot / 64] |= 1 << (slot % 64);
+        }
     }
 
-    fn has(&self, window: Window) -> bool {
-        self.bits[window.slot() / 64] >> (window.slot() % 64) & 1 != 0
+    /// The window's bit in the first table, lowest, above which others stand.
+    const fn bit(&self, window: Window) -> u64 {
+        let slot = window.slot(FIRST);
+        self.first[slot / 64] >> (slot % 64)
+    }
+
+    const fn has(&self, window: Window) -> bool {
+        let slot = window.slot(SECOND);
+        self.bit(window) & 1 != 0 && self.second[slot / 64] >> (slot % 64) & 1 != 0
     }
 
     /// The next even place from the even place `from` on whose window may be one of those looked for.
     pub(super) fn next(&self, text: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
-        // Eighteen bytes hold eight windows at even places; one branch for all eight.
-        while let Some(chunk) = text.get(at..at + 18) {
-            let mut found = 0u32;
-            for nth in 0..8 {
-                found |= u32::from(self.has(Window::at(chunk, 2 * nth))) << nth;
+        // Twenty bytes, read as three numbers, hold eight windows at even places; one branch for all eight.
+        while let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk::<20>) {
+            let mut bits = 0;
+            for (start, windows) in [(0, 3), (6, 3), (12, 2)] {
+                let eight = chunk[start..].first_chunk().expect("twenty bytes");
+                let eight = u64::from_le_bytes(*eight);
+                for nth in 0..windows {
+                    bits |= self.bit(Window::fold((eight >> (16 * nth)) as u32));
+                }
             }
-            if found != 0 {
-                return Some(at + 2 * found.trailing_zeros() as usize);
+            if bits & 1 != 0
+                && let Some(nth) = (0..8).find(|nth| self.has(Window::at(chunk, 2 * nth)))
+            {
+                return Some(at + 2 * nth);
             }
             at += 16;
         }

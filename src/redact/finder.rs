@@ -38,7 +38,14 @@ pub(super) struct Findings {
 /// Finds what is secret in a text.
 pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
     let clues = Clues::get();
-    let mut pass = Pass { text, findings: Findings::default(), shape_to: 0, query_to: 0 };
+    let mut pass = Pass {
+        text,
+        findings: Findings::default(),
+        shape_to: 0,
+        assigned_to: 0,
+        query_to: 0,
+        has_values: None,
+    };
     let mut from = 0;
     while let Some(at) = secrets.filter.next(text, from) {
         from = at + 2;
@@ -59,6 +66,10 @@ struct Pass<'a> {
     findings: Findings,
     /// Where the last look ended: no other begins inside it. (Else a text made for it could cost its square.)
     shape_to: usize,
+    /// Where the last value that stands in no quotes ended: names inside it are part of it.
+    assigned_to: usize,
+    /// Whether some member may be called `value`, once that was asked for.
+    has_values: Option<bool>,
     /// Where the last address ended: its parameters are read.
     query_to: usize,
 }
@@ -83,23 +94,39 @@ impl Pass<'_> {
                 self.shape(usize::from(index), at, at.checked_add_signed(prefix.into()))
             }
             Clue::Address { colon } => self.address(at, at + usize::from(colon)),
-            Clue::Escape { digit } => {
-                let hides = |digits: &[u8]| matches!(digits[0], b'2'..=b'7') && !is_harmless(digits);
-                if self.text.get(at + usize::from(digit)..at + usize::from(digit) + 2).is_some_and(hides) {
-                    self.findings.marks.push(at);
-                }
-            }
+            Clue::Escape { digit } => self.escape(at, at + usize::from(digit)),
+        }
+    }
+
+    /// An escape of a letter, digit or rare sign may hide something; those of others are an encoder's habit.
+    fn escape(&mut self, at: usize, digit: usize) {
+        let is_escape = digit >= 4 && self.text[digit - 4] == b'\\';
+        let hides = |digits: &[u8]| matches!(digits[0], b'2'..=b'7') && !is_harmless(digits);
+        if is_escape && self.text.get(digit..digit + 2).is_some_and(hides) {
+            self.findings.marks.push(at);
         }
     }
 
     fn name(&mut self, at: usize, part: Span) {
+        if part.start < self.assigned_to {
+            return;
+        }
         match assignment::at(self.text, part) {
             Some(Assigned::Secret(row, span)) => {
+                if !matches!(self.text[span.start - 1], b'"' | b'\'') {
+                    self.assigned_to = span.end;
+                }
                 for part in parts(row.kind, span.of(self.text)) {
                     self.add_new(at, row.kind, part.shift(span.start));
                 }
             }
             Some(Assigned::Look) => self.findings.marks.push(at),
+            Some(Assigned::NameOfValue) => {
+                let text = self.text;
+                if *self.has_values.get_or_insert_with(|| memchr::memmem::find(text, b"value").is_some()) {
+                    self.findings.marks.push(at);
+                }
+            }
             None => {}
         }
     }

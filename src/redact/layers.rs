@@ -69,7 +69,7 @@ impl<'a, T> Layers<'a, T> {
         for layer in (1..self.list.len()).rev() {
             let found = settle(std::mem::take(&mut self.list[layer].found));
             let Layer { parent, inside, .. } = self.list[layer];
-            let mut origin = Origin { raw: inside.of(&self.list[parent].text), at: 0, decoded: 0 };
+            let mut origin = Origin::new(inside.of(&self.list[parent].text));
             let carried: Vec<_> = found
                 .into_iter()
                 .map(|(span, mut thing)| {
@@ -102,27 +102,39 @@ struct Origin<'a> {
     raw: &'a [u8],
     at: usize,
     decoded: usize,
+    /// Where the next escape begins.
+    escape: usize,
 }
 
-impl Origin<'_> {
+impl<'a> Origin<'a> {
+    fn new(raw: &'a [u8]) -> Self {
+        let mut origin = Self { raw, at: 0, decoded: 0, escape: 0 };
+        origin.seek();
+        origin
+    }
+
+    fn seek(&mut self) {
+        self.escape =
+            memchr::memchr(b'\\', &self.raw[self.at..]).map_or(self.raw.len(), |found| self.at + found);
+    }
+
     /// Where the decoded offset comes from; offsets are asked for in order. One inside a character that an escape
     /// spells is moved to the escape's start, or end.
     fn find(&mut self, offset: usize, is_end: bool) -> usize {
         while self.decoded < offset {
-            let rest = &self.raw[self.at..];
-            let plain = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
-            if plain > 0 {
-                let step = plain.min(offset - self.decoded);
+            if self.at < self.escape {
+                let step = (self.escape - self.at).min(offset - self.decoded);
                 self.at += step;
                 self.decoded += step;
                 continue;
             }
-            let escape = scan::escape(rest);
+            let escape = scan::escape(&self.raw[self.at..]);
             if self.decoded + escape.text().len() > offset {
                 return self.at + if is_end { escape.length } else { 0 };
             }
             self.at += escape.length;
             self.decoded += escape.text().len();
+            self.seek();
         }
         self.at
     }

@@ -96,7 +96,7 @@ pub(super) const NAMES: &[SecretName] = &[
     any("mfa code", "otp"),
 ];
 
-/// Names that end like one above and belong to the protocol, to paging, or to language models.
+/// Tokens that are none: names that end like one above and belong to the protocol, to paging, or to language models.
 const PROTOCOL: &[&str] = &[
     "progress token",
     "page token",
@@ -135,11 +135,15 @@ const OAUTH_SIGNS: &[&str] = &["client id", "redirect uri", "response type", "gr
 pub(super) fn secret(name: &[u8]) -> Option<&'static SecretName> {
     let mut room = [0; LONGEST];
     let name = squeeze(name, &mut room)?;
-    let row = NAMES.iter().find(|row| match row.end {
-        End::Any => ends_with(name, row.words),
-        End::Whole => is(name, row.words),
-    })?;
-    (!PROTOCOL.iter().any(|words| ends_with(name, words))).then_some(row)
+    let last = name.last()?;
+    let row =
+        NAMES.iter().filter(|row| row.words.as_bytes().last() == Some(last)).find(|row| match row.end {
+            End::Any => ends_with(name, row.words),
+            End::Whole => is(name, row.words),
+        })?;
+    // All of these are tokens.
+    let spared = row.kind == "token" && PROTOCOL.iter().any(|words| ends_with(name, words));
+    (!spared).then_some(row)
 }
 
 /// What kind of secret stands under a parameter's name in an address; `oauth` where the address speaks OAuth.
@@ -264,6 +268,7 @@ mod tests {
         ] {
             assert_eq!(kind(name), None, "{name}");
         }
+        assert!(PROTOCOL.iter().all(|words| words.ends_with("token")));
         assert_eq!(kind(&"a".repeat(100)), None);
         assert_eq!(kind(&format!("{}token", "a".repeat(100))), None);
     }

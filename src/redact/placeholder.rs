@@ -53,7 +53,8 @@ fn read(text: &[u8], at: usize) -> Option<(usize, Placeholder)> {
 
 /// Whether the whole text is one placeholder of ours, or of a variable's value: nothing is left to redact.
 pub(super) fn is_placeholder(text: &[u8]) -> bool {
-    placeholders(text).next().is_some_and(|(span, _)| span.len() == text.len()) || is_variable(text)
+    let whole = || read(text, START.len()).is_some_and(|(end, _)| end == text.len());
+    text.starts_with(START) && whole() || is_variable(text)
 }
 
 fn is_variable(text: &[u8]) -> bool {

@@ -60,6 +60,11 @@ impl Search<'_> {
                 for (span, hit) in hits {
                     self.layers.add(layer, span, hit);
                 }
+                // In a string, a known value may itself look like JSON.
+                let known = findings.finds.into_iter().filter(|find| layer > 0 && is_known(find));
+                for find in known {
+                    self.layers.add(layer, find.span, Hit { secret: find.secret, bare: None });
+                }
                 for span in inside {
                     self.inside(layer, span);
                 }
@@ -125,7 +130,6 @@ struct Walk<'a> {
 /// One open container.
 #[derive(Debug)]
 struct Open {
-    start: usize,
     /// Elements so far, in an array.
     elements: Option<usize>,
     /// The name of the member at hand, in an object.
@@ -136,6 +140,8 @@ struct Open {
     above: Option<&'static SecretName>,
     /// What the member `value` is, by the name that another member gives.
     given: Option<&'static SecretName>,
+    /// The member `value`, where it is a string.
+    value: Option<Span>,
     /// Below a schema, names say nothing.
     in_schema: bool,
 }
@@ -213,7 +219,8 @@ impl<'a> Walk<'a> {
 
     fn enter(&mut self, token: Token, span: Span, named: Option<&'static SecretName>) {
         let is_object = token == Token::ObjectStart;
-        let above = named.filter(|row| !is_object || row.deep && !is_schema(self.text, span.start));
+        let above = named
+            .filter(|row| !is_object || row.deep && !assignment::begins_schema(self.text, span.start + 1));
         let in_schema = self.open.last().is_some_and(|open| {
             open.in_schema
                 || SCHEMAS.iter().any(|name| {
@@ -225,12 +232,12 @@ impl<'a> Walk<'a> {
         });
         let above = above.filter(|_| !in_schema);
         self.open.push(Open {
-            start: span.start,
             elements: (!is_object).then_some(0),
             name: Span::default(),
             named: None,
             above,
             given: None,
+            value: None,
             in_schema,
         });
         if let Some(steps) = &mut self.steps {
@@ -242,10 +249,7 @@ impl<'a> Walk<'a> {
         if let Some(steps) = &mut self.steps {
             steps.pop();
         }
-        let Some(Open { start, given: Some(row), .. }) = self.open.pop() else { return };
-        if let Some(value) =
-            scan::member(self.text, start, "value").filter(|value| self.text[value.start] == b'"')
-        {
+        if let Some(Open { given: Some(row), value: Some(value), .. }) = self.open.pop() {
             self.secret_string(value, row);
         }
     }
@@ -253,6 +257,10 @@ impl<'a> Walk<'a> {
     fn string(&mut self, span: Span, named: Option<&'static SecretName>) {
         let marked = self.is_marked(span);
         let inside = Span::new(span.start + 1, span.end - 1);
+        let text = self.text;
+        if let Some(object) = self.open.last_mut().filter(|object| object.name.of(text) == b"\"value\"") {
+            object.value = Some(span);
+        }
         if self.is_place() {
             self.hit(inside, "place", &unescape(span.of(self.text)), None);
         } else if let Some(row) = named {
@@ -289,12 +297,14 @@ impl<'a> Walk<'a> {
     fn word(&mut self, span: Span) {
         let marked = self.is_marked(span);
         let word = span.of(self.text);
-        let is_number = word.iter().any(u8::is_ascii_digit);
-        if !is_number || self.is_envelope() {
+        if self.is_envelope() || matches!(word, b"true" | b"false" | b"null") {
             return;
         }
         if self.is_place() {
             self.hit(span, "place", word, Some(0));
+        } else if !scan::is_number(word) && (marked || self.search.always_looks()) {
+            // No JSON: a text in brackets, say.
+            self.inside.push(span);
         } else if let Some(value) = self.search.secrets.exactly(word).filter(|_| marked) {
             self.hits.push((span, Hit { secret: Secret::Known(value), bare: Some(0) }));
         }
@@ -333,9 +343,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether an object says what a value has to be, instead of being one.
-fn is_schema(text: &[u8], start: usize) -> bool {
-    ["type", "$ref", "anyOf", "oneOf", "allOf", "enum", "properties"]
-        .iter()
-        .any(|name| scan::member(text, start, name).is_some())
+fn is_known(find: &finder::Find) -> bool {
+    matches!(find.secret, Secret::Known(_))
 }

@@ -67,6 +67,18 @@ pub(super) struct Value {
     pub(super) kind: &'static str,
     /// Named by an option: it is removed wherever it stands.
     pub(super) named: bool,
+    /// It may be a word: one met in a body counts only where it is a whole one.
+    is_word: bool,
+    /// Encoders change some of its bytes.
+    is_breakable: bool,
+}
+
+impl Value {
+    fn new(bytes: &[u8], kind: &'static str, named: bool) -> Self {
+        let simple = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
+        let is_word = !named && bytes.iter().all(u8::is_ascii_alphabetic);
+        Self { bytes: bytes.into(), kind, named, is_word, is_breakable: !bytes.iter().all(simple) }
+    }
 }
 
 /// Where a form of a value may stand: this window is at this offset of it.
@@ -124,7 +136,7 @@ impl Secrets {
             brittle: false,
         };
         for value in named {
-            secrets.add(Value { bytes: value.as_slice().into(), kind: "env", named: true });
+            secrets.add(Value::new(value, "env", true));
         }
         secrets
     }
@@ -165,7 +177,7 @@ impl Secrets {
         if self.values.len() >= MOST {
             self.forget_half();
         }
-        self.add(Value { bytes: bytes.into(), kind, named: false });
+        self.add(Value::new(bytes, kind, false));
     }
 
     fn forget_half(&mut self) {
@@ -221,7 +233,7 @@ impl Secrets {
         let mut hint = None;
         for anchor in anchors {
             let (value, offset) = (anchor.value as usize, anchor.offset as usize);
-            let bytes = &*self.values[value].bytes;
+            let Value { bytes, is_word, is_breakable, .. } = &self.values[value];
             let span = match anchor.form {
                 Form::Plain => plain(bytes, text, at, offset),
                 Form::Percent { spared } => percent(bytes, spared, text, at.checked_sub(offset)),
@@ -229,10 +241,13 @@ impl Secrets {
                 Form::Base64 { bit } => base64(bytes, bit, text, at.checked_sub(offset)),
             };
             match span {
-                Some(span) if self.stands_alone(value, text, span) => {
+                Some(span) if !is_word || stands_alone(text, span) => {
                     return Some(Known::Found { value, span });
                 }
-                None if anchor.form == Form::Plain && is_broken(bytes, text, at, offset) => {
+                None if *is_breakable
+                    && anchor.form == Form::Plain
+                    && begins_alike(bytes, text, at, offset) =>
+                {
                     hint = Some(Known::Hint)
                 }
                 _ => {}
@@ -245,14 +260,12 @@ impl Secrets {
     pub(super) fn exactly(&self, text: &[u8]) -> Option<usize> {
         self.values.iter().position(|value| *value.bytes == *text)
     }
+}
 
-    /// A value of letters only may be a word; one met in a body counts only where it is a whole word.
-    fn stands_alone(&self, value: usize, text: &[u8], span: Span) -> bool {
-        let value = &self.values[value];
-        let letters = value.bytes.iter().all(u8::is_ascii_alphabetic);
-        let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
-        value.named || !letters || !(joins(text[..span.start].last()) || joins(text.get(span.end)))
-    }
+/// Whether no letter stands before or behind.
+fn stands_alone(text: &[u8], span: Span) -> bool {
+    let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
+    !joins(text[..span.start].last()) && !joins(text.get(span.end))
 }
 
 /// Whether a value that stands under a secret name is none.
@@ -291,11 +304,10 @@ fn plain(value: &[u8], text: &[u8], at: usize, offset: usize) -> Option<Span> {
     })
 }
 
-/// Part of the value stands here, and what goes before or after could be spelled otherwise.
-fn is_broken(value: &[u8], text: &[u8], at: usize, offset: usize) -> bool {
+/// Whether letters and digits of the value stand here; what goes before or after may be spelled otherwise.
+fn begins_alike(value: &[u8], text: &[u8], at: usize, offset: usize) -> bool {
     let run = value[offset..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-    let simple = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
-    !value.iter().all(simple) && text.get(at..at + run) == Some(&value[offset..offset + run])
+    text.get(at..at + run) == Some(&value[offset..offset + run])
 }
 
 /// The byte that `%xx` stands for.

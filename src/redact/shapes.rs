@@ -211,10 +211,15 @@ fn begins_word(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether a byte can stand right before a secret: no part of a word, or the letter of an escape such as `\n`.
+/// Whether a byte can stand right before a secret: a sign, a blank, the end of another script's character, or the
+/// letter of an escape such as `\n`.
 pub(super) const fn parts_words(byte: u8) -> bool {
-    !(byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-        || matches!(byte, b'n' | b't' | b'r' | b'b' | b'f')
+    match byte {
+        b'_' | b'-' => false,
+        b'\t' | b'\n' | b'\r' | b' ' | 0x80..=0xbf => true,
+        b'n' | b't' | b'r' | b'b' | b'f' => true,
+        _ => byte.is_ascii_punctuation(),
+    }
 }
 
 /// An expression is compiled when it is first needed: most never are.

@@ -128,6 +128,22 @@ fn values_of_the_environment_are_removed_from_the_start() {
 }
 
 #[test]
+fn texts_that_only_look_like_json_are_texts() {
+    session(
+        &mut redactor(env("[1,2,3,\"4\"]")),
+        &[
+            (r#"{"a":"[1,2,3,\"4\"]","b":[1,2,3,"4"]}"#, r#"{"a":"<redacted:env-1>","b":[1,2,3,"4"]}"#),
+            (r#"{"token":"hunter2hunter2"}"#, r#"{"token":"<redacted:token-1>"}"#),
+            (
+                r#"{"a":"[hunter2hunter2]","b":"[\n x\u0068unter2hunter2]"}"#,
+                r#"{"a":"[<redacted:token-1>]","b":"[\n x<redacted:token-1>]"}"#,
+            ),
+            ("[hunter2hunter2]", "[<redacted:token-1>]"),
+        ],
+    );
+}
+
+#[test]
 fn places_and_expressions_of_options_are_replaced() {
     let options = Options {
         redact: vec!["/params/arguments/*/pin".into(), "ACME-[0-9]+".into(), "user=(\\S+)".into()],
