@@ -172,7 +172,7 @@ pub enum Form {
 }
 
 /// A recorded id.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Id {
     /// No `id` member.
     #[default]

@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use super::{
     blob::BlobSource,
     error::{LoadError, LoadErrorKind, Result},
-    expand::expand,
+    expand::{expand, may_hold_markers},
     model::{Cassette, Form, Message},
     spacing::Spacing,
     spelling::{Envelope, Side},
@@ -42,6 +42,20 @@ impl Cassette {
         };
         let line = Line { text: &self.text, side, blobs };
         line.rebuild(message.form, message.place.span(), id, out).map_err(|error| error.locate(&self.text))
+    }
+}
+
+impl Cassette {
+    /// A client request or notification as it stands in the file, for looking at its method and params without
+    /// rebuilding it: spaced as the file is, and without an id. None for other forms, and where markers stand in it.
+    pub fn peek(&self, message: &Message) -> Option<jsonrpc::Message<'_>> {
+        let is_request = match message.form {
+            Form::Request => true,
+            Form::Notification => false,
+            _ => return None,
+        };
+        let text = self.at(message.place);
+        (!may_hold_markers(text)).then(|| jsonrpc::Message::without_envelope(text, is_request))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Which recorded sessions are played, and who may play what of them.
 
+use memchr::memmem::Finder;
+
 use super::{options::Options, replayer::ReplayError, script::client_message};
 use crate::{
     cassette::{
@@ -48,14 +50,16 @@ pub(super) fn divide(
     let handshakes: Vec<bool> = {
         let mut has = vec![false; cassette.sessions.len()];
         for exchange in &cassette.exchanges {
-            has[exchange.session as usize] |=
-                exchange.key.starts_with("initialize ") || is_initialize(cassette, blobs, exchange);
+            let has = &mut has[exchange.session as usize];
+            *has =
+                *has || exchange.key.starts_with("initialize ") || is_initialize(cassette, blobs, exchange);
         }
         has
     };
     let mut pool = Vec::new();
     let mut own: Vec<(u32, Vec<u32>)> =
         sessions.iter().filter(|&&at| handshakes[at as usize]).map(|&at| (at, Vec::new())).collect();
+    let says_modern = Finder::new("io.modelcontextprotocol/protocolVersion");
     let mut bytes = Vec::new();
     for (at, exchange) in (0..).zip(&cassette.exchanges) {
         if !sessions.contains(&exchange.session) {
@@ -66,7 +70,7 @@ pub(super) fn divide(
             // In a session of the legacy era only a probe can be modern, and only where it says so.
             Some((_, list)) => {
                 let text = cassette.at(exchange.place);
-                let probe = memchr::memmem::find(text, b"io.modelcontextprotocol/protocolVersion").is_some()
+                let probe = says_modern.find(text).is_some()
                     && client_message(cassette, blobs, exchange, &mut bytes)
                     && Message::read(&bytes).is_modern();
                 if probe { pool.push(at) } else { list.push(at) }

@@ -2,10 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{Input, Options, Order, Output, Replayer, Timing};
+use super::{
+    Input, Options, Order, Output, Replayer, Timing,
+    matcher::canonical::{Places, canonical},
+    script::client_message,
+};
 use crate::{
     cassette::{blob::NoBlobs, model::Cassette},
     traffic::{Lane, Micros},
+    wire::jsonrpc::Message,
 };
 
 /// A cassette, a line `----`, and a client's lines: the replay ends when the client has left, with the same answers
@@ -14,12 +19,30 @@ pub fn replayer(bytes: &[u8]) {
     const BORDER: &[u8] = b"\n----\n";
     let Some(at) = memchr::memmem::find(bytes, BORDER) else { return };
     let Ok(cassette) = Cassette::load(bytes[..at].to_vec(), &NoBlobs) else { return };
+    peeks_as_it_rebuilds(&cassette);
     let (cassette, lines) = (Arc::new(cassette), &bytes[at + BORDER.len()..]);
     let strict = Options { strict: true, order: Order::Free, ..Options::default() };
     let timed = Options { timing: Timing::Recorded { speed: 2.0 }, ..Options::default() };
     for options in [Options::default(), strict, timed] {
         let first = play(&cassette, &options, lines);
         assert_eq!(play(&cassette, &options, lines), first, "a replay is the same each time");
+    }
+}
+
+/// A client message asks the same whether it is looked at in the file or rebuilt.
+fn peeks_as_it_rebuilds(cassette: &Cassette) {
+    let form = |message: Message<'_>| {
+        let mut form = Vec::new();
+        canonical(message.method().as_bytes(), message.params(), &Places::default(), &mut form).map(|()| form)
+    };
+    let mut line = Vec::new();
+    for exchange in &cassette.exchanges {
+        let Some(peeked) = exchange.client.as_ref().and_then(|client| cassette.peek(client)) else {
+            continue;
+        };
+        assert!(client_message(cassette, &NoBlobs, exchange, &mut line), "it is in the file");
+        let rebuilt = Message::read(&line);
+        assert_eq!((form(peeked), peeked.kind), (form(rebuilt), rebuilt.kind), "{}", line.escape_ascii());
     }
 }
 

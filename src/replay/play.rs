@@ -161,7 +161,7 @@ impl Play {
 
     /// The first step not yet played among equal ones; else the last of them, and that it is a repeat.
     pub(super) fn choose(&mut self, script: &Script, queue: Option<u32>, own: &[u32]) -> Option<(u32, bool)> {
-        let queued: &[u32] = queue.map_or(&[], |queue| &script.queues[queue as usize]);
+        let queued: &[u32] = queue.map_or(&[], |queue| script.queues.get(queue));
         if let Some(queue) = queue {
             let next = &mut self.next[queue as usize];
             while queued.get(*next as usize).is_some_and(|&step| self.taken[step as usize]) {
@@ -195,7 +195,7 @@ impl Play {
             self.progress = self.progress.max(Some(plan.rank));
             self.arrived += usize::from(plan.is_asked());
             if let Some(at) = plan.group {
-                let (group, members) = (&mut self.groups[at as usize], &scene.script.groups[at as usize]);
+                let (group, members) = (&mut self.groups[at as usize], scene.script.groups.get(at));
                 while members.get(group.missing as usize).is_some_and(|&step| self.taken[step as usize]) {
                     group.missing += 1;
                 }
@@ -221,7 +221,7 @@ impl Play {
     fn enqueue(&mut self, scene: Scene<'_>, at: u32) {
         let run = self.runs[at as usize].as_ref().expect("a live run");
         let step = &scene.script.steps[run.step as usize];
-        match step.items.get(run.item as usize) {
+        match scene.script.items(step).get(run.item as usize) {
             Some(item) => self.ready.insert((item.rank, at), ()),
             None => self.ready.insert((END, at), ()),
         };
@@ -252,7 +252,7 @@ impl Play {
         let Some(run) = self.runs.get_mut(at as usize).and_then(Option::as_mut) else { return };
         run.cancelled = true;
         let step = &scene.script.steps[run.step as usize];
-        let speaks_on = step.cancelled_at.is_some() && (run.item as usize) < step.items.len();
+        let speaks_on = step.cancelled_at.is_some() && (run.item as usize) < scene.script.items(step).len();
         if !speaks_on {
             self.remove(scene, at);
         }
@@ -262,7 +262,7 @@ impl Play {
     pub(super) fn remove(&mut self, scene: Scene<'_>, at: u32) {
         let Some(run) = self.runs[at as usize].take() else { return };
         let step = &scene.script.steps[run.step as usize];
-        let rank = step.items.get(run.item as usize).map_or(END, |item| item.rank);
+        let rank = scene.script.items(step).get(run.item as usize).map_or(END, |item| item.rank);
         self.ready.remove(&(rank, at));
         self.sent[run.step as usize] = true;
         self.vacant.push(at);
@@ -376,7 +376,7 @@ impl Play {
             Action::Item { run: at, item } => {
                 let run = self.runs[at as usize].as_mut().expect("a live run");
                 let step = &scene.script.steps[run.step as usize];
-                let rank = step.items.get(item as usize).map_or(END, |item| item.rank);
+                let rank = scene.script.items(step).get(item as usize).map_or(END, |item| item.rank);
                 self.ready.remove(&(rank, at));
                 if rank == END {
                     // Kept in place of an item so that cancelling still finds the run.
@@ -416,7 +416,9 @@ impl Play {
 
     fn blocked(&self, scene: Scene<'_>, run: &Run, rank: Rank, held_back: bool) -> Blocked {
         let step = &scene.script.steps[run.step as usize];
-        let gate = |&&item: &&u32| step.items[item as usize].answer.is_some_and(|answer| answer < rank);
+        let gate = |&&item: &&u32| {
+            scene.script.items(step)[item as usize].answer.is_some_and(|answer| answer < rank)
+        };
         if let Some(&item) = run.gates.iter().find(gate) {
             return Blocked::Gate(Gate::Answer(item));
         }
@@ -428,9 +430,7 @@ impl Play {
             let group = self.bound_to(scene, run);
             let missing = group.and_then(|group| {
                 let missing = self.groups[group as usize].missing as usize;
-                scene.script.groups[group as usize][missing..]
-                    .iter()
-                    .find(|&&step| !self.taken[step as usize])
+                scene.script.groups.get(group)[missing..].iter().find(|&&step| !self.taken[step as usize])
             });
             if let Some(&missing) = missing
                 && scene.script.steps[missing as usize].rank < rank

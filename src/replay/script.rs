@@ -1,6 +1,11 @@
 //! What one live session can play: the exchanges of a recorded session, indexed and put in order.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+    sync::Arc,
+};
 
 use super::matcher::{Matcher, RuleError};
 use crate::{
@@ -21,13 +26,15 @@ pub(super) struct Script {
     /// Index of the recorded session; none for the pool.
     pub session: Option<u32>,
     pub steps: Vec<Step>,
+    /// The server items of all steps.
+    items: Vec<StepItem>,
     /// Steps with equal client messages, in file order; found by digest.
-    pub queues: Vec<Vec<u32>>,
-    by_digest: HashMap<u128, u32>,
+    pub queues: Lists,
+    by_digest: HashMap<u128, u32, BuildHasherDefault<Digested>>,
     /// Steps with match rules of their own, with their tables and digests.
     own_rules: Vec<(u32, usize, u128)>,
     /// Client messages of each group of overlapping exchanges, in order of rank.
-    pub groups: Vec<Vec<u32>>,
+    pub groups: Lists,
     /// Pushes in order of rank.
     pub pushes: Vec<u32>,
     /// Steps that have an answer, in order of its rank.
@@ -36,6 +43,18 @@ pub(super) struct Script {
     pub requests: usize,
 }
 
+/// Lists of steps, one behind the other: a big cassette has as many of them as it has steps.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    steps: Vec<u32>,
+    /// Where each list begins.
+    starts: Vec<u32>,
+}
+
+/// Hashes what is a hash already.
+#[derive(Default)]
+pub(super) struct Digested(u64);
+
 /// One exchange of a script.
 #[derive(Debug)]
 pub(super) struct Step {
@@ -43,16 +62,15 @@ pub(super) struct Step {
     pub exchange: u32,
     pub kind: StepKind,
     /// The method, for the report's exceptions and for `cancelled`.
-    pub method: Box<str>,
+    pub method: Arc<str>,
     /// Rank of the client message; for a push, of its first item.
     pub rank: Rank,
-    pub items: Box<[StepItem]>,
+    /// Where its server items stand among all, and how many there are.
+    items: (u32, u32),
     /// For a push: rank of the last client message before it.
     pub anchor: Option<Rank>,
     /// The group of overlapping exchanges it came in; none for what came while nothing was open.
     pub group: Option<u32>,
-    /// The progress token it was recorded with, raw.
-    pub token: Option<Box<[u8]>>,
     /// Whether the recorded request asked for log messages (2026-07-28).
     pub log_level: bool,
     /// Rank of the notification that cancelled it.
@@ -100,106 +118,127 @@ impl Script {
         let mut script = Self {
             session,
             steps: Vec::with_capacity(exchanges.len()),
-            queues: Vec::new(),
-            by_digest: HashMap::with_capacity(exchanges.len()),
+            items: Vec::with_capacity(exchanges.len()),
+            queues: Lists::default(),
+            by_digest: HashMap::with_capacity_and_hasher(exchanges.len(), BuildHasherDefault::new()),
             own_rules: Vec::new(),
-            groups: Vec::new(),
+            groups: Lists::default(),
             pushes: Vec::new(),
-            answered: Vec::new(),
+            answered: Vec::with_capacity(exchanges.len()),
             requests: 0,
         };
-        let mut ids: HashMap<Box<[u8]>, u32> = HashMap::new();
+        let mut methods = Methods::default();
+        let mut queues = Vec::with_capacity(exchanges.len());
         let mut cancels = Vec::new();
         let mut bytes = Vec::new();
         for &exchange in exchanges {
             let entry = &cassette.exchanges[exchange as usize];
-            let at = script.steps.len() as u32;
-            let mut step = Step::blank(exchange, entry);
-            if client_message(cassette, blobs, entry, &mut bytes) {
-                let message = Message::read(&bytes);
-                step.read(&message);
+            let mut step = Step::blank(exchange, entry, script.items.len());
+            script.items.resize(script.items.len() + entry.server.len(), StepItem { rank: 0, answer: None });
+            let message = entry.client.as_ref().and_then(|client| cassette.peek(client));
+            let message = message.or_else(|| {
+                client_message(cassette, blobs, entry, &mut bytes).then(|| Message::read(&bytes))
+            });
+            let mut queue = None;
+            if let Some(message) = message {
+                step.read(&message, &mut methods);
                 if let Some(id) = message.cancelled_id() {
-                    cancels.push((at, Box::<[u8]>::from(id)));
+                    cancels.push((script.steps.len() as u32, Id::of(Some(id))));
                 }
-                if step.kind == StepKind::Request {
-                    let mut id = Vec::new();
-                    entry.client.as_ref().map_or(&Id::Absent, |client| &client.id).push(&mut id);
-                    ids.insert(id.into(), at);
-                }
-                script.enter(matcher, entry, &message, at)?;
+                queue = script.enter(matcher, entry, &message)?;
             }
+            queues.push(queue);
             let answered = has_answer(cassette, blobs, entry, &step);
             let session = &cassette.sessions[entry.session as usize];
             step.dies = step.is_asked() && !answered && entry.unanswered.is_none() && session.end.is_some();
             script.requests += usize::from(step.is_asked());
             script.steps.push(step);
         }
+        script.queues = Lists::gather(&queues, script.by_digest.len());
         script.rank(cassette, exchanges);
-        for (cancel, id) in cancels {
-            if let Some(&step) = ids.get(&id) {
-                script.steps[step as usize].cancelled_at = Some(script.steps[cancel as usize].rank);
-            }
-        }
+        script.cancel(cassette, cancels);
         Ok(script)
     }
 
+    /// Tells requests when they were cancelled: each step that did, and the id it names.
+    fn cancel(&mut self, cassette: &Cassette, cancels: Vec<(u32, Id)>) {
+        if cancels.is_empty() {
+            return;
+        }
+        let mut requests: HashMap<&Id, usize> = HashMap::new();
+        for (at, step) in self.steps.iter().enumerate().filter(|(_, step)| step.kind == StepKind::Request) {
+            let client = cassette.exchanges[step.exchange as usize].client.as_ref();
+            requests.extend(client.map(|client| (&client.id, at)));
+        }
+        for (cancel, id) in cancels {
+            if let Some(&request) = requests.get(&id) {
+                self.steps[request].cancelled_at = Some(self.steps[cancel as usize].rank);
+            }
+        }
+    }
+
+    /// The queue of a message; none where its exchange has rules of its own.
     fn enter(
         &mut self,
         matcher: &mut Matcher,
         entry: &Exchange,
         message: &Message<'_>,
-        at: u32,
-    ) -> Result<(), RuleError> {
+    ) -> Result<Option<u32>, RuleError> {
         if let Some(table) = matcher.own_table(entry, message)? {
             let digest = matcher.digest_with(message, table);
-            self.own_rules.push((at, table, digest));
-            return Ok(());
+            self.own_rules.push((self.steps.len() as u32, table, digest));
+            return Ok(None);
         }
-        let queues = &mut self.queues;
-        let queue = *self.by_digest.entry(matcher.digest(message)).or_insert_with(|| {
-            queues.push(Vec::new());
-            queues.len() as u32 - 1
-        });
-        queues[queue as usize].push(at);
-        Ok(())
+        let next = self.by_digest.len() as u32;
+        Ok(Some(*self.by_digest.entry(matcher.digest(message)).or_insert(next)))
+    }
+
+    /// The server items of a step.
+    pub(super) fn items(&self, step: &Step) -> &[StepItem] {
+        let (first, count) = step.items;
+        &self.items[first as usize..][..count as usize]
     }
 
     /// Gives every moment its rank, and finds groups, pushes and answers by it.
     fn rank(&mut self, cassette: &Cassette, exchanges: &[u32]) {
-        let step_of: HashMap<u32, u32> = exchanges.iter().copied().zip(0..).collect();
+        let mut step_of = vec![0; cassette.exchanges.len()];
+        for (at, &exchange) in (0_u32..).zip(exchanges) {
+            step_of[exchange as usize] = at;
+        }
         let order = timeline(cassette, exchanges);
         let mut left: Vec<usize> = self.steps.iter().map(|step| step.moments(cassette)).collect();
         let (mut open, mut last_client) = (0usize, None);
         for (rank, moment) in (0..).zip(&order) {
-            let at = step_of[&moment.exchange];
+            let at = step_of[moment.exchange as usize];
             let step = &mut self.steps[at as usize];
             match moment.moment {
                 Moment::Client => {
                     step.rank = rank;
                     last_client = Some(rank);
                     if step.is_asked() && open == 0 {
-                        self.groups.push(Vec::new());
+                        self.groups.begin();
                     }
                     open += usize::from(step.is_asked());
                     if open > 0 {
                         step.group = Some(self.groups.len() as u32 - 1);
-                        self.groups.last_mut().expect("one is open").push(at);
+                        self.groups.push(at);
                     }
                 }
                 Moment::Item(item) => {
-                    step.items[item as usize].rank = rank;
+                    self.items[(step.items.0 + item) as usize].rank = rank;
                     if step.kind == StepKind::Push && item == 0 {
                         (step.rank, step.anchor) = (rank, last_client);
                         self.pushes.push(at);
                     }
                 }
-                Moment::Answer(item) => step.items[item as usize].answer = Some(rank),
+                Moment::Answer(item) => self.items[(step.items.0 + item) as usize].answer = Some(rank),
             }
             left[at as usize] -= 1;
             if left[at as usize] == 0 && step.is_asked() {
                 open -= 1;
-                if let Some(item) = step.items.last() {
-                    self.answered.push((item.rank, at));
+                let (first, count) = step.items;
+                if count > 0 {
+                    self.answered.push((self.items[(first + count - 1) as usize].rank, at));
                 }
             }
         }
@@ -219,25 +258,102 @@ impl Script {
     }
 }
 
+impl Lists {
+    /// Begins the next list.
+    fn begin(&mut self) {
+        self.starts.push(self.steps.len() as u32);
+    }
+
+    /// Appends a step to the last list.
+    fn push(&mut self, step: u32) {
+        self.steps.push(step);
+    }
+
+    /// Lists of all steps whose list is known.
+    fn gather(list_of: &[Option<u32>], lists: usize) -> Self {
+        let mut starts = vec![0; lists + 1];
+        for &list in list_of.iter().flatten() {
+            starts[list as usize + 1] += 1;
+        }
+        for list in 0..lists {
+            starts[list + 1] += starts[list];
+        }
+        let mut steps = vec![0; starts[lists] as usize];
+        let mut next = starts.clone();
+        for (step, list) in (0..).zip(list_of) {
+            if let &Some(list) = list {
+                let next = &mut next[list as usize];
+                steps[*next as usize] = step;
+                *next += 1;
+            }
+        }
+        starts.pop();
+        Self { steps, starts }
+    }
+
+    /// How many lists there are.
+    pub(super) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// One list.
+    pub(super) fn get(&self, list: u32) -> &[u32] {
+        let list = list as usize;
+        let end = self.starts.get(list + 1).map_or(self.steps.len(), |&end| end as usize);
+        &self.steps[self.starts[list] as usize..end]
+    }
+}
+
+impl Hasher for Digested {
+    fn write(&mut self, bytes: &[u8]) {
+        let (half, _) = bytes.split_at(bytes.len().min(8));
+        self.0 = half.iter().fold(0, |hash, byte| hash << 8 | u64::from(*byte));
+    }
+
+    fn write_u128(&mut self, digest: u128) {
+        self.0 = digest as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// The methods of a script's steps: few, so each is kept once.
+#[derive(Debug, Default)]
+struct Methods(Vec<Arc<str>>);
+
+impl Methods {
+    fn get(&mut self, method: &str) -> Arc<str> {
+        if let Some(known) = self.0.iter().find(|known| ***known == *method) {
+            return Arc::clone(known);
+        }
+        let method = Arc::from(method);
+        if self.0.len() < 64 {
+            self.0.push(Arc::clone(&method));
+        }
+        method
+    }
+}
+
 impl Step {
-    fn blank(exchange: u32, entry: &Exchange) -> Self {
+    fn blank(exchange: u32, entry: &Exchange, first_item: usize) -> Self {
         let kind = if entry.client.is_some() { StepKind::Noise } else { StepKind::Push };
         Self {
             exchange,
             kind,
-            method: Box::default(),
+            method: Arc::default(),
             rank: 0,
-            items: vec![StepItem { rank: 0, answer: None }; entry.server.len()].into(),
+            items: (first_item as u32, entry.server.len() as u32),
             anchor: None,
             group: None,
-            token: None,
             log_level: false,
             cancelled_at: None,
             dies: false,
         }
     }
 
-    fn read(&mut self, message: &Message<'_>) {
+    fn read(&mut self, message: &Message<'_>, methods: &mut Methods) {
         self.kind = match message.kind {
             Kind::Request => StepKind::Request,
             Kind::Notification => StepKind::Notification,
@@ -245,9 +361,8 @@ impl Step {
             Kind::Batch => StepKind::Notification,
             Kind::Result | Kind::Error | Kind::Noise => StepKind::Noise,
         };
-        self.method = message.method().into();
+        self.method = methods.get(&message.method());
         if self.kind == StepKind::Request {
-            self.token = message.progress_token().map(Box::from);
             self.log_level = message.meta("io.modelcontextprotocol/logLevel").is_some();
         }
     }
@@ -293,4 +408,22 @@ pub(super) const fn stays_silent(entry: &Exchange) -> bool {
 /// A recorded session's name for its client, for the choice of sessions.
 pub(super) fn client_name<'a>(message: &Message<'a>) -> Option<Cow<'a, str>> {
     message.param("/clientInfo/name").map(crate::wire::jsonrpc::text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_gathered_in_order_or_grow_at_their_end() {
+        let gathered = Lists::gather(&[Some(1), None, Some(0), Some(1)], 3);
+        assert_eq!([gathered.get(0), gathered.get(1), gathered.get(2)], [&[2][..], &[0, 3], &[]]);
+        let mut grown = Lists::default();
+        grown.begin();
+        grown.push(5);
+        grown.push(7);
+        grown.begin();
+        grown.push(6);
+        assert_eq!((grown.get(0), grown.get(1), grown.len()), (&[5, 7][..], &[6][..], 2));
+    }
 }

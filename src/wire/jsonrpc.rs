@@ -72,6 +72,20 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// A request or notification that is written without its envelope: an object with `method` and `params`.
+    pub fn without_envelope(bytes: &'a [u8], is_request: bool) -> Self {
+        let kind = if is_request { Kind::Request } else { Kind::Notification };
+        let mut message = Self { kind, ..Self::noise(bytes) };
+        for member in scan::members(bytes, 0).map_while(Result::ok) {
+            match scan::unescape(member.name.of(bytes)).as_ref() {
+                b"method" => message.method = Some(member.value),
+                b"params" => message.params = Some(member.value),
+                _ => {}
+            }
+        }
+        message
+    }
+
     /// A batch in a batch is noise: arrays in arrays may be as deep as they like.
     fn read_member(bytes: &'a [u8]) -> Self {
         match bytes.first() {

@@ -44,7 +44,7 @@ impl Replayer {
         for script in (0..self.scripts.len()).filter(|&script| script != current) {
             let (queue, own) = self.scripts[script].find(&mut self.matcher, message);
             let script = &self.scripts[script];
-            let queued = queue.and_then(|queue| script.queues[queue as usize].first());
+            let queued = queue.and_then(|queue| script.queues.get(queue).first());
             if let Some(&step) = queued.or(own.first()) {
                 return (Reason::OtherSession, Some(script.steps[step as usize].exchange));
             }
