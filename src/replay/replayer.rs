@@ -6,6 +6,19 @@ use std::{
     sync::Arc,
 };
 
+/// What a play needs for deciding, borrowed so that the play itself can change.
+macro_rules! scene {
+    ($self:ident, $play:expr, $now:expr) => {
+        $crate::replay::play::Scene {
+            cassette: &$self.cassette,
+            script: &$self.scripts[$self.plays[$play].script],
+            options: &$self.options,
+            now: $now,
+            closed: $self.closed,
+        }
+    };
+}
+
 mod handshake;
 mod outgoing;
 mod unmatched;
@@ -15,7 +28,7 @@ use super::{
     matcher::{Matcher, RuleError, canonical::canonical},
     options::Options,
     own::{self, Declared},
-    play::{Play, Run, Scene},
+    play::{Play, Run},
     rewrite::Correlators,
     script::{Script, client_message},
 };
@@ -384,15 +397,8 @@ impl Replayer {
     }
 
     fn start(&mut self, now: Micros, found: Found, run: Run, id: Option<Vec<u8>>) {
-        let play = &mut self.plays[found.play];
-        let scene = Scene {
-            cassette: &self.cassette,
-            script: &self.scripts[play.script],
-            options: &self.options,
-            now,
-            closed: self.closed,
-        };
-        let run = play.start(scene, found.step, found.repeat, run);
+        let scene = scene!(self, found.play, now);
+        let run = self.plays[found.play].start(scene, found.step, found.repeat, run);
         if let Some(id) = id {
             self.in_flight.insert(id, (found.play, run));
         }
@@ -492,15 +498,8 @@ impl Replayer {
 
     fn cancel(&mut self, now: Micros, id: &[u8]) {
         let Some((play, run)) = self.in_flight.remove(&*id_key(id)) else { return };
-        let play = &mut self.plays[play];
-        let scene = Scene {
-            cassette: &self.cassette,
-            script: &self.scripts[play.script],
-            options: &self.options,
-            now,
-            closed: self.closed,
-        };
-        play.cancel(scene, run);
+        let scene = scene!(self, play, now);
+        self.plays[play].cancel(scene, run);
     }
 }
 

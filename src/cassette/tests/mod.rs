@@ -5,32 +5,13 @@ mod properties;
 mod readme;
 mod roundtrip;
 
-use std::{collections::HashMap, io};
-
 use super::{
     Printer,
-    blob::{BlobSink, BlobSource},
+    blob::MemoryBlobs as Blobs,
     draft::{AnswerDraft, ExchangeDraft, ItemDraft, MessageDraft, SessionDraft},
     model::Cassette,
     spelling::Spelling,
 };
-
-/// Blobs in memory.
-#[derive(Default)]
-struct Blobs(HashMap<String, Vec<u8>>);
-
-impl BlobSource for Blobs {
-    fn get(&self, name: &str) -> io::Result<Vec<u8>> {
-        self.0.get(name).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-}
-
-impl BlobSink for Blobs {
-    fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.0.insert(name.to_owned(), bytes.to_owned());
-        Ok(())
-    }
-}
 
 /// One exchange by its lines: the client's, and each item of the server with the client's answer to it.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
-use std::{borrow::Cow, collections::HashMap};
+use std::borrow::Cow;
 
 use proptest::prelude::*;
 
 use crate::{
     cassette::{
-        blob::{BlobSink, BlobSource},
+        blob::MemoryBlobs as Memory,
         format,
         journal::{JournalHeader, JournalReader, encode, encode_end, encode_header},
         model::{Cassette, Moment},
@@ -13,22 +13,6 @@ use crate::{
     record::{self, Changes, Plan, Tape},
     traffic::{Direction, Event, Lane, Payload},
 };
-
-#[derive(Debug, Default)]
-struct Memory(HashMap<String, Vec<u8>>);
-
-impl BlobSource for Memory {
-    fn get(&self, name: &str) -> std::io::Result<Vec<u8>> {
-        self.0.get(name).cloned().ok_or_else(|| std::io::ErrorKind::NotFound.into())
-    }
-}
-
-impl BlobSink for Memory {
-    fn put(&mut self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
-        self.0.insert(name.to_owned(), bytes.to_vec());
-        Ok(())
-    }
-}
 
 fn header(id: u64) -> JournalHeader {
     JournalHeader {

@@ -7,7 +7,7 @@ use crate::{
     cassette::model::{Form, Unanswered},
     replay::{
         options::is_needed_wait,
-        play::{Action, Gate, Scene},
+        play::{Action, Gate},
         rewrite::{self, Correlators},
         script::stays_silent,
     },
@@ -33,13 +33,7 @@ impl Replayer {
         self.deadline = None;
         for at in 0..self.plays.len() {
             while !self.ended {
-                let scene = Scene {
-                    cassette: &self.cassette,
-                    script: &self.scripts[self.plays[at].script],
-                    options: &self.options,
-                    now,
-                    closed: self.closed,
-                };
+                let scene = scene!(self, at, now);
                 match self.plays[at].step(scene) {
                     Action::Idle { until } => {
                         self.deadline = self.deadline.into_iter().chain(until).min();
@@ -234,13 +228,7 @@ impl Replayer {
         let (lane, live_id) = (run.lane, run.to.live_id.clone());
         let lost = step.is_asked() && entry.unanswered == Some(Unanswered::Lost);
         self.in_flight.remove(&*id_key(&live_id));
-        let scene = Scene {
-            cassette: &self.cassette,
-            script: &self.scripts[self.plays[play].script],
-            options: &self.options,
-            now,
-            closed: self.closed,
-        };
+        let scene = scene!(self, play, now);
         self.plays[play].remove(scene, at);
         if lost {
             self.incomplete(lane, &live_id, exchange);
