@@ -181,8 +181,9 @@ impl<S: Sink> Session<S> {
             self.quiet_since.store(self.tap.now(), Ordering::Relaxed);
         }
         passes(self.tap.close(Direction::ToClient, true), happened);
-        self.to_client.close();
+        // Told before it is done: a client that sees it may close its side at once, and that comes after it.
         tell(happened, Happened::OutputClosed);
+        self.to_client.close();
     }
 
     /// Writes the end of it all.

@@ -148,6 +148,19 @@ fn a_server_that_dies_in_mid_answer_ends_the_session_by_itself() {
     assert_eq!(log[1..], ["< partial {\"half", "< closed", "exit Some(3) None by itself"]);
 }
 
+/// A client that sees the end of the output closes its side at once: the server ended first all the same.
+#[test]
+fn a_server_ends_by_itself_however_fast_the_client_answers_its_end() {
+    for _ in 0..50 {
+        let mut talk = Talk::new("read line; exit 3");
+        talk.send(call(1).as_bytes());
+        talk.output.read_to_end(&mut Vec::new()).unwrap();
+        talk.close();
+        let (_, ended, _) = talk.end();
+        assert_eq!(ended.exit, Exit { status: Some(3), signal: None, by_itself: true });
+    }
+}
+
 #[test]
 fn a_line_is_recorded_before_the_client_has_it() {
     let mut talk = Talk::new("printf 'ready\\n'; cat");
