@@ -327,7 +327,16 @@ impl Id {
     pub fn push(&self, out: &mut Vec<u8>) {
         match self {
             Self::Absent => {}
-            Self::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            Self::Number(number) => {
+                let (mut digits, mut rest) = ([0; 20], *number);
+                let mut start = digits.len();
+                while start == digits.len() || rest > 0 {
+                    start -= 1;
+                    digits[start] = b'0' + (rest % 10) as u8;
+                    rest /= 10;
+                }
+                out.extend_from_slice(&digits[start..]);
+            }
             Self::Token(token) => out.extend_from_slice(token),
         }
     }

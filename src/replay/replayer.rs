@@ -25,7 +25,10 @@ mod unmatched;
 
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern},
-    matcher::{Matcher, RuleError, canonical::canonical},
+    matcher::{
+        Matcher, RuleError,
+        canonical::{PLACEHOLDER, canonical},
+    },
     options::Options,
     own::{self, Declared},
     play::{Play, Run},
@@ -387,7 +390,7 @@ impl Replayer {
 
     /// Whether the secrets in a live request are those the recorded ones stood for so far.
     fn pairs(&mut self, play: usize, message: &Message<'_>, exchange: u32) -> bool {
-        if memchr::memmem::find(message.bytes, b"<redacted:").is_none() {
+        if PLACEHOLDER.find(message.bytes).is_none() {
             return true;
         }
         let mut recorded = Vec::new();

@@ -241,7 +241,11 @@ pub fn id_key(raw: &[u8]) -> Cow<'_, [u8]> {
 /// A raw JSON string as text; what is not UTF-8 is shown as replacement characters.
 pub fn text(raw: &[u8]) -> Cow<'_, str> {
     match scan::unescape(raw) {
-        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+        // The lossy way is the slower one even where nothing is lost.
+        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        },
         Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
     }
 }

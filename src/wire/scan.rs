@@ -47,12 +47,48 @@ pub fn trim(text: &[u8]) -> Span {
 fn skip_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
     let mut from = at + 1;
     loop {
-        match memchr2(b'"', b'\\', text.get(from..).unwrap_or_default()) {
+        match quote_or_escape(text, from) {
             None => return error(text.len(), "a closing quote"),
-            Some(found) if text[from + found] == b'"' => return Ok(from + found + 1),
-            Some(found) => from += found + 2,
+            Some(found) if text[found] == b'"' => return Ok(found + 1),
+            Some(found) => from = found + 2,
         }
     }
+}
+
+/// Offset of the first quote or backslash from `at` on. Most strings are names and end soon: a search made for long
+/// texts would take longer to begin than to find.
+fn quote_or_escape(text: &[u8], at: usize) -> Option<usize> {
+    let mut from = at;
+    for _ in 0..4 {
+        let Some(word) = word_at(text, from) else { break };
+        let found = marks(word, b'"') | marks(word, b'\\');
+        if found != 0 {
+            return Some(from + found.trailing_zeros() as usize / 8);
+        }
+        from += 8;
+    }
+    memchr2(b'"', b'\\', text.get(from..)?).map(|found| from + found)
+}
+
+/// Offset of the first backslash.
+fn escape_in(inside: &[u8]) -> Option<usize> {
+    if inside.len() > 32 {
+        return memchr::memchr(b'\\', inside);
+    }
+    inside.iter().position(|byte| *byte == b'\\')
+}
+
+const ONES: u64 = u64::MAX / 255;
+
+/// Eight bytes of the text as a word, the first one lowest.
+fn word_at(text: &[u8], at: usize) -> Option<u64> {
+    text.get(at..at + 8).map(|chunk| u64::from_le_bytes(chunk.try_into().expect("eight bytes")))
+}
+
+/// The high bit of each byte of a word that is `byte`. The lowest mark is exact; only marks above it may be false.
+const fn marks(word: u64, byte: u8) -> u64 {
+    let word = word ^ (ONES * byte as u64);
+    word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
 const fn ends_word(byte: u8) -> bool {
@@ -71,18 +107,11 @@ fn skip_word(text: &[u8], at: usize) -> usize {
 /// Offset of the first quote, brace or bracket from `at` on; eight bytes at a time, as most payloads are full of
 /// other things.
 fn next_structural(text: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    let marks = |word: u64, byte: u8| {
-        let word = word ^ (ONES * u64::from(byte));
-        word.wrapping_sub(ONES) & !word & (ONES << 7)
-    };
-    while let Some(chunk) = text.get(at..at + 8) {
-        let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+    while let Some(word) = word_at(text, at) {
         // Brackets differ from braces by one bit.
         let folded = word | (ONES * 0x20);
         let found = marks(word, b'"') | marks(folded, b'{') | marks(folded, b'}');
         if found != 0 {
-            // The lowest mark is exact; only marks above it may be false.
             return at + found.trailing_zeros() as usize / 8;
         }
         at += 8;
@@ -579,7 +608,7 @@ pub fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
 
 /// The same for what stands between a string's quotes.
 pub fn unescape_inside(inside: &[u8]) -> Cow<'_, [u8]> {
-    let Some(mut plain) = memchr::memchr(b'\\', inside) else { return Cow::Borrowed(inside) };
+    let Some(mut plain) = escape_in(inside) else { return Cow::Borrowed(inside) };
     let mut text = Vec::with_capacity(inside.len());
     let mut rest = inside;
     loop {

@@ -19,6 +19,11 @@ use crate::wire::{
     scan::{Lexer, ScanError, Token, is_number, unescape},
 };
 
+const MARK: &[u8] = b"<redacted:";
+
+/// Finds where placeholders of redacted values begin.
+pub(crate) static PLACEHOLDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARK));
+
 /// Places of a message that do not count as they stand, as a tree of member names.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
@@ -124,7 +129,7 @@ pub fn canonical(
 
 fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>) -> Result<(), ScanError> {
     let mut lexer = Lexer::new(text, 0);
-    let (mut open, mut members): (Vec<Frame>, Vec<Member>) = (Vec::new(), Vec::new());
+    let (mut open, mut members) = (Vec::<Frame>::with_capacity(4), Vec::<Member>::with_capacity(8));
     // The place of the value that comes next.
     let mut node = root;
     loop {
@@ -255,9 +260,10 @@ fn close(frame: &Frame, members: &[Member], places: &Places, out: &mut Vec<u8>) 
     if !members.is_sorted_by(|a, b| a.name.of(out) <= b.name.of(out)) {
         let mut members = members.to_vec();
         members.sort_by(|a, b| a.name.of(out).cmp(b.name.of(out)));
-        let sorted: Vec<u8> = members.iter().flat_map(|member| member.form.of(out)).copied().collect();
-        let end = out.len();
-        out[end - sorted.len()..].copy_from_slice(&sorted);
+        for member in &members {
+            out.extend_from_within(member.form.start..member.form.end);
+        }
+        out.drain(frame.start + 1..members.iter().map(|member| member.form.end).max().unwrap_or_default());
     }
     out.push(b'}');
 }
@@ -282,12 +288,12 @@ fn push_number(number: usize, out: &mut Vec<u8>) {
 /// Placeholders of redacted values without their numbers: which number a value gets depends on what came before
 /// it; which values are equal is the pairing's business.
 fn without_numbers(text: &[u8]) -> Cow<'_, [u8]> {
-    const MARK: &[u8] = b"<redacted:";
-    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARK));
-    let Some(first) = FINDER.find(text) else { return Cow::Borrowed(text) };
+    // Most names are shorter than the shortest placeholder.
+    let first = if text.len() > MARK.len() { PLACEHOLDER.find(text) } else { None };
+    let Some(first) = first else { return Cow::Borrowed(text) };
     let mut plain = text[..first].to_vec();
     let mut rest = &text[first..];
-    while let Some(at) = FINDER.find(rest) {
+    while let Some(at) = PLACEHOLDER.find(rest) {
         let Some(end) = memchr::memchr(b'>', &rest[at..]) else { break };
         let inside = &rest[at..at + end];
         let kind = memchr::memrchr(b'-', inside).map_or(inside, |dash| &inside[..dash]);
