@@ -76,9 +76,9 @@ pub(crate) fn this_program() -> Command {
     Command::new(env::current_exe().expect("a running program has a path"))
 }
 
-/// The program that is measured.
+/// The program that is measured; `TAPEDECK_PROGRAM` names another build of it.
 pub(crate) fn tapedeck() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_tapedeck"))
+    Command::new(env::var_os("TAPEDECK_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_tapedeck").into()))
 }
 
 /// A folder on the disk that the build is on; `/tmp` may be memory.
