@@ -4,6 +4,7 @@
 //! to ask again. It owns no socket and no clock; `proxy` performs. Inside:
 //!
 //! - `script`: a recorded session, indexed by what its requests ask and ordered by when things happened
+//! - `index`: which steps of a script a message asks for
 //! - [`matcher`]: which recorded exchange a live message asks for
 //! - `play`: a live session playing a script: what goes next and what it waits for
 //! - `rewrite`: recorded bytes made to fit the live ids and tokens
@@ -13,6 +14,7 @@
 mod choice;
 #[doc(hidden)]
 pub mod fuzz;
+mod index;
 pub mod matcher;
 mod miss;
 mod options;

@@ -145,7 +145,7 @@ impl Play {
         Self {
             script,
             taken: vec![false; of.steps.len()],
-            next: vec![0; of.queues.len()],
+            next: Vec::new(),
             runs: Vec::new(),
             vacant: Vec::new(),
             ready: BTreeMap::new(),
@@ -161,8 +161,10 @@ impl Play {
 
     /// The first step not yet played among equal ones; else the last of them, and that it is a repeat.
     pub(super) fn choose(&mut self, script: &Script, queue: Option<u32>, own: &[u32]) -> Option<(u32, bool)> {
-        let queued: &[u32] = queue.map_or(&[], |queue| script.queues.get(queue));
+        let queued: &[u32] = queue.map_or(&[], |queue| script.index.queues.get(queue));
         if let Some(queue) = queue {
+            // Queues are made as methods are asked for.
+            self.next.resize(script.index.queues.len(), 0);
             let next = &mut self.next[queue as usize];
             while queued.get(*next as usize).is_some_and(|&step| self.taken[step as usize]) {
                 *next += 1;

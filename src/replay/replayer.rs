@@ -354,8 +354,8 @@ impl Replayer {
         let current = self.plays.len() - 1;
         let plays = if message.is_modern() { [0, current] } else { [current, 0] };
         for play in plays.into_iter().take(if current == 0 { 1 } else { 2 }) {
-            let script = &self.scripts[self.plays[play].script];
-            let (queue, own) = script.find(&mut self.matcher, message);
+            let script = &mut self.scripts[self.plays[play].script];
+            let (queue, own) = script.find(&self.cassette, &*self.blobs, &mut self.matcher, message);
             if let Some((step, repeat)) = self.plays[play].choose(script, queue, &own) {
                 return Some(Found { play, step, repeat });
             }

@@ -1,13 +1,11 @@
 //! What one live session can play: the exchanges of a recorded session, indexed and put in order.
 
-use std::{
-    borrow::Cow,
-    collections::HashMap,
-    hash::{BuildHasherDefault, Hasher},
-    sync::Arc,
-};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-use super::matcher::{Matcher, RuleError};
+use super::{
+    index::{Index, Lists, Recorded},
+    matcher::{Matcher, RuleError},
+};
 use crate::{
     cassette::{
         blob::BlobSource,
@@ -28,11 +26,7 @@ pub(super) struct Script {
     pub steps: Vec<Step>,
     /// The server items of all steps.
     items: Vec<StepItem>,
-    /// Steps with equal client messages, in file order; found by digest.
-    pub queues: Lists,
-    by_digest: HashMap<u128, u32, BuildHasherDefault<Digested>>,
-    /// Steps with match rules of their own, with their tables and digests.
-    own_rules: Vec<(u32, usize, u128)>,
+    pub index: Index,
     /// Client messages of each group of overlapping exchanges, in order of rank.
     pub groups: Lists,
     /// Pushes in order of rank.
@@ -42,18 +36,6 @@ pub(super) struct Script {
     /// How many steps are requests.
     pub requests: usize,
 }
-
-/// Lists of steps, one behind the other: a big cassette has as many of them as it has steps.
-#[derive(Debug, Default)]
-pub(super) struct Lists {
-    steps: Vec<u32>,
-    /// Where each list begins.
-    starts: Vec<u32>,
-}
-
-/// Hashes what is a hash already.
-#[derive(Default)]
-pub(super) struct Digested(u64);
 
 /// One exchange of a script.
 #[derive(Debug)]
@@ -119,42 +101,33 @@ impl Script {
             session,
             steps: Vec::with_capacity(exchanges.len()),
             items: Vec::with_capacity(exchanges.len()),
-            queues: Lists::default(),
-            by_digest: HashMap::with_capacity_and_hasher(exchanges.len(), BuildHasherDefault::new()),
-            own_rules: Vec::new(),
+            index: Index::default(),
             groups: Lists::default(),
             pushes: Vec::new(),
             answered: Vec::with_capacity(exchanges.len()),
             requests: 0,
         };
         let mut methods = Methods::default();
-        let mut queues = Vec::with_capacity(exchanges.len());
         let mut cancels = Vec::new();
         let mut bytes = Vec::new();
         for &exchange in exchanges {
             let entry = &cassette.exchanges[exchange as usize];
             let mut step = Step::blank(exchange, entry, script.items.len());
             script.items.resize(script.items.len() + entry.server.len(), StepItem { rank: 0, answer: None });
-            let message = entry.client.as_ref().and_then(|client| cassette.peek(client));
-            let message = message.or_else(|| {
-                client_message(cassette, blobs, entry, &mut bytes).then(|| Message::read(&bytes))
-            });
-            let mut queue = None;
-            if let Some(message) = message {
+            if let Some(message) = look(cassette, blobs, entry, &mut bytes) {
+                let at = script.steps.len() as u32;
                 step.read(&message, &mut methods);
                 if let Some(id) = message.cancelled_id() {
-                    cancels.push((script.steps.len() as u32, Id::of(Some(id))));
+                    cancels.push((at, Id::of(Some(id))));
                 }
-                queue = script.enter(matcher, entry, &message)?;
+                script.index.enter(matcher, entry, &message, at, &step.method)?;
             }
-            queues.push(queue);
             let answered = has_answer(cassette, blobs, entry, &step);
             let session = &cassette.sessions[entry.session as usize];
             step.dies = step.is_asked() && !answered && entry.unanswered.is_none() && session.end.is_some();
             script.requests += usize::from(step.is_asked());
             script.steps.push(step);
         }
-        script.queues = Lists::gather(&queues, script.by_digest.len());
         script.rank(cassette, exchanges);
         script.cancel(cassette, cancels);
         Ok(script)
@@ -177,20 +150,15 @@ impl Script {
         }
     }
 
-    /// The queue of a message; none where its exchange has rules of its own.
-    fn enter(
+    /// Which queue of the index a live message draws from, and the steps with rules of their own that equal it.
+    pub(super) fn find(
         &mut self,
+        cassette: &Cassette,
+        blobs: &dyn BlobSource,
         matcher: &mut Matcher,
-        entry: &Exchange,
         message: &Message<'_>,
-    ) -> Result<Option<u32>, RuleError> {
-        if let Some(table) = matcher.own_table(entry, message)? {
-            let digest = matcher.digest_with(message, table);
-            self.own_rules.push((self.steps.len() as u32, table, digest));
-            return Ok(None);
-        }
-        let next = self.by_digest.len() as u32;
-        Ok(Some(*self.by_digest.entry(matcher.digest(message)).or_insert(next)))
+    ) -> (Option<u32>, Vec<u32>) {
+        self.index.find(Recorded { cassette, blobs, steps: &self.steps }, matcher, message)
     }
 
     /// The server items of a step.
@@ -243,79 +211,6 @@ impl Script {
             }
         }
         self.answered.sort_unstable();
-    }
-
-    /// Which queue a live message draws from, and the steps with rules of their own that equal it.
-    pub(super) fn find(&self, matcher: &mut Matcher, message: &Message<'_>) -> (Option<u32>, Vec<u32>) {
-        let queue = self.by_digest.get(&matcher.digest(message)).copied();
-        let mut own = Vec::new();
-        for &(step, table, digest) in &self.own_rules {
-            if matcher.digest_with(message, table) == digest {
-                own.push(step);
-            }
-        }
-        (queue, own)
-    }
-}
-
-impl Lists {
-    /// Begins the next list.
-    fn begin(&mut self) {
-        self.starts.push(self.steps.len() as u32);
-    }
-
-    /// Appends a step to the last list.
-    fn push(&mut self, step: u32) {
-        self.steps.push(step);
-    }
-
-    /// Lists of all steps whose list is known.
-    fn gather(list_of: &[Option<u32>], lists: usize) -> Self {
-        let mut starts = vec![0; lists + 1];
-        for &list in list_of.iter().flatten() {
-            starts[list as usize + 1] += 1;
-        }
-        for list in 0..lists {
-            starts[list + 1] += starts[list];
-        }
-        let mut steps = vec![0; starts[lists] as usize];
-        let mut next = starts.clone();
-        for (step, list) in (0..).zip(list_of) {
-            if let &Some(list) = list {
-                let next = &mut next[list as usize];
-                steps[*next as usize] = step;
-                *next += 1;
-            }
-        }
-        starts.pop();
-        Self { steps, starts }
-    }
-
-    /// How many lists there are.
-    pub(super) fn len(&self) -> usize {
-        self.starts.len()
-    }
-
-    /// One list.
-    pub(super) fn get(&self, list: u32) -> &[u32] {
-        let list = list as usize;
-        let end = self.starts.get(list + 1).map_or(self.steps.len(), |&end| end as usize);
-        &self.steps[self.starts[list] as usize..end]
-    }
-}
-
-impl Hasher for Digested {
-    fn write(&mut self, bytes: &[u8]) {
-        let (half, _) = bytes.split_at(bytes.len().min(8));
-        self.0 = half.iter().fold(0, |hash, byte| hash << 8 | u64::from(*byte));
-    }
-
-    fn write_u128(&mut self, digest: u128) {
-        self.0 = digest as u64;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 
@@ -374,6 +269,17 @@ impl Step {
     }
 }
 
+/// The client's message of an exchange: as it stands in the file where that says what it asks, else rebuilt.
+pub(super) fn look<'a>(
+    cassette: &'a Cassette,
+    blobs: &dyn BlobSource,
+    entry: &Exchange,
+    bytes: &'a mut Vec<u8>,
+) -> Option<Message<'a>> {
+    let peeked = entry.client.as_ref().and_then(|client| cassette.peek(client));
+    peeked.or_else(|| client_message(cassette, blobs, entry, bytes).then(|| Message::read(bytes)))
+}
+
 /// The client's message of an exchange as it stood on the wire; false for a push or where it is not kept.
 pub(super) fn client_message(
     cassette: &Cassette,
@@ -408,22 +314,4 @@ pub(super) const fn stays_silent(entry: &Exchange) -> bool {
 /// A recorded session's name for its client, for the choice of sessions.
 pub(super) fn client_name<'a>(message: &Message<'a>) -> Option<Cow<'a, str>> {
     message.param("/clientInfo/name").map(crate::wire::jsonrpc::text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_are_gathered_in_order_or_grow_at_their_end() {
-        let gathered = Lists::gather(&[Some(1), None, Some(0), Some(1)], 3);
-        assert_eq!([gathered.get(0), gathered.get(1), gathered.get(2)], [&[2][..], &[0, 3], &[]]);
-        let mut grown = Lists::default();
-        grown.begin();
-        grown.push(5);
-        grown.push(7);
-        grown.begin();
-        grown.push(6);
-        assert_eq!((grown.get(0), grown.get(1), grown.len()), (&[5, 7][..], &[6][..], 2));
-    }
 }

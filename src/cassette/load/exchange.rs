@@ -51,6 +51,8 @@ impl Loader<'_> {
                         let n = u32::try_from(exchange.server.len())
                             .expect("each takes more than one byte of 4 GiB");
                         let (item, written) = loader.item(index, n)?;
+                        // Most exchanges have one: a list that begins with room for four triples the memory.
+                        exchange.server.reserve_exact(usize::from(n == 0));
                         exchange.server.push(item);
                         ids.push(written);
                         Ok(())
@@ -66,6 +68,7 @@ impl Loader<'_> {
         if exchange.client.is_none() && exchange.server.is_empty() {
             return self.missing(&walk, "`client`, or for a push `server`");
         }
+        exchange.server.shrink_to_fit();
         exchange.place = Span::new(walk.start, self.reader.at).into();
         self.derive_ids(&mut exchange, number.0, client, ids)?;
         self.cassette.exchanges.push(exchange);

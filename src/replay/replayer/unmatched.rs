@@ -42,9 +42,9 @@ impl Replayer {
     fn explain(&mut self, message: &Message<'_>, modern: bool) -> (Reason, Option<u32>) {
         let current = self.plays.last().map_or(0, |play| play.script);
         for script in (0..self.scripts.len()).filter(|&script| script != current) {
-            let (queue, own) = self.scripts[script].find(&mut self.matcher, message);
-            let script = &self.scripts[script];
-            let queued = queue.and_then(|queue| script.queues.get(queue).first());
+            let script = &mut self.scripts[script];
+            let (queue, own) = script.find(&self.cassette, &*self.blobs, &mut self.matcher, message);
+            let queued = queue.and_then(|queue| script.index.queues.get(queue).first());
             if let Some(&step) = queued.or(own.first()) {
                 return (Reason::OtherSession, Some(script.steps[step as usize].exchange));
             }
