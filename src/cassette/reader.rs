@@ -101,17 +101,25 @@ impl<'a> Reader<'a> {
 
     /// Steps to the next member of an object of ours: its name, quotes included; none behind its end.
     pub(super) fn member(&mut self, first: &mut bool) -> Result<Option<Span>> {
+        if !self.begins_member(first)? {
+            return Ok(None);
+        }
+        let name = self.name()?;
+        self.skip_space();
+        Ok(Some(name))
+    }
+
+    /// Steps to the name of the next member of an object of ours; false behind the object's end.
+    pub(super) fn begins_member(&mut self, first: &mut bool) -> Result<bool> {
         if self.peek() == b'}' {
             self.at += 1;
-            return Ok(None);
+            return Ok(false);
         }
         if !std::mem::take(first) {
             self.expect(b',', "a comma or a closing brace")?;
         }
         self.skip_space();
-        let name = self.name()?;
-        self.skip_space();
-        Ok(Some(name))
+        Ok(true)
     }
 
     /// Steps to the next element of an array of ours; false behind its end.
@@ -161,11 +169,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn name(&mut self) -> Result<Span> {
+    /// Steps over a member's name and colon.
+    pub(super) fn name(&mut self) -> Result<Span> {
         if self.text.get(self.at) != Some(&b'"') {
             return Err(LoadError::syntax(self.text, self.at, "a member's name in quotes"));
         }
         let name = self.string()?;
+        self.expect(b':', "a colon")?;
+        Ok(name)
+    }
+
+    /// Steps over a member's name, which is known and has so many bytes, and its colon.
+    pub(super) fn name_of(&mut self, length: usize) -> Result<Span> {
+        let name = Span::new(self.at, self.at + length + 2);
+        self.at = name.end;
         self.expect(b':', "a colon")?;
         Ok(name)
     }

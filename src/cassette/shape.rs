@@ -212,6 +212,15 @@ impl Shape {
         self.members.iter().position(|(known, _)| known.as_bytes() == &*name)
     }
 
+    /// The first member from `from` on whose name, in quotes, begins at `at`: files have members in their order.
+    pub(super) fn guess(&self, text: &[u8], at: usize, from: usize) -> Option<usize> {
+        let rest = text.get(at..)?.strip_prefix(b"\"")?;
+        let begins = |(name, _): &(&str, Holds)| {
+            rest.get(name.len()) == Some(&b'"') && rest[..name.len()] == *name.as_bytes()
+        };
+        Some(from + self.members.get(from..)?.iter().position(begins)?)
+    }
+
     /// Where in the order a member is written.
     pub(super) fn rank(&self, name: &[u8]) -> usize {
         match self.find(name) {

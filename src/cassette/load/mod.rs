@@ -98,6 +98,10 @@ struct Walk {
     first: bool,
     /// One bit for each known member.
     seen: u32,
+    /// The known member that comes next in the order in which they are written.
+    due: usize,
+    /// Whether the member read last is one that a later part of the format will read.
+    is_unread: bool,
     unknown: Vec<Span>,
 }
 
@@ -174,16 +178,22 @@ impl<'a> Loader<'a> {
             return Err(LoadError::new(start, kind));
         }
         self.reader.at += 1;
-        Ok(Walk { shape, start, first: true, seen: 0, unknown: Vec::new() })
+        Ok(Walk { shape, start, first: true, seen: 0, due: 0, is_unread: false, unknown: Vec::new() })
     }
 
     /// Steps to the next member of an object of ours.
     fn next(&mut self, walk: &mut Walk) -> Result<Option<Name>> {
-        let Some(name) = self.reader.member(&mut walk.first)? else {
+        if !self.reader.begins_member(&mut walk.first)? {
             self.check_unknown(walk)?;
             return Ok(None);
+        }
+        let due = walk.shape.guess(self.reader.text, self.reader.at, walk.due);
+        let name = match due {
+            Some(index) => self.reader.name_of(walk.shape.members[index].0.len())?,
+            None => self.reader.name()?,
         };
-        let Some(index) = walk.shape.find(name.of(self.reader.text)) else {
+        self.reader.skip_space();
+        let Some(index) = due.or_else(|| walk.shape.find(name.of(self.reader.text))) else {
             walk.unknown.push(name);
             return Ok(Some(Name::Unknown(name)));
         };
@@ -191,7 +201,10 @@ impl<'a> Loader<'a> {
             return Err(self.twice(walk, name));
         }
         walk.seen |= 1 << index;
-        Ok(Some(Name::Known(walk.shape.members[index].0)))
+        walk.due = index + 1;
+        let (name, holds) = walk.shape.members[index];
+        walk.is_unread = matches!(holds, shape::Holds::Unread);
+        Ok(Some(Name::Known(name)))
     }
 
     /// Steps to the next known member; those that are not known are skipped with a warning.
@@ -200,10 +213,7 @@ impl<'a> Loader<'a> {
             match self.next(walk)? {
                 None => return Ok(None),
                 Some(Name::Known(name)) => {
-                    if matches!(
-                        walk.shape.members.iter().find(|m| m.0 == name),
-                        Some((_, shape::Holds::Unread))
-                    ) {
+                    if walk.is_unread {
                         self.warn_unread(name);
                     }
                     return Ok(Some(name));
