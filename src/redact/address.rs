@@ -1,6 +1,6 @@
 //! Secrets in addresses: the password before the host, and secret parameters of the query.
 
-use super::assignment::{ends_parameter, is_secret};
+use super::assignment::{ends_parameter, is_secret, refers};
 use super::names;
 use crate::wire::Span;
 
@@ -38,10 +38,15 @@ pub(super) fn secrets(
 
 /// Adds the secret parameters of the query that begins at `start` and ends with the text, with their kinds.
 pub(super) fn parameters(text: &[u8], start: usize, mut add: impl FnMut(&'static str, Span)) {
-    let oauth = pairs(text, start).any(|(name, _)| names::speaks_oauth(name.of(text)));
+    let mut speaks_oauth = None;
     for (name, value) in pairs(text, start) {
+        let oauth = || {
+            let any = || pairs(text, start).any(|(name, _)| names::speaks_oauth(name.of(text)));
+            *speaks_oauth.get_or_insert_with(any)
+        };
         let kind = names::secret_parameter(name.of(text), oauth);
-        if let Some(kind) = kind.filter(|_| !value.is_empty() && is_secret(value.of(text))) {
+        let is_value = || !value.is_empty() && is_secret(value.of(text)) && !refers(text, value.start);
+        if let Some(kind) = kind.filter(|_| is_value()) {
             add(kind, value);
         }
     }
@@ -127,6 +132,7 @@ mod tests {
         assert_eq!(found("https://h/x?sv=1&sig=a%2Bb%3D&se=2"), [("signature", "a%2Bb%3D")]);
         assert_eq!(found("https://h/cb?code=c1&state=s1&iss=https%3A"), [("oauth", "c1"), ("oauth", "s1")]);
         assert_eq!(found("https://api.github.com/issues?state=open&page_token=2"), []);
+        assert_eq!(found("https://h/?api_key={KEY}&token=$TOKEN"), []);
         assert_eq!(found("https://h/?u=http://g/?token=abc"), [("token", "abc")]);
     }
 }

@@ -8,6 +8,9 @@ use super::placeholder::is_placeholder;
 use super::secrets::is_ordinary;
 use crate::wire::Span;
 
+/// Browsers keep cookies to this length.
+const LONGEST_COOKIES: usize = 4096;
+
 /// What stands at a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Assigned {
@@ -27,7 +30,7 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
     let name = name_around(text, part)?;
     let row = names::secret(name.of(text))?;
     let slashes = backslashes(text, name.end);
-    match text.get(name.end + slashes)? {
+    let assigned = match text.get(name.end + slashes)? {
         b'"' => quoted(text, name, row, slashes, b'"'),
         b'\'' if slashes == 0 => quoted(text, name, row, 0, b'\''),
         b'u' if slashes > 0 && text[name.end + slashes..].starts_with(b"u0022") => Some(Assigned::Look),
@@ -37,7 +40,9 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
         }
         b':' if slashes == 0 => colon(text, name, row).map(|value| Assigned::Secret(row, value)),
         _ => None,
-    }
+    };
+    let holds = |value: Span| row.may_hold(value.of(text));
+    assigned.filter(|assigned| !matches!(assigned, Assigned::Secret(_, value) if !holds(*value)))
 }
 
 fn name_around(text: &[u8], part: Span) -> Option<Span> {
@@ -163,15 +168,15 @@ pub(super) fn gives_names(text: &[u8]) -> bool {
 fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let before = name.start.checked_sub(1).map(|at| text[at]);
     if matches!(before, Some(b'?' | b'&' | b';' | b'#')) || (before.is_none() && is_form(text)) {
-        return worth(text, Span::new(start, start + run(text, start, |byte| !ends_parameter(byte))));
+        let value = Span::new(start, start + run(text, start, |byte| !ends_parameter(byte)));
+        return worth(text, value).filter(|_| !refers(text, start));
     }
     let spelled = name.of(text);
     let is_variable = !spelled.iter().any(u8::is_ascii_lowercase)
         && (before.is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'`(\\".contains(&byte))
             || escapes_at(text, name.start - 1));
     let is_plain = is_variable || spelled.starts_with(b"--");
-    let refers = matches!(text.get(start)?, b'$' | b'<' | b'{' | b'%' | b'=');
-    if refers || !is_plain && !begins_line(text, name.start) {
+    if refers(text, start) || !is_plain && !begins_line(text, name.start) {
         return None;
     }
     let start = start + backslashes_before_quote(text, start);
@@ -183,8 +188,20 @@ fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
         _ => (start, start + run(text, start, |byte| !ends_setting(byte))),
     };
     let value = worth(text, Span::new(start, end))?;
-    let refers = matches!(text[value.start], b'$' | b'<' | b'{' | b'%');
-    (is_plain && !refers || is_mixed(value.of(text))).then_some(value)
+    (is_plain && !refers(text, value.start) || is_mixed(value.of(text))).then_some(value)
+}
+
+/// Whether what begins at `at` stands for a value: `$NAME`, `{name}`, `<your name>`, `%NAME%`; or is the rest of `==`.
+pub(super) fn refers(text: &[u8], at: usize) -> bool {
+    match text.get(at..).unwrap_or_default() {
+        [b'$' | b'<' | b'{' | b'=', ..] => true,
+        [b'%', rest @ ..] => {
+            // Two digits after it make it an encoded byte.
+            rest.first().is_some_and(u8::is_ascii_uppercase)
+                && !rest.iter().take(2).all(u8::is_ascii_hexdigit)
+        }
+        _ => false,
+    }
 }
 
 /// `%3Ftoken%3Dvalue`: a query inside a parameter.
@@ -209,14 +226,30 @@ fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     }
     let gap = run(text, name.end + 1, |byte| byte == b' ');
     let mut start = name.end + 1 + gap;
-    let end_of =
-        |start: usize| start + run(text, start, |byte| !ends_setting(byte) || is_header && byte == b';');
+    if row.kind == "cookie" {
+        return cookies(text, start).filter(|_| gap > 0);
+    }
+    let end_of = |start: usize| start + run(text, start, |byte| !ends_setting(byte));
     let mut end = end_of(start);
     if row.kind == "authorization" && text.get(end) == Some(&b' ') {
         (start, end) = (end + 1, end_of(end + 1));
     }
     let value = worth(text, Span::new(start, end))?;
-    (gap > 0 && is_mixed(value.of(text))).then_some(value)
+    // A setting fills its line and a header its string; what goes on is code.
+    let ends = text.get(end).is_none_or(|byte| ends_line(*byte));
+    (gap > 0 && ends && is_mixed(value.of(text))).then_some(value)
+}
+
+/// The pairs of a cookie header, up to the end of the line or string.
+fn cookies(text: &[u8], start: usize) -> Option<Span> {
+    let value = Span::new(start, start + run(text, start, |byte| !ends_line(byte)).min(LONGEST_COOKIES));
+    let pair = value.of(text).split(|byte| matches!(byte, b' ' | b';')).next()?;
+    let equals = pair.iter().position(|byte| *byte == b'=')?;
+    (equals > 0 && pair.get(equals + 1).is_some_and(|byte| *byte != b'=')).then_some(value)
+}
+
+const fn ends_line(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\')
 }
 
 /// Whether a line begins at `at`, white space and list marks aside.
@@ -292,8 +325,17 @@ mod tests {
 
     fn look(text: &str) -> Option<Assigned> {
         let lower = text.to_lowercase();
-        let words =
-            ["authorization", "cookie", "password", "token", "secret", "api_key", "api-key", "credentials"];
+        let words = [
+            "authorization",
+            "cookie",
+            "password",
+            "token",
+            "secret",
+            "api_key",
+            "api-key",
+            "private_key",
+            "credentials",
+        ];
         let start = words.iter().find_map(|word| lower.find(word))?;
         at(text.as_bytes(), Span::new(start + 1, start + 5))
     }
@@ -327,6 +369,7 @@ mod tests {
             r#"{"password":"string"}"#,
             r#"{"required":["password"],"x":1}"#,
             r#"{"progressToken":"abc"}"#,
+            r#"{"credentials":"/home/ann/credentials.json"}"#,
             r#"{"enum":["token","other"]}"#,
         ] {
             assert_eq!(look(text), None, "{text}");
@@ -348,7 +391,7 @@ mod tests {
             ("  password: hunter2x\n", "hunter2x"),
             ("curl -H 'X-Api-Key: abc12345'", "abc12345"),
             ("Authorization: Token abc12345", "abc12345"),
-            ("Cookie: sid=abc12345; a=b", "sid=abc12345;"),
+            ("Cookie: sid=abc1; a=b\nx", "sid=abc1; a=b"),
         ] {
             assert_eq!(secret(text).as_deref(), Some(expected), "{text}");
         }
@@ -364,6 +407,11 @@ mod tests {
             "token=get_token(2)",
             "f(token=token1234)",
             "password: z.string().min(8)",
+            "token: zod_v4.string(),",
+            "    pub COOKIE: _bindgen_ty_64 = 1;",
+            "    generate_private_key: x25519_generate_private_key,",
+            "x?client_secret={CLIENT_SECRET}&y",
+            "API_KEY=%API_KEY%",
             "API_KEY=$OTHER",
             "API_KEY=<your-key>",
             "if API_KEY==x",

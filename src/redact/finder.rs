@@ -42,6 +42,7 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
         text,
         findings: Findings::default(),
         shape_to: 0,
+        known_to: 0,
         assigned_to: 0,
         query_to: 0,
         has_values: None,
@@ -52,8 +53,14 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
         for clue in clues.at(Window::at(text, at)) {
             pass.follow(*clue, at);
         }
-        match secrets.at(text, at) {
-            Some(Known::Found { value, span }) => pass.add(at, span, Secret::Known(value)),
+        if at < pass.known_to {
+            continue;
+        }
+        match secrets.at(text, at, pass.known_to) {
+            Some(Known::Found { value, span }) => {
+                pass.known_to = span.end;
+                pass.add(at, span, Secret::Known(value));
+            }
             Some(Known::Hint) => pass.findings.marks.push(at),
             None => {}
         }
@@ -66,6 +73,8 @@ struct Pass<'a> {
     findings: Findings,
     /// Where the last look ended: no other begins inside it. (Else a text made for it could cost its square.)
     shape_to: usize,
+    /// Where the last known value ended.
+    known_to: usize,
     /// Where the last value that stands in no quotes ended: names inside it are part of it.
     assigned_to: usize,
     /// Whether some member may be called `value`, once that was asked for.

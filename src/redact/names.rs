@@ -19,6 +19,21 @@ pub(super) struct SecretName {
     pub(super) deep: bool,
 }
 
+impl SecretName {
+    /// Whether what stands under the name may be the secret itself: the name may also be that of a folder (`PWD`), or
+    /// of the file that keeps it.
+    pub(super) fn may_hold(&self, value: &[u8]) -> bool {
+        let is_path = [&b"/"[..], b"~/", b"./", b"../"].iter().any(|start| value.starts_with(start))
+            || matches!(value, [letter, b':', b'\\', ..] if letter.is_ascii_alphabetic());
+        match (self.words, self.kind) {
+            ("pwd", _) => !is_path,
+            // Base64 may begin like a path, and has no dots.
+            (_, "private-key" | "credential") => !(is_path && value.contains(&b'.')),
+            _ => true,
+        }
+    }
+}
+
 /// Which names a [`SecretName`] means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
@@ -146,8 +161,8 @@ pub(super) fn secret(name: &[u8]) -> Option<&'static SecretName> {
     (!spared).then_some(row)
 }
 
-/// What kind of secret stands under a parameter's name in an address; `oauth` where the address speaks OAuth.
-pub(super) fn secret_parameter(name: &[u8], oauth: bool) -> Option<&'static str> {
+/// What kind of secret stands under a parameter's name in an address; `oauth` says whether the address speaks OAuth.
+pub(super) fn secret_parameter(name: &[u8], oauth: impl FnOnce() -> bool) -> Option<&'static str> {
     if let Some(row) = secret(name) {
         return Some(row.kind);
     }
@@ -155,7 +170,7 @@ pub(super) fn secret_parameter(name: &[u8], oauth: bool) -> Option<&'static str>
     let name = squeeze(name, &mut room)?;
     if SIGNATURES.iter().any(|words| is(name, words)) {
         Some("signature")
-    } else if oauth && OAUTH.iter().any(|words| is(name, words)) {
+    } else if OAUTH.iter().any(|words| is(name, words)) && oauth() {
         Some("oauth")
     } else {
         None
@@ -274,12 +289,20 @@ mod tests {
     }
 
     #[test]
+    fn folders_and_files_are_no_secrets() {
+        let holds = |name: &str, value: &str| secret(name.as_bytes()).unwrap().may_hold(value.as_bytes());
+        assert!(!holds("PWD", "/home/ann") && holds("PWD", "hunter2") && !holds("OLDPWD", r"C:\work"));
+        assert!(!holds("private_key", "~/.ssh/id_rsa") && holds("private_key", "/9j+AAbb"));
+        assert!(holds("password", "/etc/x.pem"));
+    }
+
+    #[test]
     fn parameters_of_addresses_know_signatures_and_oauth() {
-        assert_eq!(secret_parameter(b"X-Amz-Signature", false), Some("signature"));
-        assert_eq!(secret_parameter(b"sig", false), Some("signature"));
-        assert_eq!(secret_parameter(b"access_token", false), Some("token"));
-        assert_eq!(secret_parameter(b"state", false), None);
-        assert_eq!(secret_parameter(b"state", true), Some("oauth"));
+        assert_eq!(secret_parameter(b"X-Amz-Signature", || false), Some("signature"));
+        assert_eq!(secret_parameter(b"sig", || false), Some("signature"));
+        assert_eq!(secret_parameter(b"access_token", || false), Some("token"));
+        assert_eq!(secret_parameter(b"state", || false), None);
+        assert_eq!(secret_parameter(b"state", || true), Some("oauth"));
         assert!(speaks_oauth(b"redirect_uri") && !speaks_oauth(b"state"));
     }
 }

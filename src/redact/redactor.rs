@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::finder::{self, Secret};
-use super::placeholder::Placeholder;
+use super::placeholder::{self, Placeholder};
 use super::places::{self, Place};
 use super::rules::Rules;
 use super::search::{Hit, search};
@@ -27,6 +27,8 @@ pub struct Redactor {
     rules: Rules,
     secrets: Secrets,
     counts: Vec<Count>,
+    /// Placeholders that come in are secrets of somebody else, with numbers of their own.
+    renumbers: bool,
 }
 
 /// How often a kind of secret was replaced at a place.
@@ -41,9 +43,21 @@ pub struct Count {
 }
 
 impl Redactor {
-    /// A session's redactor.
+    /// A recorded session's redactor. Messages that are given again stay as they are, but for values that were met
+    /// only after them.
     pub fn new(rules: &Rules) -> Self {
-        Self { rules: rules.clone(), secrets: Secrets::new(rules.values()), counts: Vec::new() }
+        Self {
+            rules: rules.clone(),
+            secrets: Secrets::new(rules.values()),
+            counts: Vec::new(),
+            renumbers: false,
+        }
+    }
+
+    /// A live session's redactor in replay. What the cassette's answers said in a secret's place comes back from the
+    /// client, and is numbered like any other secret, so that its numbers and the session's are not mixed up.
+    pub fn for_replay(rules: &Rules) -> Self {
+        Self { renumbers: true, ..Self::new(rules) }
     }
 
     /// Redacts one message or line as it stood on the wire.
@@ -115,7 +129,7 @@ impl Redactor {
         bytes: &'a [u8],
         places: impl Fn(&[u8], &[usize]) -> Vec<Place>,
     ) -> Cow<'a, [u8]> {
-        let mut redacted = Cow::Borrowed(bytes);
+        let mut redacted = if self.renumbers { self.renumber(bytes) } else { Cow::Borrowed(bytes) };
         for _ in 0..if self.rules.is_on() { PASSES } else { 0 } {
             let mut hits = search(&self.rules, &self.secrets, &redacted);
             if !hits.is_empty() && !self.rules.keep().is_empty() {
@@ -132,6 +146,23 @@ impl Redactor {
             redacted = Cow::Owned(text);
         }
         redacted
+    }
+
+    /// Gives placeholders that come in numbers of this session.
+    fn renumber<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut renumbered = Vec::new();
+        let mut from = 0;
+        for (span, placeholder) in placeholder::placeholders(bytes) {
+            let number = self.secrets.number(&placeholder.kind, span.of(bytes));
+            renumbered.extend_from_slice(&bytes[from..span.start]);
+            renumbered.extend_from_slice(number.unwrap_or_else(|new| new).to_string().as_bytes());
+            from = span.end;
+        }
+        if from == 0 {
+            return Cow::Borrowed(bytes);
+        }
+        renumbered.extend_from_slice(&bytes[from..]);
+        Cow::Owned(renumbered)
     }
 
     /// Drops the hits at places that options say are no secrets, but for values that options name.

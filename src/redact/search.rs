@@ -275,7 +275,7 @@ impl<'a> Walk<'a> {
     fn secret_string(&mut self, span: Span, row: &'static SecretName) {
         let value = unescape(span.of(self.text));
         let inside = Span::new(span.start + 1, span.end - 1);
-        if !assignment::is_secret(&value) || value.is_empty() {
+        if !assignment::is_secret(&value) || value.is_empty() || !row.may_hold(&value) {
             return;
         }
         let parts = finder::parts(row.kind, &value);

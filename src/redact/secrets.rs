@@ -18,6 +18,9 @@ const MOST: usize = 4096;
 /// Longer values are replaced where they stand and not looked for elsewhere.
 const LONGEST: usize = 16 << 10;
 
+/// So much of a value in a row is as good as the whole.
+const LONG_PART: usize = 256;
+
 /// Values that stand under secret names although they are none.
 const ORDINARY: &[&str] = &[
     "none",
@@ -53,7 +56,7 @@ pub(super) struct Secrets {
     values: Vec<Value>,
     /// Numbers by the hash of the value: what is forgotten keeps its number, at little cost.
     numbers: HashMap<[u8; 16], Placeholder>,
-    next: HashMap<&'static str, u32>,
+    next: HashMap<Box<str>, u32>,
     /// Some value has no window that no encoder touches, so every escape deserves a look.
     brittle: bool,
 }
@@ -69,15 +72,23 @@ pub(super) struct Value {
     pub(super) named: bool,
     /// It may be a word: one met in a body counts only where it is a whole one.
     is_word: bool,
-    /// Encoders change some of its bytes.
+    /// JSON's escapes can stand in it, or in its base64 from this bit on (half of 0, 2, 4).
     is_breakable: bool,
+    is_base64_breakable: [bool; 3],
 }
 
 impl Value {
     fn new(bytes: &[u8], kind: &'static str, named: bool) -> Self {
         let simple = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
-        let is_word = !named && bytes.iter().all(u8::is_ascii_alphabetic);
-        Self { bytes: bytes.into(), kind, named, is_word, is_breakable: !bytes.iter().all(simple) }
+        Self {
+            bytes: bytes.into(),
+            kind,
+            named,
+            is_word: !named && bytes.len() < LONG_PART && bytes.iter().all(u8::is_ascii_alphabetic),
+            is_breakable: !bytes.iter().all(simple),
+            is_base64_breakable: [0, 2, 4]
+                .map(|bit| base64(bytes, bit, 0).any(|digit| !digit.is_ascii_alphanumeric())),
+        }
     }
 }
 
@@ -108,6 +119,25 @@ enum Form {
     Hex,
     /// Base64 or base64url of a text that holds it; the value's bits from this one on fill whole digits.
     Base64 { bit: u8 },
+}
+
+impl Form {
+    /// Whether letters and digits of this form stand here, and what goes before or after could be behind escapes.
+    fn goes_on(self, value: &Value, text: &[u8], at: usize, offset: usize) -> bool {
+        let alike = |mut form: &mut dyn Iterator<Item = u8>| {
+            let run = (&mut form).take(LONG_PART).take_while(u8::is_ascii_alphanumeric);
+            run.zip(text[at..].iter().map(Some).chain(std::iter::repeat(None)))
+                .all(|(byte, found)| found == Some(&byte))
+        };
+        match self {
+            Self::Plain => value.is_breakable && alike(&mut value.bytes[offset..].iter().copied()),
+            Self::Base64 { bit } => {
+                value.is_base64_breakable[usize::from(bit / 2)]
+                    && alike(&mut base64(&value.bytes, bit, offset))
+            }
+            Self::Percent { .. } | Self::Hex => false,
+        }
+    }
 }
 
 /// A value found in a text.
@@ -153,16 +183,22 @@ impl Secrets {
 
     /// The placeholder of a secret; a new secret gets the next number of its kind, and is looked for from now on.
     pub(super) fn placeholder(&mut self, kind: &'static str, bytes: &[u8]) -> Placeholder {
+        self.number(kind, bytes).unwrap_or_else(|new| {
+            self.learn(kind, bytes);
+            new
+        })
+    }
+
+    /// The placeholder of a secret that was met before; for another, the error is its new one.
+    pub(super) fn number(&mut self, kind: &str, bytes: &[u8]) -> Result<Placeholder, Placeholder> {
         let hash: [u8; 32] = Sha256::digest(bytes).into();
         let hash = *hash.first_chunk::<16>().expect("half of it");
         match self.numbers.entry(hash) {
-            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Occupied(entry) => Ok(entry.get().clone()),
             Entry::Vacant(entry) => {
-                let number = self.next.entry(kind).or_default();
+                let number = self.next.entry(kind.into()).or_default();
                 *number += 1;
-                let placeholder = entry.insert(Placeholder { kind: kind.into(), number: *number }).clone();
-                self.learn(kind, bytes);
-                placeholder
+                Err(entry.insert(Placeholder { kind: kind.into(), number: *number }).clone())
             }
         }
     }
@@ -200,18 +236,12 @@ impl Secrets {
             sturdy.is_some()
         };
         let sturdy = form(Form::Plain, bytes);
-        form(
-            Form::Hex,
-            &bytes.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect::<Vec<_>>(),
-        );
+        form(Form::Hex, &hex(bytes).collect::<Vec<_>>());
         for spared in 0..if sturdy { 1 } else { SPARED.len() } {
-            form(Form::Percent { spared }, &percent_encoded(bytes, spared));
+            form(Form::Percent { spared }, &percent_encoded(bytes, spared).collect::<Vec<_>>());
         }
         for bit in [0, 4, 2] {
-            form(
-                Form::Base64 { bit },
-                &base64_digits(bytes, bit).map(|digit| DIGITS[digit]).collect::<Vec<_>>(),
-            );
+            form(Form::Base64 { bit }, &base64(bytes, bit, 0).collect::<Vec<_>>());
         }
         self.brittle |= !sturdy;
         let filter = Arc::make_mut(&mut self.filter);
@@ -224,8 +254,9 @@ impl Secrets {
         self.values.push(value);
     }
 
-    /// The known value whose window stands at `at`, if it does.
-    pub(super) fn at(&self, text: &[u8], at: usize) -> Option<Known> {
+    /// The known value whose window stands at `at`, if it does; it does not begin before `from`. Of a long one, a long
+    /// part is enough.
+    pub(super) fn at(&self, text: &[u8], at: usize, from: usize) -> Option<Known> {
         if self.values.is_empty() {
             return None;
         }
@@ -233,21 +264,23 @@ impl Secrets {
         let mut hint = None;
         for anchor in anchors {
             let (value, offset) = (anchor.value as usize, anchor.offset as usize);
-            let Value { bytes, is_word, is_breakable, .. } = &self.values[value];
+            let Value { bytes, is_word, .. } = &self.values[value];
+            let start = at.checked_sub(offset);
             let span = match anchor.form {
-                Form::Plain => plain(bytes, text, at, offset),
-                Form::Percent { spared } => percent(bytes, spared, text, at.checked_sub(offset)),
-                Form::Hex => hex(bytes, text, at.checked_sub(offset)),
-                Form::Base64 { bit } => base64(bytes, bit, text, at.checked_sub(offset)),
+                Form::Plain => plain(bytes, text, at, offset, from),
+                // Digits of escapes may be large or small; a letter of the value beside them is so seldom that its
+                // case is of no account.
+                Form::Percent { spared } => {
+                    forward(text, start, percent_encoded(bytes, spared), |a, b| a.eq_ignore_ascii_case(&b))
+                }
+                Form::Hex => forward(text, start, hex(bytes), |a, b| a.eq_ignore_ascii_case(&b)),
+                Form::Base64 { bit } => forward(text, start, base64(bytes, bit, 0), is_base64_digit),
             };
             match span {
                 Some(span) if !is_word || stands_alone(text, span) => {
                     return Some(Known::Found { value, span });
                 }
-                None if *is_breakable
-                    && anchor.form == Form::Plain
-                    && begins_alike(bytes, text, at, offset) =>
-                {
+                None if anchor.form.goes_on(&self.values[value], text, at, offset) => {
                     hint = Some(Known::Hint)
                 }
                 _ => {}
@@ -279,35 +312,58 @@ fn sturdy_five(text: &[u8]) -> Option<usize> {
 }
 
 /// The value with its byte at `offset` standing at `at`: as it is, or partly percent-encoded.
-fn plain(value: &[u8], text: &[u8], at: usize, offset: usize) -> Option<Span> {
+fn plain(value: &[u8], text: &[u8], at: usize, offset: usize, from: usize) -> Option<Span> {
     // A `%` of the value may stand for itself or begin an escape: either all of them do, or none.
     let percents = [true, false];
     percents.into_iter().find_map(|encoded| {
         let literal = |byte: u8| byte != b'%' || !encoded;
-        let mut start = at;
+        let (mut start, mut end, mut equal) = (at, at, 0);
         for &byte in value[..offset].iter().rev() {
             start = match start.checked_sub(3).map(|escape| &text[escape..start]) {
                 Some(escape) if percent_byte(escape) == Some(byte) => start - 3,
-                _ if start > 0 && text[start - 1] == byte && literal(byte) => start - 1,
-                _ => return None,
+                _ if start > from && text[start - 1] == byte && literal(byte) => start - 1,
+                _ => break,
             };
+            equal += 1;
+            if start <= from {
+                break;
+            }
         }
-        let mut end = at;
         for &byte in &value[offset..] {
             end = match text.get(end) {
                 Some(&next) if next == byte && literal(byte) => end + 1,
                 Some(b'%') if text.get(end..end + 3).and_then(percent_byte) == Some(byte) => end + 3,
-                _ => return None,
+                _ => break,
             };
+            equal += 1;
         }
-        Some(Span::new(start, end))
+        is_enough(equal, value.len()).then(|| Span::new(start, end))
     })
 }
 
-/// Whether letters and digits of the value stand here; what goes before or after may be spelled otherwise.
-fn begins_alike(value: &[u8], text: &[u8], at: usize, offset: usize) -> bool {
-    let run = value[offset..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-    text.get(at..at + run) == Some(&value[offset..offset + run])
+/// Whether so many bytes (or digits, or signs) of a form in a row are as good as the whole form. With a bound, a text
+/// that repeats the beginning of a long secret costs no more than any other.
+const fn is_enough(equal: usize, all: usize) -> bool {
+    equal == all || equal >= LONG_PART
+}
+
+/// Where a form stands in a text that begins so: all of it, or enough.
+fn forward(
+    text: &[u8],
+    start: Option<usize>,
+    form: impl Iterator<Item = u8>,
+    equal: impl Fn(u8, u8) -> bool,
+) -> Option<Span> {
+    let start = start?;
+    let mut end = start;
+    for byte in form {
+        match text.get(end) {
+            Some(&found) if equal(byte, found) => end += 1,
+            _ if end - start >= LONG_PART => break,
+            _ => return None,
+        }
+    }
+    Some(Span::new(start, end))
 }
 
 /// The byte that `%xx` stands for.
@@ -322,58 +378,41 @@ fn digit(byte: u8) -> Option<u8> {
     (byte as char).to_digit(16).map(|digit| digit as u8)
 }
 
-fn percent_encoded(value: &[u8], spared: usize) -> Vec<u8> {
-    let plain = |byte: &u8| spared > 0 && (byte.is_ascii_alphanumeric() || SPARED[spared].contains(byte));
-    let encode = |byte: &u8| if plain(byte) { vec![*byte] } else { format!("%{byte:02x}").into_bytes() };
-    value.iter().flat_map(encode).collect()
-}
-
-fn percent(value: &[u8], spared: usize, text: &[u8], start: Option<usize>) -> Option<Span> {
-    let start = start?;
-    let encoded = percent_encoded(value, spared);
-    let found = text.get(start..start + encoded.len())?;
-    // Digits of escapes may be large or small; only those do not count in a value that is spelled out.
-    let equal = found.iter().zip(&encoded).enumerate().all(|(at, (found, byte))| {
-        let in_escape = encoded[at.saturating_sub(2)..at].contains(&b'%');
-        found == byte || (in_escape && found.eq_ignore_ascii_case(byte))
-    });
-    equal.then(|| Span::new(start, start + encoded.len()))
-}
-
-fn hex(value: &[u8], text: &[u8], start: Option<usize>) -> Option<Span> {
-    let start = start?;
-    let digits = text.get(start..start + 2 * value.len())?;
-    let pair = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
-    let equal = digits.chunks(2).zip(value).all(|(digits, byte)| pair(digits) == Some(*byte));
-    equal.then(|| Span::new(start, start + digits.len()))
-}
-
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// The base64 digits that the value alone decides, where its first byte begins `bit` bits before a digit's end.
-fn base64_digits(value: &[u8], bit: u8) -> impl Iterator<Item = usize> + '_ {
-    let first = usize::from(bit);
-    (0..(value.len() * 8 - first) / 6).map(move |nth| {
-        let at = first + nth * 6;
-        let pair = u16::from(value[at / 8]) << 8 | u16::from(value.get(at / 8 + 1).copied().unwrap_or(0));
-        usize::from(pair >> (10 - at % 8) & 0x3f)
+/// The value as an encoder writes it.
+fn percent_encoded(value: &[u8], spared: usize) -> impl Iterator<Item = u8> + '_ {
+    let plain =
+        move |byte: u8| spared > 0 && (byte.is_ascii_alphanumeric() || SPARED[spared].contains(&byte));
+    value.iter().flat_map(move |&byte| {
+        let (spelled, length) = if plain(byte) {
+            ([byte, 0, 0], 1)
+        } else {
+            ([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]], 3)
+        };
+        spelled.into_iter().take(length)
     })
 }
 
-fn base64(value: &[u8], bit: u8, text: &[u8], start: Option<usize>) -> Option<Span> {
-    let start = start?;
-    let mut end = start;
-    for digit in base64_digits(value, bit) {
-        let equal = match (DIGITS[digit], text.get(end)?) {
-            (b'+', b'-') | (b'/', b'_') => true,
-            (digit, &byte) => digit == byte,
-        };
-        if !equal {
-            return None;
-        }
-        end += 1;
-    }
-    Some(Span::new(start, end))
+fn hex(value: &[u8]) -> impl Iterator<Item = u8> + '_ {
+    value.iter().flat_map(|byte| [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]])
+}
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// The base64 digits that the value alone decides, from one of them on; the first begins with this bit of the value.
+fn base64(value: &[u8], bit: u8, from: usize) -> impl Iterator<Item = u8> + '_ {
+    let first = usize::from(bit);
+    (from..(value.len() * 8 - first) / 6).map(move |nth| {
+        let at = first + nth * 6;
+        let pair = u16::from(value[at / 8]) << 8 | u16::from(value.get(at / 8 + 1).copied().unwrap_or(0));
+        DIGITS[usize::from(pair >> (10 - at % 8) & 0x3f)]
+    })
+}
+
+/// Base64 and base64url differ in two signs.
+const fn is_base64_digit(digit: u8, found: u8) -> bool {
+    digit == found || matches!((digit, found), (b'+', b'-') | (b'/', b'_'))
 }
 
 #[cfg(test)]
@@ -387,7 +426,7 @@ mod tests {
         let (mut from, mut spans) = (0, Vec::new());
         while let Some(at) = secrets.filter.next(text, from) {
             from = at + 2;
-            if let Some(Known::Found { span, .. }) = secrets.at(text, at) {
+            if let Some(Known::Found { span, .. }) = secrets.at(text, at, 0) {
                 spans.push(String::from_utf8_lossy(span.of(text)).into_owned());
             }
         }

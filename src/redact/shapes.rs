@@ -163,9 +163,11 @@ pub(super) const SHAPES: &[Shape] = &[
     shape("basic", &["Basic ", "basic "], "(?i:basic) +([A-Za-z0-9+/]{8,}={0,2})"),
 ];
 
-/// A block whose end is missing reaches to the end of the text.
-const PRIVATE_KEY: &str =
-    r"(?s)-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*-----|\z)";
+/// A block whose end is missing reaches as far as it may be one; code that only asks for one has no body.
+const PRIVATE_KEY: &str = concat!(
+    r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=\s,:.()\\-]{16,}?-----END [A-Z0-9 ]*-----|",
+    r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=\s,:.()\\-]{16,}",
+);
 
 /// What looks like a secret.
 #[derive(Debug, PartialEq, Eq)]
@@ -291,9 +293,9 @@ mod tests {
             ("jwt", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjMifQ.SflKxwRJSMeKKF2QT4fw".to_owned()),
             (
                 "private-key",
-                "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----".to_owned(),
+                "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----".to_owned(),
             ),
-            ("private-key", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl".to_owned()),
+            ("private-key", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjE".to_owned()),
         ] {
             assert_eq!(found(&secret), Some((kind, secret.as_str())));
         }
@@ -321,6 +323,7 @@ mod tests {
             "eyJ.eyJ.x",
             "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
             "-----BEGIN PUBLIC KEY-----",
+            "key.indexOf(\"-----BEGIN PRIVATE KEY-----\") !== 0",
             "npm_config_registry",
             "key-value-store",
             "ghp_short",

@@ -100,6 +100,39 @@ fn a_value_found_once_is_removed_in_every_form_later() {
 }
 
 #[test]
+fn escapes_inside_encoded_forms_hide_nothing() {
+    // Base64 of `>>>hunter2?~~>?`: `Pj4+aHVudGVyMj9+fj4/`.
+    session(
+        &mut redactor(env(">>>hunter2?~~>?")),
+        &[
+            (r#"["Pj4+aHVudGVyMj9+fj4/"]"#, r#"["<redacted:env-1>"]"#),
+            (r#"["Pj4+aHVudGVyMj9+fj4\/"]"#, r#"["<redacted:env-1>"]"#),
+            (r#"["Pj4\u002BaHVudGVyMj9\u002Bfj4\/"]"#, r#"["<redacted:env-1>"]"#),
+            (r#"["Pj4-aHVudGVyMj9-fj4_"]"#, r#"["<redacted:env-1>"]"#),
+        ],
+    );
+}
+
+#[test]
+fn placeholders_that_come_back_in_replay_get_numbers_of_the_session() {
+    let mut redactor = Redactor::for_replay(&Rules::default());
+    session(
+        &mut redactor,
+        &[
+            (r#"{"token":"live"}"#, r#"{"token":"<redacted:token-1>"}"#),
+            (
+                r#"{"t":"<redacted:token-1> <redacted:jwt-7>"}"#,
+                r#"{"t":"<redacted:token-2> <redacted:jwt-1>"}"#,
+            ),
+            (
+                r#"{"t":"<redacted:token-1>","token":"live"}"#,
+                r#"{"t":"<redacted:token-2>","token":"<redacted:token-1>"}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
 fn values_of_the_environment_are_removed_from_the_start() {
     session(
         &mut redactor(env("12345678")),
@@ -311,6 +344,7 @@ const ORDINARY: &[&str] = &[
     r#"{"jsonrpc":"2.0","id":11,"result":{"entities":[{"name":"token","entityType":"concept","observations":["a token is a word"]},{"name":"secret","entityType":"key","observations":[]}]}}"#,
     r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","logger":"auth","data":{"hasToken":true,"token":null,"tokens":["the","cat"],"tokenType":"Bearer","expires_in":3600}}}"#,
     r#"{"jsonrpc":"2.0","id":12,"error":{"code":-32602,"message":"Invalid params: missing token","data":{"missing":["apiKey","password"]}}}"#,
+    r#"{"result":{"content":[{"type":"text","text":"{\n  \"PWD\": \"/home/ann\",\n  \"SSH_KEY\": \"~/.ssh/id_ed25519.key\"\n}"}]},"jsonrpc":"2.0","id":13}"#,
     "Secure MCP Filesystem Server running on stdio",
     "Usage: mcp-server [--token TOKEN] [--password-file FILE]",
     "",
@@ -357,9 +391,41 @@ fn quoted(text: &str) -> String {
     String::from_utf8(quoted).unwrap()
 }
 
+/// Which escapes an encoder writes beside those that JSON demands.
+#[derive(Clone, Copy, Debug)]
+enum Encoder {
+    Plain,
+    Php,
+    Go,
+    DotNet,
+    Python,
+}
+
+impl Encoder {
+    fn quoted(self, text: &str) -> String {
+        let escape =
+            |char: char| char.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04X}")).collect();
+        let inside: String = text
+            .chars()
+            .map(|char| match (self, char) {
+                (Self::Php, '/') => "\\/".to_owned(),
+                (Self::Go, '<' | '>' | '&') => escape(char),
+                (Self::DotNet, '"' | '\'' | '+' | '<' | '>' | '&' | '`') => escape(char),
+                (Self::DotNet | Self::Python, char) if !char.is_ascii() => escape(char),
+                _ => {
+                    let quoted = quoted(&char.to_string());
+                    quoted[1..quoted.len() - 1].to_owned()
+                }
+            })
+            .collect();
+        format!("\"{inside}\"")
+    }
+}
+
 /// The raw JSON string that holds the secret.
-fn plant(secret: &str, disguise: Disguise) -> String {
+fn plant(secret: &str, disguise: Disguise, encoder: Encoder) -> String {
     use base64::Engine as _;
+    let quoted = |text: &str| encoder.quoted(text);
     match disguise {
         Disguise::Plain => quoted(&format!("see {secret}.")),
         Disguise::Escaped => {
@@ -373,12 +439,9 @@ fn plant(secret: &str, disguise: Disguise) -> String {
         Disguise::Percent => quoted(
             &secret
                 .bytes()
-                .map(|byte| {
-                    if byte.is_ascii_alphanumeric() {
-                        (byte as char).to_string()
-                    } else {
-                        format!("%{byte:02X}")
-                    }
+                .map(|byte| match byte.is_ascii_alphanumeric() {
+                    true => (byte as char).to_string(),
+                    false => format!("%{byte:02X}"),
                 })
                 .collect::<String>(),
         ),
@@ -415,6 +478,7 @@ proptest! {
         secret in "[!-~éж😀][ -~éж😀]{6,22}[!-~éж😀]",
         document in document(),
         disguise in disguise(),
+        encoder in prop::sample::select(vec![Encoder::Plain, Encoder::Php, Encoder::Go, Encoder::DotNet, Encoder::Python]),
         named in any::<bool>(),
     ) {
         prop_assume!(super::assignment::is_secret(secret.as_bytes()));
@@ -423,16 +487,15 @@ proptest! {
         if !named {
             redact(&mut redactor, &format!("{{\"password\":{}}}", quoted(&secret)));
         }
-        let message = document.replace('@', &plant(&secret, disguise));
+        let planted = plant(&secret, disguise, encoder);
+        let message = document.replace('@', &planted);
         let redacted = redact(&mut redactor, &message);
         prop_assert!(redacted.contains("<redacted:"), "{secret} in {message} became {redacted}");
-        let expected = match disguise {
-            Disguise::Plain => vec![quoted(&secret)[1..].trim_end_matches('"').to_owned()],
-            _ => vec![plant(&secret, disguise)],
+        let kept = match disguise {
+            Disguise::Plain => encoder.quoted(&secret).trim_matches('"').to_owned(),
+            _ => planted,
         };
-        for form in expected {
-            prop_assert!(!redacted.contains(&form), "{secret} in {message} became {redacted}");
-        }
+        prop_assert!(!redacted.contains(&kept), "{secret} in {message} became {redacted}");
         prop_assert!(scan::is_json(redacted.as_bytes()), "{redacted}");
         prop_assert_eq!(redact(&mut redactor, &redacted), redacted.clone());
         // All but the planted strings stays as it was.
