@@ -9,9 +9,6 @@ use crate::{
     tape, tapedeck,
 };
 
-/// Bytes of the cassette.
-const BIG: usize = 10_000_000;
-
 /// Seconds from starting a replay to its first answer.
 fn first_answer_of(cassette: &Path) -> f64 {
     let start = Instant::now();
@@ -25,13 +22,9 @@ pub(crate) fn first_answer(_: &Options) {
     let folder = folder();
     let empty = folder.path().join("empty.json");
     tape::write(&empty, []);
-    let kinds: [(&str, Vec<usize>); 2] = [
-        ("10 MB of small exchanges", tape::small_answers(BIG).collect()),
-        ("10 MB in few big answers", tape::big_answers(BIG).collect()),
-    ];
-    for (name, answers) in kinds {
+    for (name, size) in tape::KINDS {
         let path = folder.path().join("big.json");
-        tape::write(&path, answers);
+        tape::write(&path, tape::answers(size));
         let pairs = Pairs::take(|| first_answer_of(&path), || first_answer_of(&empty));
         let names = [&*format!("start to first answer, {name}"), "start to first answer, empty cassette"];
         pairs.report_difference("above the empty one", names, Unit::MILLISECONDS, Goal::AtMost(0.030));

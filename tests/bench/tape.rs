@@ -51,22 +51,22 @@ pub(crate) fn write(path: &Path, answers: impl IntoIterator<Item = usize>) -> us
     text.len()
 }
 
-/// As many small answers as fill so many bytes.
-pub(crate) fn small_answers(bytes: usize) -> impl Iterator<Item = usize> {
-    const SMALL: usize = 120;
-    let two = cassette([SMALL, SMALL]).len() - cassette([SMALL]).len();
-    std::iter::repeat_n(SMALL, bytes / two)
-}
+/// What fills a cassette of 10 MB.
+pub(crate) const KINDS: [(&str, usize); 3] = [
+    ("10 MB of small exchanges", 120),
+    ("10 MB of exchanges of 1 kB", 700),
+    ("10 MB in few big answers", 512 << 10),
+];
 
-/// Few answers, half a megabyte each, that fill so many bytes.
-pub(crate) fn big_answers(bytes: usize) -> impl Iterator<Item = usize> {
-    const BIG: usize = 512 << 10;
-    std::iter::repeat_n(BIG, bytes / BIG)
+/// As many answers of this size as fill 10 MB.
+pub(crate) fn answers(size: usize) -> impl Iterator<Item = usize> {
+    let one = cassette([size, size]).len() - cassette([size]).len();
+    std::iter::repeat_n(size, 10_000_000 / one)
 }
 
 /// What is written is a cassette of the size that was asked for.
 pub(crate) fn self_check() {
-    let text = cassette(small_answers(1 << 20));
-    assert!((900_000..1_200_000).contains(&text.len()), "{}", text.len());
+    let text = cassette(answers(100_000));
+    assert!((9_500_000..10_500_000).contains(&text.len()), "{}", text.len());
     serde_json::from_str::<serde::de::IgnoredAny>(&text).expect("a cassette is JSON");
 }
