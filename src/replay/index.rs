@@ -126,6 +126,12 @@ impl Lists {
         self.steps.push(step);
     }
 
+    /// Takes back the last list if one step is all it has.
+    pub(super) fn take_back_single(&mut self) -> Option<u32> {
+        self.starts.pop_if(|start| *start as usize + 1 == self.steps.len())?;
+        self.steps.pop()
+    }
+
     /// Appends lists, given as which step stands in which of them; steps keep their order.
     fn append(&mut self, lists: usize, members: &[(u32, u32)]) {
         let mut next = vec![0; lists];
@@ -186,6 +192,10 @@ mod tests {
         lists.begin();
         lists.push(5);
         lists.push(7);
-        assert_eq!((lists.get(4), lists.len()), (&[5, 7][..], 5));
+        assert_eq!((lists.take_back_single(), lists.get(4)), (None, &[5, 7][..]));
+        lists.begin();
+        lists.push(8);
+        assert_eq!((lists.take_back_single(), lists.get(4)), (Some(8), &[5, 7][..]));
+        assert_eq!(lists.len(), 5);
     }
 }

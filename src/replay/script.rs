@@ -51,7 +51,7 @@ pub(super) struct Step {
     items: (u32, u32),
     /// For a push: rank of the last client message before it.
     pub anchor: Option<Rank>,
-    /// The group of overlapping exchanges it came in; none for what came while nothing was open.
+    /// The group of overlapping exchanges it came in; none for what overlapped with nothing.
     pub group: Option<u32>,
     /// Whether the recorded request asked for log messages (2026-07-28).
     pub log_level: bool,
@@ -175,7 +175,7 @@ impl Script {
         }
         let order = timeline(cassette, exchanges);
         let mut left: Vec<usize> = self.steps.iter().map(|step| step.moments(cassette)).collect();
-        let (mut open, mut last_client) = (0usize, None);
+        let (mut open, mut last_client, mut alone) = (0usize, None, Vec::new());
         for (rank, moment) in (0..).zip(&order) {
             let at = step_of[moment.exchange as usize];
             let step = &mut self.steps[at as usize];
@@ -184,6 +184,7 @@ impl Script {
                     step.rank = rank;
                     last_client = Some(rank);
                     if step.is_asked() && open == 0 {
+                        alone.extend(self.groups.take_back_single());
                         self.groups.begin();
                     }
                     open += usize::from(step.is_asked());
@@ -209,6 +210,10 @@ impl Script {
                     self.answered.push((self.items[(first + count - 1) as usize].rank, at));
                 }
             }
+        }
+        alone.extend(self.groups.take_back_single());
+        for at in alone {
+            self.steps[at as usize].group = None;
         }
         self.answered.sort_unstable();
     }

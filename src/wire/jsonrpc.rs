@@ -48,6 +48,8 @@ pub struct Message<'a> {
     method: Option<Span>,
     params: Option<Span>,
     outcome: Option<Span>,
+    /// Whether the params can have a `_meta`: most have none, and it is asked for several times.
+    may_have_meta: bool,
 }
 
 impl<'a> Message<'a> {
@@ -83,6 +85,7 @@ impl<'a> Message<'a> {
                 _ => {}
             }
         }
+        message.may_have_meta = message.params().is_some_and(may_have_meta);
         message
     }
 
@@ -95,7 +98,15 @@ impl<'a> Message<'a> {
     }
 
     const fn noise(bytes: &'a [u8]) -> Self {
-        Self { bytes, kind: Kind::Noise, id: None, method: None, params: None, outcome: None }
+        Self {
+            bytes,
+            kind: Kind::Noise,
+            id: None,
+            method: None,
+            params: None,
+            outcome: None,
+            may_have_meta: false,
+        }
     }
 
     fn read_object(bytes: &'a [u8], whole: Span) -> Result<Self, ScanError> {
@@ -124,6 +135,7 @@ impl<'a> Message<'a> {
             (false, _, true) => Kind::Result,
             (false, _, false) => return Ok(Self::noise(bytes)),
         };
+        message.may_have_meta = message.params().is_some_and(may_have_meta);
         Ok(message)
     }
 
@@ -198,12 +210,7 @@ impl<'a> Message<'a> {
 
     /// The raw value of a member of the params' `_meta`.
     pub fn meta(&self, name: &str) -> Option<&'a [u8]> {
-        let params = self.params()?;
-        // Most params have none; an escape may spell it in another way.
-        static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"_meta"));
-        if FINDER.find(params).is_none() && memchr::memchr(b'\\', params).is_none() {
-            return None;
-        }
+        let params = self.params().filter(|_| self.may_have_meta)?;
         let meta = scan::member(params, 0, "_meta")?;
         scan::member(params, meta.start, name).map(|span| span.of(params))
     }
@@ -222,6 +229,12 @@ impl<'a> Message<'a> {
     pub fn is_modern(&self) -> bool {
         self.meta("io.modelcontextprotocol/protocolVersion").is_some()
     }
+}
+
+/// Whether params can have a `_meta`, by their text: an escape may spell it in another way.
+fn may_have_meta(params: &[u8]) -> bool {
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"_meta"));
+    NAME.find(params).is_some() || memchr::memchr(b'\\', params).is_some()
 }
 
 /// An id in the form in which two ids are compared: a string's text behind one quote, any other token as it

@@ -288,9 +288,9 @@ fn push_number(number: usize, out: &mut Vec<u8>) {
 /// Placeholders of redacted values without their numbers: which number a value gets depends on what came before
 /// it; which values are equal is the pairing's business.
 fn without_numbers(text: &[u8]) -> Cow<'_, [u8]> {
-    // Most names are shorter than the shortest placeholder.
-    let first = if text.len() > MARK.len() { PLACEHOLDER.find(text) } else { None };
-    let Some(first) = first else { return Cow::Borrowed(text) };
+    // Most texts are shorter than the shortest placeholder, or have no bracket at all.
+    let first = memchr::memchr(b'<', text.get(..text.len().saturating_sub(MARK.len())).unwrap_or_default());
+    let Some(first) = first.and_then(|_| PLACEHOLDER.find(text)) else { return Cow::Borrowed(text) };
     let mut plain = text[..first].to_vec();
     let mut rest = &text[first..];
     while let Some(at) = PLACEHOLDER.find(rest) {
