@@ -34,6 +34,8 @@ pub(crate) fn throughput(_: &Options) {
         println!("  client and line server write messages {}", writes.word());
         let a_second = |command: &mut Command| {
             let mut session = Session::start(command);
+            let first = session.requests([0], |_, _| ());
+            session.round_trips(&first);
             let requests = session.requests(shuffled(KEYS), |_, _| ());
             let time = session.pipeline(&requests, IN_FLIGHT, writes);
             session.finish(|_| ());
