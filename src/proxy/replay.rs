@@ -1,14 +1,14 @@
 //! The replaying front on stdio: one thread that waits for the client, for the next due time, or for a signal.
 //!
 //! Neither descriptor is made non-blocking (they are shared with whoever started us). A write takes at most what a
-//! pipe that polls writable has room for, so a client that sends while it does not read cannot lock us up: we go on
-//! reading, and what it has not read waits in memory.
+//! pipe that polls writable, or is empty, has room for, so a client that sends while it does not read cannot lock us
+//! up: we go on reading, and what it has not read waits in memory.
 
 use std::{collections::VecDeque, io, os::fd::BorrowedFd, time::Instant};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    io::{Errno, read, write},
+    io::{Errno, ioctl_fionread, read, write},
 };
 
 use crate::{
@@ -55,6 +55,7 @@ pub fn serve(
         lines: LineSplitter::new(max_message),
         waiting: VecDeque::new(),
         written: 0,
+        pipe_size: pipe_size(output),
         buffer: vec![0; READ],
         input_open: true,
         end: None,
@@ -80,6 +81,17 @@ pub fn serve(
     }
 }
 
+#[cfg(target_os = "linux")]
+fn pipe_size(output: BorrowedFd<'_>) -> Option<usize> {
+    rustix::pipe::fcntl_getpipe_size(output).ok()
+}
+
+/// Elsewhere a pipe does not tell, and may change its size.
+#[cfg(not(target_os = "linux"))]
+const fn pipe_size(_: BorrowedFd<'_>) -> Option<usize> {
+    None
+}
+
 struct Front {
     start: Instant,
     lines: LineSplitter,
@@ -87,6 +99,8 @@ struct Front {
     /// have gone.
     waiting: VecDeque<Vec<u8>>,
     written: usize,
+    /// How much the output holds, where it is a pipe.
+    pipe_size: Option<usize>,
     buffer: Vec<u8>,
     input_open: bool,
     end: Option<End>,
@@ -176,11 +190,20 @@ impl Front {
         Ok(Ready { output: come(Some(0)), stop: come(stop_at), input: come(input_at) })
     }
 
+    /// How much the output takes for certain once it polls writable; `wanted` is how much there is.
+    fn room(&self, output: BorrowedFd<'_>, wanted: usize) -> usize {
+        match self.pipe_size {
+            // An empty pipe takes all it can hold, and waking its reader once for that is much cheaper.
+            Some(size) if wanted > PIPE_ROOM && ioctl_fionread(output) == Ok(0) => size,
+            _ => PIPE_ROOM,
+        }
+    }
+
     /// Writes what there is room for; false when nobody reads any more.
     fn write(&mut self, output: BorrowedFd<'_>) -> io::Result<bool> {
         let Some(piece) = self.waiting.front() else { return Ok(false) };
         let rest = &piece[self.written..];
-        match write(output, &rest[..rest.len().min(PIPE_ROOM)]) {
+        match write(output, &rest[..rest.len().min(self.room(output, rest.len()))]) {
             Ok(count) => self.written += count,
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(Errno::PIPE | Errno::CONNRESET) => return Ok(false),

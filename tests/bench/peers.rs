@@ -9,7 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use memchr::{memchr, memchr_iter, memmem};
+use mcp_tapedeck::wire::{
+    jsonrpc::{Kind, Message},
+    lines::{Line, LineSplitter},
+};
+use memchr::{memchr_iter, memmem};
 
 /// The hidden word that makes this program a server: `--line-server SIZE each|joined`.
 pub(crate) const LINE_SERVER: &str = "--line-server";
@@ -37,41 +41,40 @@ pub(crate) fn line_server(size: usize, writes: Writes) -> [String; 3] {
     [LINE_SERVER.to_owned(), size.to_string(), writes.word().to_owned()]
 }
 
-/// The server: answers each line that has an id with the number of the call and some text.
+/// The server: reads each line's envelope, as every server has to, and answers with the number of the call and some
+/// text.
 pub(crate) fn serve(size: usize, writes: Writes) -> io::Result<()> {
     let (mut input, mut output) = (raw_stdin()?, raw_stdout()?);
-    let (mut room, mut lines, mut answers) = (vec![0; 128 << 10], Vec::new(), Vec::new());
+    let (mut room, mut lines, mut answers) = (vec![0; 128 << 10], LineSplitter::new(64 << 20), Vec::new());
     loop {
         let length = input.read(&mut room)?;
         if length == 0 {
             return Ok(());
         }
-        lines.extend_from_slice(&room[..length]);
-        let mut start = 0;
-        while let Some(end) = memchr(b'\n', &lines[start..]) {
-            answer(&lines[start..start + end], size, &mut answers);
-            start += end + 1;
-            if writes == Writes::Each {
-                output.write_all(&answers)?;
+        let mut written = Ok(());
+        lines.feed(&room[..length], |line| {
+            if let Line::Whole(line) = line {
+                answer(&Message::read(line), size, &mut answers);
+            }
+            if writes == Writes::Each && written.is_ok() {
+                written = output.write_all(&answers);
                 answers.clear();
             }
-        }
-        lines.drain(..start);
+        });
+        written?;
         output.write_all(&answers)?;
         answers.clear();
     }
 }
 
-fn answer(line: &[u8], size: usize, out: &mut Vec<u8>) {
-    let Some(id) = number_behind(line, b"\"id\":") else { return };
-    let call = number_behind(line, b"\"call\":").unwrap_or_default();
-    let size = number_behind(line, b"\"size\":").unwrap_or(size);
-    push_answer(id, call, size, out);
-}
-
-/// An answer to the call of this number, on a line of its own.
-pub(crate) fn push_answer(id: usize, call: usize, size: usize, out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":").as_bytes());
+fn answer(request: &Message<'_>, size: usize, out: &mut Vec<u8>) {
+    let Some(id) = request.id().filter(|_| request.kind == Kind::Request) else { return };
+    let number = |pointer| std::str::from_utf8(request.param(pointer)?).ok()?.parse().ok();
+    let (call, size) =
+        (number("/arguments/call").unwrap_or_default(), number("/arguments/size").unwrap_or(size));
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id);
+    out.extend_from_slice(b",\"result\":");
     push_result(call, size, out);
     out.extend_from_slice(b"}\n");
 }
