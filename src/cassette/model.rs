@@ -89,8 +89,10 @@ pub struct Session {
     pub at: Option<String>,
     /// `by`: the program that recorded it.
     pub by: Option<String>,
-    /// `transport`: `stdio` (HTTP forms come with their transports).
+    /// `transport`: `stdio`, `http` (Streamable HTTP) or `sse` (HTTP+SSE of 2024-11-05).
     pub transport: Option<String>,
+    /// `path`: over HTTP, the path and query of its endpoint; with `sse`, of its event stream.
+    pub path: Option<String>,
     /// `protocol`: the negotiated revision.
     pub protocol: Option<String>,
     /// `client`: the client's name.
@@ -127,6 +129,11 @@ pub struct Exchange {
     pub session: u32,
     /// `client`; none for a push.
     pub client: Option<Message>,
+    /// `client.body`: of an HTTP request that is no message ([`Form::Http`]), in the form [`Form::Body`] or
+    /// [`Form::Base64`].
+    pub body: Option<Box<Message>>,
+    /// `http`: what of HTTP is not derived; none on stdio, and where all of it is as usual.
+    pub http: Option<Box<Http>>,
     /// `after`: what came just before the client message (for a push: before its first item).
     pub after: Option<Ref>,
     /// `server`, in order.
@@ -137,6 +144,118 @@ pub struct Exchange {
     pub rule: Option<Box<MatchRule>>,
     /// The whole entry.
     pub place: Place,
+}
+
+/// The HTTP request and response that carried an exchange.
+///
+/// What is as usual is not written. Usual is: of a request that is a message, `POST` to its session's path; of a
+/// response to a request, status 200; to anything else, status 202 with an empty body; of an event stream, content
+/// type `text/event-stream`; of a body that is a message, `application/json`; of an empty one, none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Http {
+    /// `path`: path and query of a request that is a message, where they are not those of its session.
+    pub path: Option<Box<str>>,
+    /// `request`: the request's headers that its answer can depend on, names in lower case.
+    pub request: Vec<Header>,
+    /// `auth`: whether the request carried credentials.
+    pub auth: bool,
+    /// `status`; none where it is the usual one, or no response came.
+    pub status: Option<u16>,
+    /// `stream`: whether the response is an event stream.
+    pub stream: bool,
+    /// `headers`: the response's headers that are not derived, names in lower case.
+    pub headers: Vec<Header>,
+    /// `end`: how the response ended, where not in good order.
+    pub end: Option<StreamEnd>,
+    /// `partial`, `partial_base64`: what the response had sent of a message or event when it ended.
+    pub partial: Option<Box<[u8]>>,
+}
+
+/// A header and all its values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its name in lower case.
+    pub name: Box<str>,
+    /// Its values in order, as bytes (ISO-8859-1 in the file): one for each line of it. No value says that it was not
+    /// sent although it usually is.
+    pub values: Vec<Box<[u8]>>,
+}
+
+/// How a response ended before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// `cut`: the connection was closed.
+    Cut,
+    /// `reset`: the connection was reset.
+    Reset,
+}
+
+impl StreamEnd {
+    /// Both words.
+    pub const ALL: [Self; 2] = [Self::Cut, Self::Reset];
+
+    /// The word in the file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Cut => "cut",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+/// A stream that an item travelled on, where that is not its exchange's own.
+///
+/// The own stream is the response to the client's message; in a session over HTTP+SSE, the session's event stream.
+/// A push has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// `get`: the session's `GET` stream.
+    Get,
+    /// `resume`: the `GET` stream that went on with an earlier one, named by `Last-Event-ID`.
+    Resume,
+    /// `post`: the response to the client's message, in a session over HTTP+SSE; else the response to another
+    /// message of the client.
+    Post,
+    /// `sse`: the event stream of HTTP+SSE.
+    Sse,
+}
+
+impl On {
+    /// The four words.
+    pub const ALL: [Self; 4] = [Self::Get, Self::Resume, Self::Post, Self::Sse];
+
+    /// The word in the file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Resume => "resume",
+            Self::Post => "post",
+            Self::Sse => "sse",
+        }
+    }
+}
+
+/// Fields of an item's event beside its data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sse {
+    /// `id`, where one was sent.
+    pub id: Option<Box<str>>,
+    /// `event`: its type.
+    pub event: EventType,
+    /// `retry`, in milliseconds, where it was sent.
+    pub retry: Option<u64>,
+}
+
+/// The type of an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EventType {
+    /// Not written: a line `event: message`.
+    #[default]
+    Message,
+    /// `null`: no line, which means `message` too.
+    Unnamed,
+    /// Any other.
+    Named(Box<str>),
 }
 
 /// One message as it stands in the file.
@@ -169,6 +288,10 @@ pub enum Form {
     Base64,
     /// `omitted`: `{"bytes", "sha256"}` of a message over `--max-message`.
     Omitted,
+    /// `http`: `"GET /path?query"`, an HTTP request whose body is no message.
+    Http,
+    /// `body`: the text of an HTTP body, or of an event's data, that is no message.
+    Body,
 }
 
 /// A recorded id.
@@ -196,6 +319,10 @@ pub struct Item {
     pub after: Option<Ref>,
     /// `guess`: it was filed here although several exchanges were open.
     pub guess: bool,
+    /// `on`: where it did not travel on its exchange's own stream.
+    pub on: Option<On>,
+    /// `sse`: what its event held beside the data, where that is not just a line `event: message`.
+    pub sse: Option<Box<Sse>>,
 }
 
 /// The client's answer to a server request.
@@ -207,6 +334,8 @@ pub struct Answer {
     pub message: Message,
     /// `after`: what came just before it in the session, where that is not its request.
     pub after: Option<Ref>,
+    /// `http`: of the request that carried it and its response, where they are not as usual.
+    pub http: Option<Box<Http>>,
 }
 
 /// A moment of a session, as `after` names it: `KEY`, `KEY #2`, `KEY #2 answer`.
@@ -238,11 +367,13 @@ pub enum Unanswered {
     Open,
     /// `lost`: the recorder was killed or its upstream broke.
     Lost,
+    /// `ended`: the server ended the response without it.
+    Ended,
 }
 
 impl Unanswered {
-    /// The three words.
-    pub const ALL: [Self; 3] = [Self::Cancelled, Self::Open, Self::Lost];
+    /// The four words.
+    pub const ALL: [Self; 4] = [Self::Cancelled, Self::Open, Self::Lost, Self::Ended];
 
     /// The word in the file.
     pub const fn word(self) -> &'static str {
@@ -250,6 +381,7 @@ impl Unanswered {
             Self::Cancelled => "cancelled",
             Self::Open => "open",
             Self::Lost => "lost",
+            Self::Ended => "ended",
         }
     }
 }
@@ -296,11 +428,13 @@ impl Form {
             Self::Raw => "raw",
             Self::Base64 => "base64",
             Self::Omitted => "omitted",
+            Self::Http => "http",
+            Self::Body => "body",
         }
     }
 
     /// Every form.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Request,
         Self::Notification,
         Self::Result,
@@ -309,6 +443,8 @@ impl Form {
         Self::Raw,
         Self::Base64,
         Self::Omitted,
+        Self::Http,
+        Self::Body,
     ];
 }
 

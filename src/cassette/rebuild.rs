@@ -88,6 +88,16 @@ impl Line<'_> {
                 return Ok(());
             }
             Form::Omitted => return Err(LoadError::new(place.start, LoadErrorKind::Omitted)),
+            Form::Http => {
+                out.extend_from_slice(&scan::unescape(place.of(self.text)));
+                return Ok(());
+            }
+            Form::Body => {
+                let mut value = Vec::new();
+                expand(self.text, place, Spacing::Compact, self.blobs, &mut value)?;
+                out.extend_from_slice(&scan::unescape(&value));
+                return Ok(());
+            }
             Form::Batch => self.batch(place, out)?,
             _ => self.message(form, place, id, out)?,
         }

@@ -57,6 +57,7 @@ pub(super) static SESSION: Shape = Shape {
         ("at", Value),
         ("by", Value),
         ("transport", Value),
+        ("path", Value),
         ("protocol", Value),
         ("client", Value),
         ("server", Value),
@@ -64,7 +65,7 @@ pub(super) static SESSION: Shape = Shape {
         ("end", Object(&END)),
         ("gap", Value),
     ],
-    unknown_at: 14,
+    unknown_at: 15,
 };
 
 pub(super) static SPELLING: Shape = Shape {
@@ -113,7 +114,7 @@ pub(super) static EXCHANGE: Shape = Shape {
         ("fault", Unread),
         ("after", Value),
         ("client", Object(&CLIENT)),
-        ("http", Unread),
+        ("http", Object(&HTTP)),
         ("server", List(&ITEM)),
         ("unanswered", Value),
     ],
@@ -130,9 +131,34 @@ pub(super) static CLIENT: Shape = Shape {
         ("raw", Value),
         ("base64", Value),
         ("omitted", Object(&OMITTED)),
+        ("http", Value),
+        ("body", Value),
     ],
-    unknown_at: 7,
+    unknown_at: 9,
 };
+
+pub(super) static HTTP: Shape = Shape {
+    name: "`http`",
+    members: &[
+        ("note", Value),
+        ("path", Value),
+        ("request", Object(&HEADERS)),
+        ("auth", Value),
+        ("status", Value),
+        ("stream", Value),
+        ("headers", Object(&HEADERS)),
+        ("end", Value),
+        ("partial", Value),
+        ("partial_base64", Value),
+    ],
+    unknown_at: 10,
+};
+
+/// Every member is a header.
+pub(super) static HEADERS: Shape = Shape { name: "headers", members: &[], unknown_at: 0 };
+
+pub(super) static SSE: Shape =
+    Shape { name: "`sse`", members: &[("id", Value), ("event", Value), ("retry", Value)], unknown_at: 3 };
 
 pub(super) static ITEM: Shape = Shape {
     name: "an item of `server`",
@@ -141,6 +167,8 @@ pub(super) static ITEM: Shape = Shape {
         ("after_ms", Value),
         ("after", Value),
         ("guess", Value),
+        ("on", Value),
+        ("sse", Object(&SSE)),
         ("id", Value),
         ("no_id", Value),
         ("notification", Object(&NOTIFICATION)),
@@ -151,10 +179,11 @@ pub(super) static ITEM: Shape = Shape {
         ("raw", Value),
         ("base64", Value),
         ("omitted", Object(&OMITTED)),
+        ("body", Value),
         ("same_as", Value),
         ("answer", Object(&ANSWER)),
     ],
-    unknown_at: 16,
+    unknown_at: 19,
 };
 
 pub(super) static ANSWER: Shape = Shape {
@@ -163,6 +192,7 @@ pub(super) static ANSWER: Shape = Shape {
         ("note", Value),
         ("after_ms", Value),
         ("after", Value),
+        ("http", Object(&HTTP)),
         ("id", Value),
         ("no_id", Value),
         ("result", Value),
@@ -171,7 +201,7 @@ pub(super) static ANSWER: Shape = Shape {
         ("base64", Value),
         ("omitted", Object(&OMITTED)),
     ],
-    unknown_at: 10,
+    unknown_at: 11,
 };
 
 pub(super) static MEMBER: Shape = Shape {

@@ -302,7 +302,7 @@ fn has_answer(cassette: &Cassette, blobs: &dyn BlobSource, entry: &Exchange, ste
     entry.server.iter().any(|item| match item.message.form {
         Form::Result | Form::Error | Form::Omitted => true,
         Form::Batch => step.kind == StepKind::Batch,
-        Form::Request | Form::Notification => false,
+        Form::Request | Form::Notification | Form::Http | Form::Body => false,
         Form::Raw | Form::Base64 => {
             let mut bytes = Vec::new();
             let read = cassette.wire(entry.session, false, &item.message, None, blobs, &mut bytes).is_ok();

@@ -29,6 +29,8 @@ impl Loader<'_> {
             key: Box::default(),
             session: 0,
             client: None,
+            body: None,
+            http: None,
             after: None,
             server: Vec::new(),
             unanswered: None,
@@ -43,9 +45,10 @@ impl Loader<'_> {
                 "match" => exchange.rule = Some(Box::new(self.rule()?)),
                 "after" => self.after(index, Moment::Client)?,
                 "client" => {
-                    let (message, written) = self.client()?;
-                    (exchange.client, client) = (Some(message), written);
+                    let (message, body, written) = self.client()?;
+                    (exchange.client, exchange.body, client) = (Some(message), body, written);
                 }
+                "http" => exchange.http = Some(Box::new(self.http()?)),
                 "server" => {
                     self.list("server", |loader| {
                         let n = u32::try_from(exchange.server.len())
@@ -82,29 +85,45 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn client(&mut self) -> Result<(Message, Written)> {
+    /// The client's message; of an HTTP request that is none, its request line and its body.
+    fn client(&mut self) -> Result<(Message, Option<Box<Message>>, Written)> {
         let mut walk = self.begin(&CLIENT)?;
-        let mut holder = Holder::default();
+        let (mut holder, mut body) = (Holder::default(), Holder::default());
+        let mut body_at = None;
         while let Some(member) = self.known(&mut walk)? {
-            if !self.hold(&mut holder, &walk, member)? {
+            let at = self.reader.at;
+            let is_http = holder.message.as_ref().is_some_and(|message| message.form == Form::Http);
+            let is_body = member == "body" || (member == "base64" && is_http);
+            let into = if is_body { &mut body } else { &mut holder };
+            body_at = body_at.or(is_body.then_some(at));
+            if !self.hold(into, &walk, member)? {
                 self.any()?;
             }
         }
-        match holder.message {
-            Some(message) => Ok((message, holder.inside)),
-            None => self.missing(&walk, "one of `request`, `notification`, `batch`, `raw`, `base64`"),
+        let Some(message) = holder.message else {
+            let expected = "one of `request`, `notification`, `batch`, `raw`, `base64`, `http`";
+            return self.missing(&walk, expected);
+        };
+        if let Some(at) = body_at.filter(|_| message.form != Form::Http) {
+            let instead = "it stands behind `http`, the line of a request that is no message";
+            let kind = LoadErrorKind::Misplaced { place: walk.shape.name, member: "body".into(), instead };
+            return Err(LoadError::new(at, kind));
         }
+        Ok((message, body.message.map(Box::new), holder.inside))
     }
 
     fn item(&mut self, exchange: u32, n: u32) -> Result<(Item, ItemIds)> {
         let mut walk = self.begin(&ITEM)?;
         let mut holder = Holder::default();
         let (mut after_ms, mut guess, mut answer, mut same_as) = (0, false, None, None);
+        let (mut on, mut sse) = (None, None);
         while let Some(member) = self.known(&mut walk)? {
             match member {
                 "after_ms" => after_ms = self.number("after_ms", "milliseconds, a whole number")?,
                 "after" => self.after(exchange, Moment::Item(n))?,
                 "guess" => guess = self.boolean("guess")?,
+                "on" => on = Some(self.on()?),
+                "sse" => sse = Some(Box::new(self.sse()?)),
                 "answer" => answer = Some(self.answer(exchange, n)?),
                 "same_as" => {
                     same_as = Some(self.string("same_as", "the key of an exchange before this one")?)
@@ -138,17 +157,18 @@ impl Loader<'_> {
             None => (None, None),
         };
         let ids = ItemIds { at: walk.start, message: written, answer: answer_ids };
-        Ok((Item { after_ms, message, answer, after: None, guess }, ids))
+        Ok((Item { after_ms, message, answer, after: None, guess, on, sse }, ids))
     }
 
     fn answer(&mut self, exchange: u32, n: u32) -> Result<(Answer, usize, Written)> {
         let mut walk = self.begin(&ANSWER)?;
         let mut holder = Holder::default();
-        let mut after_ms = 0;
+        let (mut after_ms, mut http) = (0, None);
         while let Some(member) = self.known(&mut walk)? {
             match member {
                 "after_ms" => after_ms = self.number("after_ms", "milliseconds, a whole number")?,
                 "after" => self.after(exchange, Moment::Answer(n))?,
+                "http" => http = Some(Box::new(self.http()?)),
                 _ => {
                     if !self.hold(&mut holder, &walk, member)? {
                         self.any()?;
@@ -159,17 +179,17 @@ impl Loader<'_> {
         holder.check_ids(walk.shape)?;
         let written = holder.written();
         match holder.message {
-            Some(message) => Ok((Answer { after_ms, message, after: None }, walk.start, written)),
+            Some(message) => Ok((Answer { after_ms, message, after: None, http }, walk.start, written)),
             None => self.missing(&walk, "`result` or `error`"),
         }
     }
 
     fn unanswered(&mut self) -> Result<Unanswered> {
-        let span = self.string("unanswered", "`cancelled`, `open` or `lost`")?;
+        let span = self.string("unanswered", "`cancelled`, `open`, `lost` or `ended`")?;
         let word = &self.reader.text[span.start + 1..span.end - 1];
         match Unanswered::ALL.into_iter().find(|known| known.word().as_bytes() == word) {
             Some(word) => Ok(word),
-            None => self.wrong(span.start, "unanswered", "`cancelled`, `open` or `lost`"),
+            None => self.wrong(span.start, "unanswered", "`cancelled`, `open`, `lost` or `ended`"),
         }
     }
 

@@ -147,6 +147,8 @@ impl Loader<'_> {
                 }
             }
             Form::Omitted => self.omitted(),
+            Form::Http => Ok((self.request_line()?, Written::Given(Id::Absent))),
+            Form::Body => Ok((self.body()?, Written::Given(Id::Absent))),
         }
     }
 

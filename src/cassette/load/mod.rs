@@ -4,6 +4,7 @@
 //! exchange names elsewhere (`session`, `after`, `same_as`) is looked up in [`resolve`] when all are read.
 
 mod exchange;
+mod http;
 mod message;
 mod resolve;
 mod rule;

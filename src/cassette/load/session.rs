@@ -28,6 +28,7 @@ impl Loader<'_> {
                 "at" => session.at = Some(self.text("at")?.into_owned()),
                 "by" => session.by = Some(self.text("by")?.into_owned()),
                 "transport" => session.transport = Some(self.text("transport")?.into_owned()),
+                "path" => session.path = Some(self.path()?),
                 "protocol" => session.protocol = Some(self.text("protocol")?.into_owned()),
                 "client" => session.client = Some(self.text("client")?.into_owned()),
                 "server" => session.server = Some(self.text("server")?.into_owned()),

@@ -90,7 +90,7 @@ fn members_are_checked() {
     );
     check_exchange(
         "\"client\": {}",
-        "2:24: `client` needs one of `request`, `notification`, `batch`, `raw`, `base64`",
+        "2:24: `client` needs one of `request`, `notification`, `batch`, `raw`, `base64`, `http`",
     );
     check_exchange(
         "\"client\": {\"raw\": \"\", \"base64\": \"\"}",
@@ -124,7 +124,7 @@ fn members_are_checked() {
     );
     check_exchange(
         "\"unanswered\": \"no\", \"server\": [{\"raw\": \"\"}]",
-        "2:28: `unanswered` must be `cancelled`, `open` or `lost`, found `\"no\"`",
+        "2:28: `unanswered` must be `cancelled`, `open`, `lost` or `ended`, found `\"no\"`",
     );
     check(
         "{\"cassette\": 1, \"match\": [{\"when\": {\"server\": \"x\"}}]}",
