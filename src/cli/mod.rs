@@ -29,6 +29,7 @@ mod separator;
 mod show;
 mod values;
 mod verdict;
+mod wrap;
 
 use std::{env, ffi::OsString, process};
 
@@ -61,6 +62,7 @@ enum Command {
     Schema(schema::SchemaArgs),
     Show(show::ShowArgs),
     Verdict(verdict::VerdictArgs),
+    Wrap(wrap::WrapArgs),
 }
 
 /// Runs the command that the process was started with.
@@ -114,6 +116,7 @@ impl Command {
             Self::Schema(args) => schema::run(&args),
             Self::Show(args) => show::run(&args),
             Self::Verdict(args) => verdict::run(&args),
+            Self::Wrap(args) => wrap::run(&args),
         }
     }
 }

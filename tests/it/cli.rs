@@ -4,6 +4,7 @@ mod deck;
 mod files;
 mod fronts;
 mod verdict;
+mod wrap;
 
 use std::process::{Command, Stdio};
 

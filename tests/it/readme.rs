@@ -78,6 +78,10 @@ fn each_command_works() {
         let blob = blob.expect("a blob").path();
         fs::copy(&blob, blobs.join(blob.file_name().expect("a name"))).expect("a copy");
     }
+    // They use Claude Code here.
+    let configuration =
+        "{\"mcpServers\": {\"everything\": {\"command\": \"npx\", \"args\": [\"everything\"]}}}";
+    fs::write(folder.path().join(".mcp.json"), configuration).expect("it is written");
     let report = ["replay", "everything.json", "--report", "reports/"];
     assert!(run(folder.path(), TAPEDECK, &report).0, "a replay that nobody asks anything is good");
 
@@ -90,6 +94,8 @@ fn each_command_works() {
         assert!(good, "{command}\n{shown}");
         ran += 1;
     }
+    let left = fs::read_to_string(folder.path().join(".mcp.json")).expect("it is there");
+    assert_eq!(left, configuration, "what was wrapped is taken back");
     assert!(ran >= 10, "only {ran} commands were found");
     assert!(folder.path().join("junit.xml").exists() && folder.path().join("everything.journal").exists());
 }
@@ -99,7 +105,12 @@ fn run(folder: &Path, program: &str, arguments: &[&str]) -> (bool, String) {
     let bin = Path::new(TAPEDECK).parent().expect("it stands in a folder").display().to_string();
     let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).env("PATH", path).env("XDG_STATE_HOME", folder);
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("XDG_STATE_HOME", folder)
+        .env("HOME", folder);
     let output = command.stdin(std::process::Stdio::null()).output().expect("it runs");
     let shown =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
