@@ -7,6 +7,7 @@
 //! Started without `--bench`, as `cargo test --benches` does, it only checks itself.
 #![expect(clippy::print_stdout, reason = "the figures are what a person runs this for")]
 
+mod http;
 mod measure;
 mod memory;
 mod peers;
@@ -41,6 +42,10 @@ const BENCHMARKS: &[Benchmark] = &[
     ("size", start::binary_size),
     ("memory record", memory::recording),
     ("memory replay", memory::loading),
+    ("http record throughput", http::record_throughput),
+    ("http record latency", http::record_latency),
+    ("http replay throughput", http::replay_throughput),
+    ("http memory streams", http::open_streams),
 ];
 
 fn main() {
@@ -51,10 +56,12 @@ fn main() {
             let size = size.parse().expect("a number of bytes");
             peers::serve(size, writes).expect("the client reads and writes");
         }
+        [http::HTTP_SERVER] => http::serve().expect("a port is free"),
         ref words if words.contains(&"--bench") => bench(words),
         _ => {
             measure::self_check();
             peers::self_check();
+            http::self_check();
             tape::self_check();
         }
     }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Bytes; nothing once the process has ended.
-fn peak(pid: u32) -> Option<f64> {
+pub(crate) fn peak(pid: u32) -> Option<f64> {
     let status = fs_err::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(1024.0 * line.trim().strip_suffix(" kB")?.parse::<f64>().ok()?)

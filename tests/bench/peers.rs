@@ -95,7 +95,8 @@ pub(crate) fn push_text(size: usize, out: &mut Vec<u8>) {
     out.resize(out.len() + size % TEXT.len(), b'x');
 }
 
-fn number_behind(line: &[u8], name: &[u8]) -> Option<usize> {
+/// The number that stands behind a name.
+pub(crate) fn number_behind(line: &[u8], name: &[u8]) -> Option<usize> {
     let digits = &line[memmem::find(line, name)? + name.len()..];
     let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
     std::str::from_utf8(&digits[..length]).ok()?.parse().ok()
