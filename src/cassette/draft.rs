@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::{
-    model::{End, Unanswered},
+    model::{End, Http, On, Sse, Unanswered},
     spelling::Spelling,
 };
 
@@ -28,6 +28,8 @@ pub struct SessionDraft<'a> {
     pub by: Option<Cow<'a, str>>,
     /// `transport`.
     pub transport: Option<Cow<'a, str>>,
+    /// `path`: path and query of the endpoint, over HTTP.
+    pub path: Option<Cow<'a, str>>,
     /// `protocol`: the negotiated revision.
     pub protocol: Option<Cow<'a, str>>,
     /// `client`: the client's name.
@@ -57,6 +59,10 @@ pub struct ExchangeDraft<'a> {
     pub after: Option<Cow<'a, str>>,
     /// `client`; none for a push.
     pub client: Option<MessageDraft<'a>>,
+    /// `client.body`: of an HTTP request that is no message.
+    pub body: Option<MessageDraft<'a>>,
+    /// `http`: what of the request and response that carried it is not as usual.
+    pub http: Option<Http>,
     /// `server`, in order.
     pub server: Vec<ItemDraft<'a>>,
     /// `unanswered`.
@@ -77,11 +83,25 @@ pub struct Extra<'a> {
 /// One message.
 #[derive(Clone, Debug)]
 pub struct MessageDraft<'a> {
-    /// The line as it stood on the wire, without its `\n`. Of an omitted message: what is left of its envelope, a
+    /// What the bytes are.
+    pub part: Part,
+    /// The line, event or body as it stood on the wire; a line without its `\n`. Of an omitted message: what is left of its envelope, a
     /// message without params or with an empty result.
     pub bytes: Cow<'a, [u8]>,
     /// Size and SHA-256 of a message over `--max-message`.
     pub omitted: Option<(u64, [u8; 32])>,
+}
+
+/// What a draft's bytes are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// A message, or a line where one was due.
+    #[default]
+    Message,
+    /// The line of an HTTP request that is no message: `GET /path?query`.
+    Request,
+    /// An HTTP body, or an event's data, that is no message.
+    Body,
 }
 
 /// One item of an exchange's `server` list.
@@ -93,6 +113,10 @@ pub struct ItemDraft<'a> {
     pub after: Option<Cow<'a, str>>,
     /// `guess`.
     pub guess: bool,
+    /// `on`: where it did not travel on its exchange's own stream.
+    pub on: Option<On>,
+    /// `sse`: what its event held beside the data; none where that was a line `event: message`.
+    pub sse: Option<Sse>,
     /// What the server sent.
     pub message: MessageDraft<'a>,
     /// What the client answered to a server request.
@@ -106,6 +130,8 @@ pub struct AnswerDraft<'a> {
     pub after_ms: u32,
     /// `after`: see [`key::reference`](super::key::reference).
     pub after: Option<Cow<'a, str>>,
+    /// `http`: what of the request that carried it and its response is not as usual.
+    pub http: Option<Http>,
     /// The answer.
     pub message: MessageDraft<'a>,
 }
@@ -113,7 +139,12 @@ pub struct AnswerDraft<'a> {
 impl<'a> MessageDraft<'a> {
     /// A whole message.
     pub fn new(bytes: impl Into<Cow<'a, [u8]>>) -> Self {
-        Self { bytes: bytes.into(), omitted: None }
+        Self { part: Part::Message, bytes: bytes.into(), omitted: None }
+    }
+
+    /// An HTTP body, or an event's data, that is no message.
+    pub fn body(bytes: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self { part: Part::Body, ..Self::new(bytes) }
     }
 }
 

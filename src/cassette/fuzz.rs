@@ -124,6 +124,8 @@ pub fn print(bytes: &[u8]) {
             spelling: &spelling,
             after: None,
             client: Some(MessageDraft::new(*client)),
+            body: None,
+            http: None,
             server: server.iter().map(|&(line, answer)| item(line, answer)).collect(),
             unanswered: None,
             extra: Vec::new(),
@@ -150,9 +152,21 @@ fn waits(&(line, answer): &Answered<'_>) -> bool {
 }
 
 fn item<'a>(line: &'a [u8], answer: Option<&'a [u8]>) -> ItemDraft<'a> {
-    let answer =
-        answer.map(|line| AnswerDraft { after_ms: 0, after: None, message: MessageDraft::new(line) });
-    ItemDraft { after_ms: 0, after: None, guess: false, message: MessageDraft::new(line), answer }
+    let answer = answer.map(|line| AnswerDraft {
+        after_ms: 0,
+        after: None,
+        http: None,
+        message: MessageDraft::new(line),
+    });
+    ItemDraft {
+        after_ms: 0,
+        after: None,
+        guess: false,
+        on: None,
+        sse: None,
+        message: MessageDraft::new(line),
+        answer,
+    }
 }
 
 /// The reader of journals: what it gives stands where it says, and recovery loses nothing that is whole. The bytes

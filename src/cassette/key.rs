@@ -24,6 +24,17 @@ pub fn of_client(message: &Message<'_>) -> String {
     }
 }
 
+/// The key of the exchange of an HTTP request that is no message, but for its number.
+pub fn of_http(method: &str, path: &str) -> String {
+    format!("http {method} {}", quoted(path))
+}
+
+/// The same by the request's line, `GET /path?query`.
+pub fn of_http_line(line: &str) -> String {
+    let (method, target) = line.split_once(' ').unwrap_or((line, ""));
+    of_http(method, target.split('?').next().unwrap_or_default())
+}
+
 /// The key of a push but for its number, by its first message.
 pub fn of_push(message: &Message<'_>) -> String {
     match message.kind {

@@ -416,6 +416,13 @@ pub struct When {
     pub key: Option<String>,
 }
 
+impl Session {
+    /// Whether it was recorded over HTTP.
+    pub fn is_http(&self) -> bool {
+        matches!(self.transport.as_deref(), Some("http" | "sse"))
+    }
+}
+
 impl Form {
     /// The member's name.
     pub const fn word(self) -> &'static str {

@@ -1,5 +1,7 @@
 //! From a message in the file back to the bytes of its line.
 
+use std::borrow::Cow;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 
 use super::{
@@ -77,10 +79,7 @@ impl Line<'_> {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         match form {
-            Form::Raw => {
-                self.raw(place, id, out);
-                return Ok(());
-            }
+            Form::Raw => return self.raw(place, id, out),
             Form::Base64 => {
                 let text = scan::unescape(place.of(self.text));
                 let wrong = |_| LoadError::member(self.text, place.start, "base64", "base64");
@@ -93,9 +92,7 @@ impl Line<'_> {
                 return Ok(());
             }
             Form::Body => {
-                let mut value = Vec::new();
-                expand(self.text, place, Spacing::Compact, self.blobs, &mut value)?;
-                out.extend_from_slice(&scan::unescape(&value));
+                out.extend_from_slice(&self.string(place)?);
                 return Ok(());
             }
             Form::Batch => self.batch(place, out)?,
@@ -107,8 +104,18 @@ impl Line<'_> {
         Ok(())
     }
 
-    fn raw(&self, place: Span, id: Option<&[u8]>, out: &mut Vec<u8>) {
-        let line = scan::unescape(place.of(self.text));
+    /// The text of a string, or of a marker that stands for one.
+    fn string(&self, place: Span) -> Result<Cow<'_, [u8]>> {
+        if self.text[place.start] == b'"' {
+            return Ok(scan::unescape(place.of(self.text)));
+        }
+        let mut value = Vec::new();
+        expand(self.text, place, Spacing::Compact, self.blobs, &mut value)?;
+        Ok(Cow::Owned(scan::unescape(&value).into_owned()))
+    }
+
+    fn raw(&self, place: Span, id: Option<&[u8]>, out: &mut Vec<u8>) -> Result<()> {
+        let line = self.string(place)?;
         match (id, jsonrpc::Message::read(&line).id_span()) {
             (Some(id), Some(span)) => {
                 out.extend_from_slice(&line[..span.start]);
@@ -117,6 +124,7 @@ impl Line<'_> {
             }
             _ => out.extend_from_slice(&line),
         }
+        Ok(())
     }
 
     fn message(&self, form: Form, place: Span, id: Option<&[u8]>, out: &mut Vec<u8>) -> Result<()> {
@@ -219,8 +227,7 @@ impl Line<'_> {
         }
         let Some((form, value)) = message else { return Ok(()) };
         if form == Form::Raw {
-            self.raw(value, None, out);
-            return Ok(());
+            return self.raw(value, None, out);
         }
         if form == Form::Request {
             id = scan::member(self.text, value.start, "id");

@@ -46,6 +46,7 @@ Examples:
   tapedeck record session.json -- npx -y @modelcontextprotocol/server-everything
   tapedeck record --cassette sessions/ -- python server.py     a cassette for each start
   tapedeck record session.json --replace -- python server.py   keeps what people wrote
+  tapedeck record session.json --url http://127.0.0.1:9000/mcp --listen 127.0.0.1:9001
 
 In a client's configuration:
   {\"command\": \"tapedeck\", \"args\": [\"record\", \"/path/session.json\", \"--\", \"npx\", \"-y\", \"some-server\"]}"
@@ -245,18 +246,6 @@ impl Tape {
         // Without a journal every message's failure has been told.
         if let Ok(journal) = self.journal {
             keep(cassette, journal, FoldOptions { within: Some(left), ..fold }, notices);
-        }
-    }
-}
-
-impl Tape {
-    /// Ends it, and leaves it a journal.
-    pub(super) fn leave(self, notices: &Notices) {
-        match self.journal.and_then(Journal::finish) {
-            Ok(path) => notices.info(format_args!("the recording is in {}", path.display())),
-            Err(error) => {
-                notices.warn(format_args!("the end of the recording could not be written: {error}"))
-            }
         }
     }
 }

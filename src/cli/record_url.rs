@@ -7,6 +7,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use mcp_tapedeck::{
     exit_code::ExitCode,
     proxy::reverse::{ListenError, Reverse, ReverseEnded, ReverseOptions},
+    store::FoldOptions,
 };
 use serde::Serialize;
 
@@ -20,37 +21,35 @@ use super::{
 };
 
 /// A server that is reached over HTTP, and where clients reach us.
-///
-/// Not on the help page: such a recording is a journal that holds all that passed, which no other command reads yet.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "HTTP")]
 pub(super) struct UrlArgs {
     /// The server's address, instead of a command
-    #[arg(hide = true, long, value_name = "URL", requires = "listen")]
+    #[arg(long, value_name = "URL", requires = "listen")]
     pub url: Option<String>,
 
     /// Where clients reach tapedeck, with the server's paths; port 0 picks a free one
-    #[arg(hide = true, long, value_name = "HOST:PORT", requires = "url")]
+    #[arg(long, value_name = "HOST:PORT", requires = "url")]
     listen: Option<String>,
 
     /// Write where tapedeck listens to this file, as soon as it does
-    #[arg(hide = true, long, value_name = "FILE", requires = "listen")]
+    #[arg(long, value_name = "FILE", requires = "listen")]
     ready_file: Option<PathBuf>,
 
     /// Wait so long for a connection to the server
-    #[arg(hide = true, long, value_name = "TIME", default_value = "30s", value_parser = values::duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration)]
     connect_timeout: Duration,
 
     /// Send this header with every request to the server and record it never; `env:NAME` stands for a variable's value
-    #[arg(hide = true, long, value_name = "NAME: VALUE", requires = "listen")]
+    #[arg(long, value_name = "NAME: VALUE", requires = "listen")]
     header: Vec<String>,
 
     /// Serve clients that call tapedeck by this name too, where it listens on loopback
-    #[arg(hide = true, long, value_name = "HOST", requires = "listen")]
+    #[arg(long, value_name = "HOST", requires = "listen")]
     allow_host: Vec<String>,
 
     /// Serve web pages of this origin too, where tapedeck listens on loopback
-    #[arg(hide = true, long, value_name = "ORIGIN", requires = "listen")]
+    #[arg(long, value_name = "ORIGIN", requires = "listen")]
     allow_origin: Vec<String>,
 }
 
@@ -79,7 +78,6 @@ pub(super) fn run(url: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.url.ready_file {
         write_ready(path, &front)?;
     }
-    notices.warn("what passes over HTTP is kept as a journal, which this version neither shows nor replays");
     notices.info(format_args!("recording {url} into {}; clients use {}", cassette.display(), front.url()));
     let notices = Arc::new(notices);
     let warner = Arc::clone(&notices);
@@ -94,12 +92,13 @@ pub(super) fn run(url: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
         hide: Box::new(cleaner.clone()),
         warn: Box::new(move |text| warner.warn(text)),
     };
-    let ReverseEnded { missed, sink, .. } = front.record(tape, options).map_err(Failure::file)?;
+    let ReverseEnded { asked, missed, sink } = front.record(tape, options).map_err(Failure::file)?;
     if missed > 0 {
         notices.warn(format_args!("{missed} messages were not recorded"));
     }
     cleaner.told().iter().for_each(|replaced| notices.info(replaced));
-    sink.leave(&notices);
+    let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };
+    sink.end(&cassette, fold, asked.map(|(_, at)| at), &notices);
     Ok(ExitCode::Good)
 }
 

@@ -21,6 +21,7 @@ use crate::{
         key,
         model::{self, Cassette, Exchange, Form},
     },
+    traffic::{Event, Payload},
     wire::jsonrpc::{Kind, Message},
 };
 
@@ -52,13 +53,9 @@ impl Plan<'_> {
             for (exchange, skeleton) in self.session(added).exchanges.iter().enumerate() {
                 held.read(added.tape, skeleton, frames)?;
                 let events = held.events()?;
-                let line =
-                    events.first().and_then(|event| super::fold::line(event.direction, &event.payload));
-                news.push((
-                    number,
-                    exchange,
-                    Subject::of(&line.unwrap_or_default(), skeleton.client.is_some()),
-                ));
+                let content = events.first().map_or(0, event_content);
+                let prefix = skeleton.prefix.to_string();
+                news.push((number, exchange, Subject { prefix, content }));
             }
         }
         for is_exact in [true, false] {
@@ -80,14 +77,19 @@ struct Subject {
     content: u64,
 }
 
-impl Subject {
-    fn of(line: &[u8], from_client: bool) -> Self {
-        let message = Message::read(line);
-        let prefix = if from_client { key::of_client(&message) } else { key::of_push(&message) };
-        let mut hash = DefaultHasher::new();
-        content(&message).hash(&mut hash);
-        Self { prefix, content: hash.finish() }
+/// What the first event of an exchange says.
+fn event_content(event: &Event<'_>) -> u64 {
+    match &event.payload {
+        Payload::Request(head) => hash_of(&super::http::request_line(head)),
+        Payload::SseEvent(event) => hash_of(&event.data),
+        payload => hash_of(&super::fold::line(event.direction, payload).unwrap_or_default()),
     }
+}
+
+fn hash_of(line: &[u8]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    content(&Message::read(line)).hash(&mut hash);
+    hash.finish()
 }
 
 /// The old exchanges that no new one took the place of, in their order.
@@ -136,7 +138,13 @@ impl Cassette {
             Some(message) => self.line(exchange, from_client, message, blobs)?,
             None => Vec::new(),
         };
-        Ok(Subject::of(&line, from_client))
+        let message = Message::read(&line);
+        let prefix = match first.filter(|_| from_client).map(|first| first.form) {
+            Some(Form::Http) => key::of_http_line(&String::from_utf8_lossy(&line)),
+            _ if from_client => key::of_client(&message),
+            _ => key::of_push(&message),
+        };
+        Ok(Subject { prefix, content: hash_of(&line) })
     }
 
     /// A message's line; empty for one that is not in the file.
@@ -175,6 +183,8 @@ impl Cassette {
             )
         };
         let mut is_kept = is_same(true, old.client.as_ref(), draft.client.as_ref())?
+            && is_same(true, old.body.as_deref(), draft.body.as_ref())?
+            && old.http.as_deref() == draft.http.as_ref()
             && old.server.len() == draft.server.len()
             && old.unanswered == draft.unanswered;
         for (old, new) in old.server.iter().zip(&mut draft.server) {

@@ -40,6 +40,7 @@ impl Plan<'_> {
             let session = added.next().map(|added| self.draft(added));
             Ok(session.inspect(|session| printer.session(session, out)).is_some())
         };
+        let live_ids = self.live_ids();
         let mut exchanges = Exchanges {
             plan: self,
             frames,
@@ -47,6 +48,7 @@ impl Plan<'_> {
             new,
             held: Held::default(),
             printers: HashMap::new(),
+            live_ids: &live_ids,
             next: (0, 0),
             drafts: None,
             changes: Changes::default(),
@@ -80,6 +82,16 @@ impl Plan<'_> {
         Ok(changes)
     }
 
+    /// For each tape, what the servers called its sessions, with their numbers.
+    fn live_ids(&self) -> Vec<Vec<(&[u8], u32)>> {
+        let mut ids = vec![Vec::new(); self.tapes.len()];
+        for added in &self.added {
+            let id = self.session(added).live_id.as_deref();
+            ids[added.tape].extend(id.map(|id| (id, added.number)));
+        }
+        ids
+    }
+
     fn draft(&self, added: &Added) -> SessionDraft<'_> {
         let header = &self.tapes[added.tape].header;
         let session = self.session(added);
@@ -92,7 +104,9 @@ impl Plan<'_> {
             parent: header.parent_key().map(Cow::Owned),
             at: began.map(|began| Cow::Owned(began.to_string())),
             by: Some(Cow::Borrowed(&*header.by)).filter(|by| !by.is_empty()),
-            transport: Some(Cow::Borrowed(&*header.transport)).filter(|transport| !transport.is_empty()),
+            transport: Some(Cow::Borrowed(if session.is_sse { "sse" } else { &*header.transport }))
+                .filter(|transport| !transport.is_empty()),
+            path: session.path.as_deref().map(Cow::Borrowed),
             protocol: session.facts.protocol.as_deref().map(Cow::Borrowed),
             client: session.facts.client.as_deref().map(Cow::Borrowed),
             server: session.facts.server.as_deref().map(Cow::Borrowed),
@@ -105,8 +119,8 @@ impl Plan<'_> {
 }
 
 /// Prints the exchanges that are added, one after the other.
-struct Exchanges<'p, 'a, 'w> {
-    plan: &'p Plan<'a>,
+struct Exchanges<'p, 'w> {
+    plan: &'w Plan<'p>,
     frames: &'w mut dyn Frames,
     old: &'w dyn BlobSource,
     new: &'w mut dyn BlobSink,
@@ -114,13 +128,15 @@ struct Exchanges<'p, 'a, 'w> {
     /// One for each recording: an answer is written as the same as one of its own recording only, so that dropping
     /// another recording breaks nothing.
     printers: HashMap<u32, Printer>,
+    /// Of each tape, what its sessions were called and their numbers.
+    live_ids: &'w [Vec<(&'p [u8], u32)>],
     /// The session, among those added, and the exchange that comes next.
     next: (usize, usize),
-    drafts: Option<Drafts<'p>>,
+    drafts: Option<Drafts<'w>>,
     changes: Changes,
 }
 
-impl Exchanges<'_, '_, '_> {
+impl Exchanges<'_, '_> {
     fn next(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         let (added, number, exchange) = loop {
             let Some(added) = self.plan.added.get(self.next.0) else { return Ok(false) };
@@ -134,7 +150,7 @@ impl Exchanges<'_, '_, '_> {
         let events = self.held.events()?;
         let drafts = self.drafts.get_or_insert_with(|| {
             let session = self.plan.session(added);
-            Drafts::new(session, added.number, &session.spelling, &added.keys)
+            Drafts::new(session, added.number, &self.live_ids[added.tape], &added.keys)
         });
         let mut draft = drafts.next(number, &events);
         match added.instead_of[number].map(|old| &self.plan.base.exchanges[old]) {

@@ -2,15 +2,15 @@
 
 use std::{borrow::Cow, io, ops::Range};
 
-use super::{Exchange, Moment, Session, fold::line};
+use super::{Carrier, Exchange, Moment, Session, http::Heads};
 use crate::{
     cassette::{
-        draft::{AnswerDraft, ExchangeDraft, ItemDraft, MessageDraft, round_after_ms},
+        draft::{AnswerDraft, ExchangeDraft, ItemDraft, round_after_ms},
         journal::{Entry, FramePlace, decode},
         key, model,
         spelling::Spelling,
     },
-    traffic::{Event, Micros, Payload},
+    traffic::{Event, Micros},
 };
 
 /// Where the frames of journals are read from again.
@@ -42,7 +42,13 @@ fn moments(exchange: &Exchange) -> impl Iterator<Item = (Moment, model::Moment)>
     client.into_iter().chain(items)
 }
 
-/// The frames of one exchange; the room is used again for the next.
+/// The HTTP requests and responses that carried an exchange and the answers in it.
+fn carriers(exchange: &Exchange) -> impl Iterator<Item = &Carrier> {
+    let answers = exchange.server.iter().filter_map(|item| item.answer_http.as_deref());
+    exchange.http.as_deref().into_iter().chain(answers)
+}
+
+/// The frames of one exchange, its moments first; the room is used again for the next.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     bytes: Vec<u8>,
@@ -58,9 +64,10 @@ impl Held {
     ) -> io::Result<()> {
         self.bytes.clear();
         self.frames.clear();
-        for (moment, _) in moments(exchange) {
+        let heads = carriers(exchange).flat_map(Carrier::places);
+        for place in moments(exchange).map(|(moment, _)| moment.place).chain(heads) {
             let start = self.bytes.len();
-            frames.read(tape, moment.place, &mut self.bytes)?;
+            frames.read(tape, place, &mut self.bytes)?;
             self.frames.push(start..self.bytes.len());
         }
         Ok(())
@@ -84,6 +91,8 @@ pub(super) struct Drafts<'a> {
     session: &'a Session,
     number: u32,
     spelling: &'a Spelling,
+    /// What the servers called the sessions of this recording, each with its number.
+    live_ids: &'a [(&'a [u8], u32)],
     /// The key of each exchange.
     keys: &'a [String],
     /// The session's moments in the order in which they passed, each with its exchange.
@@ -93,7 +102,12 @@ pub(super) struct Drafts<'a> {
 }
 
 impl<'a> Drafts<'a> {
-    pub(super) fn new(session: &'a Session, number: u32, spelling: &'a Spelling, keys: &'a [String]) -> Self {
+    pub(super) fn new(
+        session: &'a Session,
+        number: u32,
+        live_ids: &'a [(&'a [u8], u32)],
+        keys: &'a [String],
+    ) -> Self {
         let numbered = session.exchanges.iter().enumerate();
         let mut passed: Vec<_> = numbered
             .flat_map(|(number, exchange)| {
@@ -101,7 +115,7 @@ impl<'a> Drafts<'a> {
             })
             .collect();
         passed.sort_unstable_by_key(|(_, moment, _)| moment.order);
-        Self { session, number, spelling, keys, passed, before: None }
+        Self { session, number, spelling: &session.spelling, live_ids, keys, passed, before: None }
     }
 
     /// The draft of an exchange from its events, which stand in the order of the file.
@@ -110,12 +124,21 @@ impl<'a> Drafts<'a> {
         'a: 'e,
     {
         let skeleton = &self.session.exchanges[exchange];
+        let (events, heads) = events.split_at(moments(skeleton).count());
+        let heads = &mut heads.iter();
+        let around = Heads { session: self.session, number: self.number, live_ids: self.live_ids };
+        let mut body = None;
+        let mut http = None;
+        if let Some(carrier) = &skeleton.http {
+            let first = events.first().filter(|_| skeleton.client.is_some());
+            http = around.http(carrier, heads, first, &mut body);
+        }
         let mut events = events.iter();
-        let mut message = || message(events.next().expect("there is an event for each moment"));
+        let mut message = || around.message(events.next().expect("there is an event for each moment"));
         let mut client_after = None;
         let client = skeleton.client.map(|moment| {
             client_after = self.after(moment);
-            message()
+            message().0
         });
         let mut server = Vec::with_capacity(skeleton.server.len());
         for (number, item) in skeleton.server.iter().enumerate() {
@@ -131,16 +154,21 @@ impl<'a> Drafts<'a> {
                     self.predecessor(item.moment)
                 }
             };
+            let (message_of_item, sse) = message();
             let mut draft = ItemDraft {
                 after_ms: between(since, item.moment),
                 after,
                 guess: item.guess,
-                message: message(),
+                on: item.on,
+                sse,
+                message: message_of_item,
                 answer: None,
             };
             if let Some(answer) = item.answer {
                 let (after, after_ms) = (self.after(answer), between(Some(item.moment), answer));
-                draft.answer = Some(AnswerDraft { after_ms, after, message: message() });
+                let answered = item.answer_http.as_ref();
+                let http = answered.and_then(|carrier| around.http(carrier, heads, None, &mut None));
+                draft.answer = Some(AnswerDraft { after_ms, after, http, message: message().0 });
             }
             server.push(draft);
         }
@@ -150,6 +178,8 @@ impl<'a> Drafts<'a> {
             spelling: self.spelling,
             after: client_after,
             client,
+            body,
+            http,
             server,
             unanswered: skeleton.unanswered,
             extra: Vec::new(),
@@ -174,13 +204,4 @@ impl<'a> Drafts<'a> {
 fn between(since: Option<Moment>, moment: Moment) -> u32 {
     let since: Micros = since.map_or(0, |since| since.at);
     round_after_ms(moment.at.saturating_sub(since) / 1000)
-}
-
-fn message<'e>(event: &'e Event<'_>) -> MessageDraft<'e> {
-    let bytes = line(event.direction, &event.payload).unwrap_or_default();
-    let omitted = match &event.payload {
-        Payload::Oversize(line) => Some((line.size, line.sha256)),
-        _ => None,
-    };
-    MessageDraft { bytes, omitted }
 }

@@ -1,80 +1,38 @@
 //! The first pass: each event of a journal to its exchange.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap},
-    io,
-};
+use std::{borrow::Cow, io};
 
 use super::{
-    Exchange, Item, Moment, Session, Tape,
+    Exchange, Moment, Session, Tape,
     ends::envelope,
-    requests::{Owner, Requests},
+    filing::{Lookup, Open, Way},
+    http::Lanes,
 };
 use crate::{
     cassette::{
         journal::{Entry, FramePlace, JournalError, JournalHeader, JournalReader},
-        key,
         model::{End, Unanswered},
-        spelling::SpellingGuess,
     },
-    traffic::{Direction, Event, Micros, Payload},
-    wire::jsonrpc::{Kind, Message, id_key},
+    traffic::{Direction, Event, Lane, Micros, Payload},
+    wire::jsonrpc::{Kind, Message},
 };
-
-const SUBSCRIPTION: &str = "/_meta/io.modelcontextprotocol~1subscriptionId";
 
 /// Files the events of one journal; see the [module](super) for the rules.
 #[derive(Debug)]
 pub struct Fold {
     header: JournalHeader,
-    sessions: Vec<Open>,
-    from_client: Requests,
-    from_server: Requests,
-    /// The last client request with each progress token.
-    tokens: HashMap<Box<[u8]>, Owner>,
-    /// The last `subscriptions/listen` request with each id.
-    listens: HashMap<Box<[u8]>, Owner>,
-    /// How many requests of each exchange of the last session are in flight.
-    in_flight: BTreeMap<usize, u32>,
+    /// The first is there from the start: on stdio the process's, over HTTP the one of requests without a session.
+    pub(super) sessions: Vec<Open>,
+    /// On stdio one for all sessions: a late answer finds its request. Over HTTP one for each.
+    pub(super) lookups: Vec<Lookup>,
+    /// What is under way over HTTP.
+    pub(super) lanes: Lanes,
+    /// How many moments there were.
+    moments: u32,
     /// The server's unfinished last line.
     partial: Option<Vec<u8>>,
     is_whole: bool,
     exited_by_itself: bool,
-}
-
-/// A session and what only folding needs to know of it.
-#[derive(Debug, Default)]
-struct Open {
-    session: Session,
-    states: Vec<State>,
-    initialize: Option<usize>,
-    last_client: Option<usize>,
-    spelling: SpellingGuess,
-    /// How many moments there were when recording last failed.
-    gap_at: Option<u32>,
-}
-
-/// What only folding needs to know of an exchange.
-#[derive(Clone, Copy, Debug, Default)]
-struct State {
-    is_request: bool,
-    /// How many requests of it have no answer: a batch can have several.
-    waits: u32,
-    is_answered: bool,
-    is_cancelled: bool,
-}
-
-/// Where a server message belongs: none for a push.
-struct Target {
-    owner: Option<Owner>,
-    guess: bool,
-}
-
-impl From<Option<Owner>> for Target {
-    fn from(owner: Option<Owner>) -> Self {
-        Self { owner, guess: false }
-    }
 }
 
 impl Fold {
@@ -84,11 +42,9 @@ impl Fold {
         Self {
             header,
             sessions: vec![Open { session: first, ..Open::default() }],
-            from_client: Requests::default(),
-            from_server: Requests::default(),
-            tokens: HashMap::new(),
-            listens: HashMap::new(),
-            in_flight: BTreeMap::new(),
+            lookups: vec![Lookup::default()],
+            lanes: Lanes::default(),
+            moments: 0,
             partial: None,
             is_whole: false,
             exited_by_itself: false,
@@ -99,9 +55,10 @@ impl Fold {
     pub fn event(&mut self, event: &Event<'_>, place: FramePlace) {
         match &event.payload {
             Payload::Gap { messages } => {
+                let moments = self.moments;
                 let last = self.last();
                 last.session.gap = last.session.gap.saturating_add(*messages);
-                last.gap_at = Some(last.session.moments);
+                self.sessions.iter_mut().for_each(|open| open.gap_at = Some(moments));
             }
             Payload::Exit(exit) => {
                 self.is_whole = true;
@@ -112,6 +69,7 @@ impl Fold {
                     self.last().session.end = Some(end);
                 }
             }
+            _ if event.lane != Lane(0) => self.http_event(event, place),
             Payload::Partial(bytes) if event.direction == Direction::ToClient => {
                 self.partial = Some(bytes.to_vec());
             }
@@ -125,9 +83,17 @@ impl Fold {
             payload @ (Payload::Message(_) | Payload::Partial(_) | Payload::Oversize(_)) => {
                 let Some(line) = line(event.direction, payload) else { return };
                 let message = Message::read(&line);
+                let moment = self.moment(event.at, place);
                 match event.direction {
-                    Direction::ToServer => self.client_line(&message, event.at, place),
-                    Direction::ToClient => self.server_line(&message, event.at, place),
+                    Direction::ToServer => {
+                        self.begin_session(&message, event.at);
+                        let session = self.sessions.len() - 1;
+                        self.client_message(session, &message, moment);
+                    }
+                    Direction::ToClient => {
+                        let session = self.sessions.len() - 1;
+                        self.server_message(session, &message, moment, Way::Shared(None));
+                    }
                 }
                 // What is made up for a long line tells nothing of how its side spells.
                 if let Cow::Borrowed(line) = line {
@@ -137,6 +103,21 @@ impl Fold {
         }
     }
 
+    /// On stdio a second `initialize` begins a new session.
+    fn begin_session(&mut self, message: &Message<'_>, at: Micros) {
+        if message.kind != Kind::Request || message.method() != "initialize" {
+            return;
+        }
+        if self.last().initialize.is_some() {
+            let at_ms = self.at_ms(at);
+            let session = Session { at_ms, ..Session::default() };
+            self.sessions.push(Open { session, ..Open::default() });
+            self.lookups[0].in_flight.clear();
+        }
+        let next = self.last().states.len();
+        self.last().initialize = Some(next);
+    }
+
     /// Notes that the recorder ended in good order.
     pub const fn end(&mut self) {
         self.is_whole = true;
@@ -144,225 +125,81 @@ impl Fold {
 
     /// Says of each exchange without an answer why, and gives the whole.
     pub fn finish(mut self) -> Tape {
+        self.end_lanes();
         let last = self.sessions.len() - 1;
         for (number, open) in self.sessions.iter_mut().enumerate() {
             let ended_itself = number == last && self.exited_by_itself;
-            for (exchange, state) in open.session.exchanges.iter_mut().zip(&open.states) {
-                let asked = exchange.client.map_or(0, |client| client.order);
-                exchange.unanswered = match state {
-                    State { is_request: false, .. } | State { is_answered: true, .. } => None,
-                    State { is_cancelled: true, .. } => Some(Unanswered::Cancelled),
-                    // The answer may be among what was not recorded.
-                    _ if open.gap_at.is_some_and(|gap| gap > asked) => Some(Unanswered::Lost),
-                    _ if ended_itself => None,
-                    _ if self.is_whole => Some(Unanswered::Open),
-                    _ => Some(Unanswered::Lost),
-                };
-            }
+            open.say_why(self.is_whole, ended_itself);
         }
+        self.settle_sessions();
         let sessions = self
             .sessions
             .into_iter()
             .map(|open| Session { spelling: open.spelling.finish(), ..open.session });
         let happened =
             |session: &Session| !session.exchanges.is_empty() || session.end.is_some() || session.gap > 0;
-        Tape { header: self.header, sessions: sessions.filter(happened).collect(), is_whole: self.is_whole }
+        let mut sessions: Vec<_> = sessions.filter(happened).collect();
+        sessions.iter_mut().for_each(Session::renumber);
+        Tape { header: self.header, sessions, is_whole: self.is_whole }
     }
 
-    fn last(&mut self) -> &mut Open {
+    pub(super) fn last(&mut self) -> &mut Open {
         self.sessions.last_mut().expect("there is a first session from the start")
     }
 
-    fn client_line(&mut self, message: &Message<'_>, at: Micros, place: FramePlace) {
-        if message.kind == Kind::Request && message.method() == "initialize" {
-            if self.last().initialize.is_some() {
-                let at_ms = self.header.started_ms.saturating_add(at / 1000);
-                let session = Session { at_ms, ..Session::default() };
-                self.sessions.push(Open { session, ..Open::default() });
-                self.in_flight.clear();
-            }
-            let next = self.last().states.len();
-            self.last().initialize = Some(next);
-        }
-        if self.is_answer(message, at, place) {
-            return;
-        }
-        let session = self.sessions.len() - 1;
-        let exchange = self.begin(key::of_client(message), session);
-        let moment = self.moment(session, at, place);
-        let open = self.last();
-        open.session.exchanges[exchange].client = Some(moment);
-        open.last_client = Some(exchange);
-        let owner = Owner { session, exchange };
-        self.note_client(message, owner);
-        message.members().for_each(|member| self.note_client(&member, owner));
+    /// When something passed, in milliseconds since 1970.
+    pub(super) const fn at_ms(&self, at: Micros) -> u64 {
+        self.header.started_ms.saturating_add(at / 1000)
     }
 
-    /// Files a client message, or a batch of them, that answers a server request.
-    fn is_answer(&mut self, message: &Message<'_>, at: Micros, place: FramePlace) -> bool {
-        let session = self.sessions.len() - 1;
-        let mut answers = |response: &Message<'_>| {
-            let id = response.id().filter(|_| response.kind.is_response())?;
-            self.from_server.answer(id, session)
-        };
-        let answered: Vec<_> = match message.kind {
-            // A batch that also asks or tells something is the client's own.
-            Kind::Batch if !message.members().all(|member| member.kind.is_response()) => Vec::new(),
-            Kind::Batch => message.members().filter_map(|member| answers(&member)).collect(),
-            _ => answers(message).into_iter().collect(),
-        };
-        let free = answered.into_iter().find(|&(owner, item)| self.item(owner, item).answer.is_none());
-        if let Some((owner, item)) = free {
-            let moment = self.moment(owner.session, at, place);
-            self.item(owner, item).answer = Some(moment);
-        }
-        free.is_some()
+    /// The next moment, in the order of all sessions.
+    pub(super) fn moment(&mut self, at: Micros, place: FramePlace) -> Moment {
+        self.moments += 1;
+        Moment { order: self.moments - 1, at, place }
     }
+}
 
-    fn item(&mut self, owner: Owner, item: usize) -> &mut Item {
-        &mut self.sessions[owner.session].session.exchanges[owner.exchange].server[item]
-    }
-
-    /// Notes what later messages can refer to.
-    fn note_client(&mut self, message: &Message<'_>, owner: Owner) {
-        match message.kind {
-            Kind::Request => {
-                let id = message.id().unwrap_or(b"null");
-                self.from_client.open(id, owner, 0);
-                if let Some(token) = message.progress_token() {
-                    self.tokens.insert(id_key(token).into(), owner);
-                }
-                let open = &mut self.sessions[owner.session];
-                open.states[owner.exchange].is_request = true;
-                open.states[owner.exchange].waits += 1;
-                open.session.facts.request(message);
-                // What belongs to a subscription says so; it stays open and must not attract anything else.
-                if message.method() == "subscriptions/listen" {
-                    self.listens.insert(id_key(id).into(), owner);
-                } else {
-                    *self.in_flight.entry(owner.exchange).or_default() += 1;
-                }
-            }
-            Kind::Notification => {
-                let cancelled =
-                    message.cancelled_id().and_then(|id| self.from_client.cancel(id, owner.session));
-                if let Some(cancelled) = cancelled {
-                    self.state(cancelled).is_cancelled = true;
-                    self.has_landed(cancelled);
-                }
-            }
-            Kind::Result | Kind::Error | Kind::Batch | Kind::Noise => {}
+impl Open {
+    /// Says of each exchange without an answer why.
+    fn say_why(&mut self, is_whole: bool, ended_itself: bool) {
+        for (exchange, state) in self.session.exchanges.iter_mut().zip(&self.states) {
+            let asked = exchange.client.map_or(0, |client| client.order);
+            exchange.unanswered = match state.over_http(self.stream_is_over) {
+                Some(why) => why,
+                None if !state.is_plain && (!state.is_request || state.is_answered) => None,
+                None if state.is_cancelled => Some(Unanswered::Cancelled),
+                // The answer may be among what was not recorded.
+                _ if self.gap_at.is_some_and(|gap| gap > asked) => Some(Unanswered::Lost),
+                _ if ended_itself => None,
+                _ if is_whole => Some(Unanswered::Open),
+                _ => Some(Unanswered::Lost),
+            };
         }
     }
+}
 
-    fn server_line(&mut self, message: &Message<'_>, at: Micros, place: FramePlace) {
-        let target = match message.kind {
-            Kind::Result | Kind::Error => self.answered_by(message).into(),
-            Kind::Batch => {
-                let responses = message.members().filter(|member| member.kind.is_response());
-                let owners: Vec<_> = responses.map(|response| self.answered_by(&response)).collect();
-                match owners.into_iter().flatten().next() {
-                    None => self.latest(),
-                    owner => owner.into(),
-                }
-            }
-            Kind::Notification => match self.named_by(message) {
-                None => self.latest(),
-                owner => owner.into(),
-            },
-            Kind::Request | Kind::Noise => self.latest(),
-        };
-        let owner = target.owner.unwrap_or_else(|| {
-            let session = self.sessions.len() - 1;
-            Owner { session, exchange: self.begin(key::of_push(message), session) }
-        });
-        let moment = self.moment(owner.session, at, place);
-        let items = &mut self.sessions[owner.session].session.exchanges[owner.exchange].server;
-        let number = items.len();
-        items.push(Item { moment, guess: target.guess, answer: None });
-        for member in std::iter::once(*message).chain(message.members()) {
-            if let Some(id) = member.id().filter(|_| member.kind == Kind::Request) {
-                self.from_server.open(id, owner, number);
+impl Session {
+    /// Numbers the moments anew, from 0 and without gaps: until now they counted those of all sessions.
+    fn renumber(&mut self) {
+        let exchanges = &mut self.exchanges;
+        let mut orders: Vec<u32> =
+            exchanges.iter_mut().flat_map(Exchange::moments).map(|moment| moment.order).collect();
+        orders.sort_unstable();
+        let is_dense = orders.last().is_none_or(|last| *last as usize + 1 == orders.len());
+        if !is_dense {
+            for moment in exchanges.iter_mut().flat_map(Exchange::moments) {
+                let place = orders.binary_search(&moment.order).expect("it is one of them");
+                moment.order = place as u32;
             }
         }
+        self.moments = orders.len() as u32;
     }
+}
 
-    /// The exchange that a server's response belongs to; its request is answered from now on.
-    fn answered_by(&mut self, response: &Message<'_>) -> Option<Owner> {
-        let session = self.sessions.len() - 1;
-        let id = response.id();
-        if let Some((owner, _)) = id.and_then(|id| self.from_client.answer(id, session)) {
-            self.has_landed(owner);
-            let open = &mut self.sessions[owner.session];
-            open.session.facts.response(response, open.initialize == Some(owner.exchange));
-            let state = &mut open.states[owner.exchange];
-            state.waits = state.waits.saturating_sub(1);
-            state.is_answered = state.waits == 0;
-            return Some(owner);
-        }
-        if let Some(owner) = id.and_then(|id| self.from_client.answered(id)) {
-            return Some(owner);
-        }
-        let exchange = self.last().last_client?;
-        let is_alone = self.in_flight.keys().all(|&other| other == exchange);
-        let owner = Owner { session, exchange };
-        if !is_alone || self.state(owner).is_answered {
-            return None;
-        }
-        self.state(owner).is_answered = true;
-        self.in_flight.remove(&exchange);
-        Some(owner)
-    }
-
-    /// The exchange that a server's notification names.
-    fn named_by(&mut self, message: &Message<'_>) -> Option<Owner> {
-        let session = self.sessions.len() - 1;
-        if message.method() == "notifications/progress" {
-            return self.tokens.get(&*id_key(message.param("/progressToken")?)).copied();
-        }
-        if let Some(id) = message.cancelled_id() {
-            let own = self.from_server.cancel(id, session);
-            return own.or_else(|| self.listens.get(&*id_key(id)).copied());
-        }
-        self.listens.get(&*id_key(message.param(SUBSCRIPTION)?)).copied()
-    }
-
-    /// The latest exchange in flight.
-    fn latest(&mut self) -> Target {
-        let session = self.sessions.len() - 1;
-        let owner = self.in_flight.last_key_value().map(|(&exchange, _)| Owner { session, exchange });
-        Target { owner, guess: self.in_flight.len() > 1 }
-    }
-
-    /// One request of this exchange is no longer in flight.
-    fn has_landed(&mut self, owner: Owner) {
-        if owner.session + 1 == self.sessions.len()
-            && let Some(count) = self.in_flight.get_mut(&owner.exchange)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.in_flight.remove(&owner.exchange);
-            }
-        }
-    }
-
-    fn state(&mut self, owner: Owner) -> &mut State {
-        &mut self.sessions[owner.session].states[owner.exchange]
-    }
-
-    /// Begins an exchange; its number in the session.
-    fn begin(&mut self, prefix: String, session: usize) -> usize {
-        let open = &mut self.sessions[session];
-        let prefix = prefix.into_boxed_str();
-        open.session.exchanges.push(Exchange { prefix, client: None, server: Vec::new(), unanswered: None });
-        open.states.push(State::default());
-        open.states.len() - 1
-    }
-
-    fn moment(&mut self, session: usize, at: Micros, place: FramePlace) -> Moment {
-        let moments = &mut self.sessions[session].session.moments;
-        *moments += 1;
-        Moment { order: *moments - 1, at, place }
+impl Exchange {
+    fn moments(&mut self) -> impl Iterator<Item = &mut Moment> {
+        let items = self.server.iter_mut().flat_map(|item| [Some(&mut item.moment), item.answer.as_mut()]);
+        [self.client.as_mut()].into_iter().chain(items).flatten()
     }
 }
 

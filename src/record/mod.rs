@@ -18,15 +18,19 @@
 //!   exchange.
 //!
 //! A second `initialize` in one journal begins a new session.
+//!
+//! Over HTTP a lane says more than a message: see [`http`].
 
 mod carry;
 mod compose;
 mod drafts;
 mod ends;
 mod facts;
+mod filing;
 mod fold;
 #[doc(hidden)]
 pub mod fuzz;
+mod http;
 mod plan;
 mod recorder;
 mod requests;
@@ -43,7 +47,7 @@ pub use splice::{EMPTY, with_members};
 use crate::{
     cassette::{
         journal::{FramePlace, JournalHeader},
-        model::{End, Unanswered},
+        model::{End, On, StreamEnd, Unanswered},
         spelling::Spelling,
     },
     traffic::Micros,
@@ -65,6 +69,13 @@ pub struct Tape {
 pub struct Session {
     /// When it began, in milliseconds since 1970 UTC.
     pub at_ms: u64,
+    /// Path and query of its endpoint, over HTTP; over HTTP+SSE, of its event stream.
+    pub path: Option<Box<str>>,
+    /// Whether it was held over HTTP+SSE.
+    pub is_sse: bool,
+    /// What its server called it: the value of its `mcp-session-id`, or the part of its endpoint's address that tells
+    /// it from others.
+    pub live_id: Option<Box<[u8]>>,
     /// What its messages say of the two sides.
     pub facts: Facts,
     /// How most of its messages are spelled.
@@ -84,8 +95,10 @@ pub struct Session {
 pub struct Exchange {
     /// Its key but for the number.
     pub prefix: Box<str>,
-    /// The client's message; none for a push.
+    /// The client's message, or the head of its HTTP request where that holds none; none for a push.
     pub client: Option<Moment>,
+    /// The HTTP request and response that carried it.
+    pub http: Option<Box<Carrier>>,
     /// What the server sent, in order.
     pub server: Vec<Item>,
     /// Why it has no answer.
@@ -93,14 +106,47 @@ pub struct Exchange {
 }
 
 /// A server message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// The message.
     pub moment: Moment,
     /// Whether it was filed here although several exchanges were open.
     pub guess: bool,
+    /// Where it did not travel on its exchange's own stream.
+    pub on: Option<On>,
     /// The client's answer to a server request.
     pub answer: Option<Moment>,
+    /// The HTTP request and response that carried the answer.
+    pub answer_http: Option<Box<Carrier>>,
+}
+
+/// An HTTP request and its response, left in the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carrier {
+    /// The request's head.
+    pub request: FramePlace,
+    /// The request's body, where that is no message.
+    pub body: Option<FramePlace>,
+    /// The response's head.
+    pub response: Option<FramePlace>,
+    /// What the response consisted of.
+    pub content: Content,
+    /// What it had sent of a message or event when it ended.
+    pub partial: Option<FramePlace>,
+    /// How it ended, where not in good order.
+    pub end: Option<StreamEnd>,
+}
+
+/// What a response consisted of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// One message.
+    Message,
+    /// Events, or a body that is no message.
+    Other,
 }
 
 /// A message where it stands in time and in the journal.

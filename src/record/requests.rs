@@ -51,12 +51,41 @@ impl Requests {
             Some(at) => at,
             None => (0..requests.len()).min_by_key(|&at| rank(&requests[at]))?,
         };
+        let request = self.take(&loose, at)?;
+        Some((request.owner, request.item))
+    }
+
+    /// Answers a request of this exchange: the one with this id, else its oldest. Whether there was one.
+    pub(super) fn answer_of(&mut self, id: Option<&[u8]>, owner: Owner) -> bool {
+        let loose = id.map(|id| loose_key(id).into_owned());
+        let is_own = |request: &Request| request.owner == owner;
+        let named =
+            loose.filter(|loose| self.open.get(&**loose).is_some_and(|requests| requests.iter().any(is_own)));
+        // Few are open at any time.
+        let found = named.or_else(|| {
+            let mut open = self.open.iter();
+            open.find(|(_, requests)| requests.iter().any(is_own)).map(|(loose, _)| loose.to_vec())
+        });
+        let Some(loose) = found else { return false };
+        let at = self.open.get(&*loose).and_then(|requests| requests.iter().position(is_own));
+        at.and_then(|at| self.take(&loose, at)).is_some()
+    }
+
+    /// The exchange of the oldest request with exactly this id; from now on it is answered.
+    pub(super) fn answer_exactly(&mut self, id: &[u8]) -> Option<Owner> {
+        let (loose, key) = (loose_key(id), id_key(id));
+        let at = self.open.get(&*loose)?.iter().position(|request| *request.key == *key)?;
+        self.take(&loose, at).map(|request| request.owner)
+    }
+
+    fn take(&mut self, loose: &[u8], at: usize) -> Option<Request> {
+        let requests = self.open.get_mut(loose)?;
         let request = requests.remove(at)?;
         if requests.is_empty() {
-            self.open.remove(&*loose);
+            self.open.remove(loose);
         }
-        self.answered.insert(request.key, request.owner);
-        Some((request.owner, request.item))
+        self.answered.insert(request.key.clone(), request.owner);
+        Some(request)
     }
 
     /// The exchange of the answered request with exactly this id.

@@ -37,6 +37,7 @@ mod shapes;
 mod tests;
 pub mod vars;
 
+pub use names::is_credential;
 pub use pairing::{Broken, Pairing};
 pub use placeholder::Placeholder;
 pub use redactor::{Count, Redactor};

@@ -161,6 +161,11 @@ pub(super) fn secret(name: &[u8]) -> Option<&'static SecretName> {
     (!spared).then_some(row)
 }
 
+/// Whether a header of this name carries credentials.
+pub fn is_credential(name: &str) -> bool {
+    secret(name.as_bytes()).is_some()
+}
+
 /// What kind of secret stands under a parameter's name in an address; `oauth` says whether the address speaks OAuth.
 pub(super) fn secret_parameter(name: &[u8], oauth: impl FnOnce() -> bool) -> Option<&'static str> {
     if let Some(row) = secret(name) {

@@ -15,7 +15,7 @@ use super::{
 use crate::wire::{jsonrpc, scan};
 
 const VALUES: &str = "a string, or a list of strings, of characters up to U+00FF without line ends";
-const TEXT: &str = "a string, or a marker that stands for one";
+pub(super) const TEXT: &str = "a string, or a marker that stands for one";
 
 impl Loader<'_> {
     pub(super) fn http(&mut self) -> Result<Http> {
@@ -57,10 +57,10 @@ impl Loader<'_> {
     }
 
     fn status(&mut self) -> Result<u16> {
-        const EXPECTED: &str = "a status from 200 to 599";
+        const EXPECTED: &str = "a status from 200 to 999";
         let at = self.reader.at;
         let status = self.number("status", EXPECTED)?;
-        if !(200..=599).contains(&status) {
+        if !(200..=999).contains(&status) {
             return self.wrong(at, "status", EXPECTED);
         }
         Ok(status)
@@ -162,9 +162,12 @@ impl Loader<'_> {
         }
     }
 
-    /// The form `body`: a text.
-    pub(super) fn body(&mut self) -> Result<Place> {
+    /// A string, or a marker that stands for one.
+    pub(super) fn text_value(&mut self, member: &'static str, expected: &'static str) -> Result<Place> {
         let at = self.reader.at;
+        if !matches!(self.reader.peek(), b'"' | b'{') {
+            return self.wrong(at, member, expected);
+        }
         let place = self.payload()?;
         let text = self.reader.text;
         if text[place.span().start] == b'"' {
@@ -172,7 +175,7 @@ impl Loader<'_> {
         }
         let mut value = Vec::new();
         expand(text, place.span(), Spacing::Compact, self.blobs, &mut value)?;
-        if value.first() == Some(&b'"') { Ok(place) } else { self.wrong(at, "body", TEXT) }
+        if value.first() == Some(&b'"') { Ok(place) } else { self.wrong(at, member, expected) }
     }
 }
 
@@ -263,7 +266,7 @@ mod tests {
             (r#"{"key": "a", "client": {"http": "GET /a b"}}"#, "a method and a path"),
             (r#"{"key": "a", "client": {"request": {"method": "x"}, "body": "a"}}"#, "no message"),
             (r#"{"key": "a", "client": {"http": "GET /", "body": {"a": 1}}}"#, "a marker that stands for"),
-            (r#"{"key": "a", "http": {"status": 20}, "client": {"http": "GET /"}}"#, "from 200 to 599"),
+            (r#"{"key": "a", "http": {"status": 20}, "client": {"http": "GET /"}}"#, "from 200 to 999"),
             (r#"{"key": "a", "http": {"headers": {"A": "b"}}, "client": {"http": "GET /"}}"#, "lower case"),
             (r#"{"key": "a", "http": {"headers": {"a b": ""}}, "client": {"http": "GET /"}}"#, "lower case"),
             (r#"{"key": "a", "http": {"headers": {"a": "b\nc"}}, "client": {"http": "GET /"}}"#, "line ends"),

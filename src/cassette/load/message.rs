@@ -1,17 +1,25 @@
 //! Messages: the one member of a client message, an item, an answer or a batch that holds one.
 
+use std::borrow::Cow;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 
 use super::{
     super::{
         blob,
         error::{LoadError, LoadErrorKind, Result},
+        expand::expand,
         model::{Form, Id, Message, Place},
         shape::{MEMBER, NOTIFICATION, OMITTED, REQUEST, Shape},
+        spacing::Spacing,
     },
     Counter, Loader, Name, Walk,
+    http::TEXT,
 };
 use crate::wire::{Span, jsonrpc, scan};
+
+/// Over HTTP a body or an event may have several lines, so that is looked at once the session is known.
+pub(super) const RAW: &str = "the text of one line, without a line end and without half surrogates";
 
 /// What the file says of a message's id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,7 +156,7 @@ impl Loader<'_> {
             }
             Form::Omitted => self.omitted(),
             Form::Http => Ok((self.request_line()?, Written::Given(Id::Absent))),
-            Form::Body => Ok((self.body()?, Written::Given(Id::Absent))),
+            Form::Body => Ok((self.text_value("body", TEXT)?, Written::Given(Id::Absent))),
         }
     }
 
@@ -200,14 +208,25 @@ impl Loader<'_> {
     }
 
     fn raw(&mut self) -> Result<(Place, Written)> {
-        const EXPECTED: &str = "the text of one line, without a line end and without half surrogates";
-        let span = self.string("raw", EXPECTED)?;
-        let line = scan::unescape(span.of(self.reader.text));
-        if line.contains(&b'\n') || std::str::from_utf8(&line).is_err() {
-            return self.wrong(span.start, "raw", EXPECTED);
+        let place = self.text_value("raw", RAW)?;
+        let text = self.reader.text;
+        let line = match text[place.span().start] {
+            b'"' => scan::unescape(place.span().of(text)),
+            _ => {
+                let mut value = Vec::new();
+                expand(text, place.span(), Spacing::Compact, self.blobs, &mut value)?;
+                Cow::Owned(scan::unescape(&value).into_owned())
+            }
+        };
+        if std::str::from_utf8(&line).is_err() {
+            return self.wrong(place.span().start, "raw", RAW);
+        }
+        if line.contains(&b'\n') {
+            let exchange = self.cassette.exchanges.len();
+            self.several_lines.push((exchange, place.span().start));
         }
         let id = Id::of(jsonrpc::Message::read(&line).id());
-        Ok((span.into(), Written::Given(id)))
+        Ok((place, Written::Given(id)))
     }
 
     fn omitted(&mut self) -> Result<(Place, Written)> {

@@ -73,6 +73,8 @@ struct Loader<'a> {
     /// The next ordinary ids of each session, by its number.
     counters: HashMap<u32, Counters>,
     references: Vec<resolve::Reference>,
+    /// Exchanges with a raw message of several lines, and where that stands.
+    several_lines: Vec<(usize, usize)>,
 }
 
 /// The next ordinary ids of both sides of a session.
@@ -126,7 +128,8 @@ impl<'a> Loader<'a> {
         };
         let reader = Reader::new(text, scan::trim(text).start);
         let (numbers, references, counters) = (Vec::new(), Vec::new(), HashMap::new());
-        let mut loader = Self { reader, blobs, cassette, numbers, counters, references };
+        let several_lines = Vec::new();
+        let mut loader = Self { reader, blobs, cassette, numbers, counters, references, several_lines };
         loader.document()?;
         loader.reader.skip_space();
         if loader.reader.at < text.len() {

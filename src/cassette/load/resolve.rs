@@ -9,7 +9,9 @@ use super::{
         model::{Exchange, Form, Message, Moment, Ref},
         shape,
     },
-    Loader, implied_session, short,
+    Loader, implied_session,
+    message::RAW,
+    short,
 };
 use crate::wire::{Span, jsonrpc};
 
@@ -68,6 +70,12 @@ impl Loader<'_> {
                 return Err(LoadError::new(*at, LoadErrorKind::NoSession { number: *number }));
             };
             exchange.session = *index;
+        }
+        for &(exchange, at) in &self.several_lines {
+            let session = self.cassette.exchanges[exchange].session as usize;
+            if !self.cassette.sessions[session].is_http() {
+                return Err(LoadError::member(self.reader.text, at, "raw", RAW));
+            }
         }
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
+
 use super::super::{draft::Extra, shape::Shape};
 use crate::wire::scan;
 
@@ -52,6 +54,14 @@ impl<'a> Members<'a> {
         }
     }
 
+    /// Bytes that may be a text, in one of two members.
+    pub(super) fn bytes(&mut self, text: &str, base64: &str, bytes: &[u8]) {
+        match std::str::from_utf8(bytes) {
+            Ok(bytes) => self.text(text, Some(bytes)),
+            Err(_) => self.text(base64, Some(&STANDARD.encode(bytes))),
+        }
+    }
+
     pub(super) fn finish(mut self) {
         self.extra_up_to(usize::MAX);
         self.out.push(b'}');
@@ -75,6 +85,6 @@ impl<'a> Members<'a> {
 
 /// Whether a member is one that no field of a draft writes.
 pub(super) fn is_extra(shape: &Shape, name: &[u8]) -> bool {
-    const CARRIED: [&str; 4] = ["note", "match", "fault", "http"];
+    const CARRIED: [&str; 3] = ["note", "match", "fault"];
     shape.find(name).is_none_or(|at| CARRIED.contains(&shape.members[at].0))
 }

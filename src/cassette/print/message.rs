@@ -2,16 +2,17 @@
 
 use std::{collections::HashSet, io};
 
-use base64::{Engine, engine::general_purpose::STANDARD};
-
-use super::super::{
-    blob::{self, BlobSink},
-    draft::MessageDraft,
-    load::Counter,
-    mark::{PendingBlobs, push_payload},
-    model::{Form, Id},
-    rebuild::Line,
-    spelling::Side,
+use super::{
+    super::{
+        blob::{self, BlobSink},
+        draft::{MessageDraft, Part},
+        load::Counter,
+        mark::{PendingBlobs, push_payload},
+        model::{Form, Id},
+        rebuild::Line,
+        spelling::Side,
+    },
+    http::{push_base64, push_body, push_text},
 };
 use crate::wire::{
     Span,
@@ -53,7 +54,7 @@ impl Printed {
         let message = Message::read(&draft.bytes);
         let key = |member: Message<'_>| member.id_key().map(|key| key.into_owned());
         match self.form {
-            Form::Base64 => Asked::default(),
+            Form::Base64 | Form::Http | Form::Body => Asked::default(),
             Form::Batch => Asked { id: None, batch: message.members().map(key).collect() },
             _ => Asked { id: message.id().map(|id| Id::of(Some(id))), batch: Vec::new() },
         }
@@ -72,6 +73,15 @@ impl Around<'_> {
             return Ok(self.omitted(&draft.bytes, size, &hash, out));
         }
         let start = out.len();
+        match draft.part {
+            Part::Message => {}
+            Part::Body => return Ok(Printed { form: push_body(&draft.bytes, blobs, out)?, start }),
+            Part::Request => {
+                push_name(Form::Http, out);
+                scan::push_string(&String::from_utf8_lossy(&draft.bytes), out);
+                return Ok(Printed { form: Form::Http, start });
+            }
+        }
         let mut pending = PendingBlobs::default();
         if let Some(printed) = self.readable(&draft.bytes, &mut pending, out) {
             for (name, bytes) in pending.0 {
@@ -80,20 +90,24 @@ impl Around<'_> {
             return Ok(printed);
         }
         out.truncate(start);
-        let form = match std::str::from_utf8(&draft.bytes) {
-            Ok(text) if !text.contains('\n') => {
-                out.extend_from_slice(b"\"raw\":");
-                scan::push_string(text, out);
-                Form::Raw
-            }
-            _ => {
-                out.extend_from_slice(b"\"base64\":\"");
-                out.extend_from_slice(STANDARD.encode(&draft.bytes).as_bytes());
-                out.push(b'"');
-                Form::Base64
-            }
-        };
-        Ok(Printed { form, start })
+        let text = std::str::from_utf8(&draft.bytes);
+        if let Ok(line) = text
+            && !line.contains('\n')
+        {
+            push_name(Form::Raw, out);
+            scan::push_string(line, out);
+            return Ok(Printed { form: Form::Raw, start });
+        }
+        // An HTTP body or the data of an event may have several lines.
+        let mut pending = PendingBlobs::default();
+        push_name(Form::Raw, out);
+        if text.is_ok_and(|text| push_text(text, Form::Raw, &mut pending, out)) {
+            pending.0.into_iter().try_for_each(|(name, bytes)| blobs.put(&name, &bytes))?;
+            return Ok(Printed { form: Form::Raw, start });
+        }
+        out.truncate(start);
+        push_base64(&draft.bytes, out);
+        Ok(Printed { form: Form::Base64, start })
     }
 
     /// The readable form, if the line can be rebuilt from it.

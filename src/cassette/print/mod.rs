@@ -3,21 +3,22 @@
 //! Each message is written in its readable form, the line is rebuilt from that, and where one byte differs the raw
 //! text is written instead (base64 where it is not UTF-8): what is recorded comes back.
 
+mod http;
 mod members;
 mod message;
 
 use std::{collections::HashMap, io};
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use sha2::{Digest, Sha256};
 
 use self::{
+    http::{push_body, push_http, push_stream},
     members::Members,
     message::{Around, Asked, Printed},
 };
 use super::{
     blob::BlobSink,
-    draft::{AnswerDraft, ExchangeDraft, Extra, ItemDraft, MessageDraft, SessionDraft},
+    draft::{AnswerDraft, ExchangeDraft, Extra, ItemDraft, MessageDraft, Part, SessionDraft},
     layout,
     load::Counters,
     model::{Cassette, End, Exchange, Form, Place, Session},
@@ -54,6 +55,7 @@ impl Printer {
         members.text("at", draft.at.as_deref());
         members.text("by", draft.by.as_deref());
         members.text("transport", draft.transport.as_deref());
+        members.text("path", draft.path.as_deref());
         members.text("protocol", draft.protocol.as_deref());
         members.text("client", draft.client.as_deref());
         members.text("server", draft.server.as_deref());
@@ -101,7 +103,14 @@ impl Printer {
             let out = members.name("client");
             out.push(b'{');
             asked = around.print(client, blobs, out)?.asked(client);
+            if let Some(body) = &draft.body {
+                out.push(b',');
+                push_body(&body.bytes, blobs, out)?;
+            }
             out.push(b'}');
+        }
+        if let Some(http) = &draft.http {
+            push_http(http, members.name("http"));
         }
         if !draft.server.is_empty() {
             self.items(draft, &asked, blobs, members.name("server"))?;
@@ -148,6 +157,7 @@ impl Printer {
         if item.guess {
             out.extend_from_slice(b"\"guess\":true,");
         }
+        push_stream(item.on, item.sse.as_ref(), out);
         let id = message_id(&item.message);
         let around = Around {
             side: &draft.spelling.server,
@@ -218,11 +228,17 @@ impl Cassette {
 }
 
 fn message_id(draft: &MessageDraft<'_>) -> Option<Vec<u8>> {
+    if draft.part != Part::Message {
+        return None;
+    }
     jsonrpc::Message::read(&draft.bytes).id().map(<[u8]>::to_vec)
 }
 
 /// Whether a message is a response with another id than its request's.
 fn answers_otherwise(draft: &MessageDraft<'_>, asked: &Option<Vec<u8>>) -> bool {
+    if draft.part != Part::Message {
+        return false;
+    }
     let message = jsonrpc::Message::read(&draft.bytes);
     message.kind.is_response() && message.id() != asked.as_deref()
 }
@@ -235,6 +251,11 @@ fn push_answer(
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
     push_moment(answer.after_ms, answer.after.as_deref(), out);
+    if let Some(http) = &answer.http {
+        out.extend_from_slice(b"\"http\":");
+        push_http(http, out);
+        out.push(b',');
+    }
     let forms = &[Form::Result, Form::Error];
     let around = Around { side, forms, counter: &mut Default::default(), must_write: false, asked };
     around.print(&answer.message, blobs, out).map(|_| ())
@@ -281,10 +302,7 @@ fn push_end(end: &End, out: &mut Vec<u8>) {
         members.number("signal", signal);
     }
     if let Some(partial) = &end.partial {
-        match std::str::from_utf8(partial) {
-            Ok(text) => members.text("partial", Some(text)),
-            Err(_) => members.text("partial_base64", Some(&STANDARD.encode(partial))),
-        }
+        members.bytes("partial", "partial_base64", partial);
     }
     members.finish();
 }

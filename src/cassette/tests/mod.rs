@@ -48,10 +48,13 @@ fn draft<'a>(n: usize, spelling: &'a Spelling, lines: &'a Lines) -> ExchangeDraf
         after_ms: 0,
         after: None,
         guess: false,
+        on: None,
+        sse: None,
         message: MessageDraft::new(&line[..]),
         answer: answer.as_ref().map(|line| AnswerDraft {
             after_ms: 0,
             after: None,
+            http: None,
             message: MessageDraft::new(&line[..]),
         }),
     };
@@ -61,6 +64,8 @@ fn draft<'a>(n: usize, spelling: &'a Spelling, lines: &'a Lines) -> ExchangeDraf
         spelling,
         after: None,
         client: lines.client.as_ref().map(|line| MessageDraft::new(&line[..])),
+        body: None,
+        http: None,
         server: lines.server.iter().map(item).collect(),
         unanswered: None,
         extra: Vec::new(),

@@ -6,7 +6,10 @@
 
 use hyper::body::Bytes;
 
-use crate::transport::http::origin::Origin;
+use crate::{
+    transport::http::origin::{Origin, PLACEHOLDER},
+    wire::sse::SseEvent,
+};
 
 /// The longest event that is held back; a longer one is no endpoint.
 const LONGEST: usize = 16 << 10;
@@ -124,6 +127,15 @@ impl Endpoint {
         }
         out.append(&mut self.held);
     }
+}
+
+/// An event as it is recorded: the address in an endpoint is on no origin in particular.
+pub(super) fn recorded(event: SseEvent<'static>, upstream: &Origin) -> SseEvent<'static> {
+    if event.event.as_deref() != Some(b"endpoint") {
+        return event;
+    }
+    let data = upstream.replace(&event.data, PLACEHOLDER).map_or(event.data, Into::into);
+    SseEvent { data, ..event }
 }
 
 /// The value of a `data` line.

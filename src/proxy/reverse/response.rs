@@ -15,7 +15,14 @@ use hyper::{
 };
 use tokio::time::timeout;
 
-use super::{Cut, connection::Link, endpoint::Endpoint, is_reset, item::Item, tape::Lane};
+use super::{
+    Cut,
+    connection::Link,
+    endpoint::{self, Endpoint},
+    is_reset,
+    item::Item,
+    tape::Lane,
+};
 use crate::{
     traffic::Direction,
     transport::http::headers::{is_coded, is_type},
@@ -137,6 +144,9 @@ impl Passing {
             Kind::Whole(body) | Kind::Measured(body) => body.keep(&data),
             Kind::Events(stream) => stream.feed(&data, |piece| {
                 self.lane.note(match piece {
+                    Piece::Event(event) if self.endpoint.is_some() => {
+                        Item::Event(endpoint::recorded(event, &self.link.front.upstream.origin))
+                    }
                     Piece::Event(event) => Item::Event(event),
                     Piece::Oversize(measured) => Item::Oversize(Direction::ToClient, measured),
                 });

@@ -1,0 +1,379 @@
+//! Which exchange a message belongs to: the rules of the [module](super).
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{
+    Exchange, Fold, Item, Moment, Session,
+    requests::{Owner, Requests},
+};
+use crate::{
+    cassette::{
+        key,
+        model::{On, Unanswered},
+        spelling::SpellingGuess,
+    },
+    wire::jsonrpc::{Kind, Message, id_key},
+};
+
+const SUBSCRIPTION: &str = "/_meta/io.modelcontextprotocol~1subscriptionId";
+
+/// What later messages of a session can refer to.
+#[derive(Debug, Default)]
+pub(super) struct Lookup {
+    pub(super) from_client: Requests,
+    from_server: Requests,
+    /// The last client request with each progress token.
+    tokens: HashMap<Box<[u8]>, Owner>,
+    /// The last `subscriptions/listen` request with each id.
+    listens: HashMap<Box<[u8]>, Owner>,
+    /// How many requests of each exchange of the last session are in flight.
+    pub(super) in_flight: BTreeMap<usize, u32>,
+}
+
+/// A session and what only folding needs to know of it.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    pub(super) session: Session,
+    pub(super) states: Vec<State>,
+    /// Its place among the lookups.
+    pub(super) lookup: usize,
+    pub(super) initialize: Option<usize>,
+    pub(super) last_client: Option<usize>,
+    pub(super) spelling: SpellingGuess,
+    /// How many moments there were when recording last failed.
+    pub(super) gap_at: Option<u32>,
+    /// Of a session that an `initialize` over HTTP may have begun: where its exchanges belong if it has not.
+    pub(super) instead: Option<usize>,
+    /// Over HTTP: its client has sent `DELETE`.
+    pub(super) is_deleted: bool,
+    /// Over HTTP+SSE: the server has ended its event stream.
+    pub(super) stream_is_over: bool,
+    /// Events of streams that ended without their answer, by id: a `GET` may go on behind one (F10.4).
+    pub(super) resumable: HashMap<Box<[u8]>, usize>,
+}
+
+/// What only folding needs to know of an exchange.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct State {
+    pub(super) is_request: bool,
+    /// How many requests of it have no answer: a batch can have several.
+    pub(super) waits: u32,
+    pub(super) is_answered: bool,
+    pub(super) is_cancelled: bool,
+    pub(super) http: Option<Fate>,
+    /// It is an HTTP request that is no message.
+    pub(super) is_plain: bool,
+}
+
+/// What became of the response that carries an exchange over HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is not over.
+    #[default]
+    Pending,
+    /// It ended, in good order or not.
+    Ended,
+    /// It ended before its head.
+    NoHead,
+    /// The client left, or ended the session, while it was still open.
+    Left,
+}
+
+impl State {
+    /// Why an exchange over HTTP has no answer, as far as its response tells that.
+    pub(super) const fn over_http(&self, stream_is_over: bool) -> Option<Option<Unanswered>> {
+        let Some(fate) = self.http else { return None };
+        match fate {
+            _ if !self.is_plain && (!self.is_request || self.is_answered) => Some(None),
+            _ if self.is_cancelled => Some(Some(Unanswered::Cancelled)),
+            Fate::Pending if self.is_plain => None,
+            Fate::Ended if self.is_plain => Some(None),
+            Fate::Left if self.is_plain => Some(Some(Unanswered::Open)),
+            Fate::NoHead => Some(Some(Unanswered::Lost)),
+            Fate::Ended => Some(Some(Unanswered::Ended)),
+            Fate::Pending | Fate::Left if stream_is_over => Some(Some(Unanswered::Ended)),
+            Fate::Pending | Fate::Left => None,
+        }
+    }
+}
+
+/// Where a server message belongs: none for a push.
+struct Target {
+    owner: Option<Owner>,
+    guess: bool,
+}
+
+impl From<Option<Owner>> for Target {
+    fn from(owner: Option<Owner>) -> Self {
+        Self { owner, guess: false }
+    }
+}
+
+/// On what a server message travelled.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    /// A stream that all exchanges share: the message says where it belongs.
+    Shared(Option<On>),
+    /// The response to one exchange's client message, or what goes on with that.
+    Own(usize, Option<On>),
+}
+
+/// Where a client message was filed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filed {
+    /// It began this exchange of its session.
+    Exchange(usize),
+    /// It answers this item of an exchange.
+    Answer(Owner, usize),
+}
+
+impl Fold {
+    /// Files a client message of a session.
+    pub(super) fn client_message(&mut self, session: usize, message: &Message<'_>, moment: Moment) -> Filed {
+        if let Some((owner, item)) = self.answer(session, message, moment) {
+            return Filed::Answer(owner, item);
+        }
+        let exchange = self.begin(key::of_client(message), session);
+        let open = &mut self.sessions[session];
+        open.session.exchanges[exchange].client = Some(moment);
+        open.last_client = Some(exchange);
+        let owner = Owner { session, exchange };
+        self.note_client(message, owner);
+        message.members().for_each(|member| self.note_client(&member, owner));
+        Filed::Exchange(exchange)
+    }
+
+    /// Files a client message, or a batch of them, that answers a server request.
+    fn answer(&mut self, session: usize, message: &Message<'_>, moment: Moment) -> Option<(Owner, usize)> {
+        let from_server = &mut self.lookup(session).from_server;
+        let mut answers = |response: &Message<'_>| {
+            let id = response.id().filter(|_| response.kind.is_response())?;
+            from_server.answer(id, session)
+        };
+        let answered: Vec<_> = match message.kind {
+            // A batch that also asks or tells something is the client's own.
+            Kind::Batch if !message.members().all(|member| member.kind.is_response()) => Vec::new(),
+            Kind::Batch => message.members().filter_map(|member| answers(&member)).collect(),
+            _ => answers(message).into_iter().collect(),
+        };
+        let free = answered.into_iter().find(|&(owner, item)| self.item(owner, item).answer.is_none());
+        if let Some((owner, item)) = free {
+            self.item(owner, item).answer = Some(moment);
+        }
+        free
+    }
+
+    pub(super) fn item(&mut self, owner: Owner, item: usize) -> &mut Item {
+        &mut self.sessions[owner.session].session.exchanges[owner.exchange].server[item]
+    }
+
+    pub(super) fn lookup(&mut self, session: usize) -> &mut Lookup {
+        let lookup = self.sessions[session].lookup;
+        &mut self.lookups[lookup]
+    }
+
+    /// Notes what later messages can refer to.
+    fn note_client(&mut self, message: &Message<'_>, owner: Owner) {
+        match message.kind {
+            Kind::Request => {
+                let id = message.id().unwrap_or(b"null");
+                let open = &mut self.sessions[owner.session];
+                open.states[owner.exchange].is_request = true;
+                open.states[owner.exchange].waits += 1;
+                open.session.facts.request(message);
+                let lookup = self.lookup(owner.session);
+                lookup.from_client.open(id, owner, 0);
+                if let Some(token) = message.progress_token() {
+                    lookup.tokens.insert(id_key(token).into(), owner);
+                }
+                // What belongs to a subscription says so; it stays open and must not attract anything else.
+                if message.method() == "subscriptions/listen" {
+                    lookup.listens.insert(id_key(id).into(), owner);
+                } else {
+                    *lookup.in_flight.entry(owner.exchange).or_default() += 1;
+                }
+            }
+            Kind::Notification => {
+                let from_client = &mut self.lookup(owner.session).from_client;
+                let cancelled = message.cancelled_id().and_then(|id| from_client.cancel(id, owner.session));
+                if let Some(cancelled) = cancelled {
+                    self.state(cancelled).is_cancelled = true;
+                    self.has_landed(cancelled);
+                }
+            }
+            Kind::Result | Kind::Error | Kind::Batch | Kind::Noise => {}
+        }
+    }
+
+    /// Files a server message that came in a session; gives where.
+    pub(super) fn server_message(
+        &mut self,
+        session: usize,
+        message: &Message<'_>,
+        moment: Moment,
+        way: Way,
+    ) -> Owner {
+        let (target, on) = match way {
+            Way::Shared(on) => (self.named(session, message), on),
+            Way::Own(exchange, on) => self.own(Owner { session, exchange }, message, on),
+        };
+        let pushed =
+            |fold: &mut Self| Owner { session, exchange: fold.begin(key::of_push(message), session) };
+        let owner = target.owner.unwrap_or_else(|| pushed(self));
+        let number = self.push_item(owner, moment, on, target.guess);
+        for member in std::iter::once(*message).chain(message.members()) {
+            if let Some(id) = member.id().filter(|_| member.kind == Kind::Request) {
+                self.lookup(session).from_server.open(id, owner, number);
+            }
+        }
+        owner
+    }
+
+    /// Appends an item to an exchange; its number there.
+    pub(super) fn push_item(&mut self, owner: Owner, moment: Moment, on: Option<On>, guess: bool) -> usize {
+        let items = &mut self.sessions[owner.session].session.exchanges[owner.exchange].server;
+        items.push(Item { moment, guess, on, answer: None, answer_http: None });
+        items.len() - 1
+    }
+
+    /// Where a message belongs that came on a stream which all exchanges share.
+    fn named(&mut self, session: usize, message: &Message<'_>) -> Target {
+        match message.kind {
+            Kind::Result | Kind::Error => self.answered_by(session, message).into(),
+            Kind::Batch => {
+                let responses = message.members().filter(|member| member.kind.is_response());
+                let owners: Vec<_> = responses.map(|response| self.answered_by(session, &response)).collect();
+                match owners.into_iter().flatten().next() {
+                    None => self.latest(session),
+                    owner => owner.into(),
+                }
+            }
+            Kind::Notification => match self.named_by(session, message) {
+                None => self.latest(session),
+                owner => owner.into(),
+            },
+            Kind::Request | Kind::Noise => self.latest(session),
+        }
+    }
+
+    /// Where a message belongs that came on an exchange's own stream: there. Only a response that it does not wait
+    /// for, and another one does, is the other's (F10.5).
+    fn own(&mut self, owner: Owner, message: &Message<'_>, on: Option<On>) -> (Target, Option<On>) {
+        let is_response = message.kind.is_response();
+        if is_response && !self.answers_own(owner, message) {
+            let id = message.id();
+            let other = id.and_then(|id| self.lookup(owner.session).from_client.answer_exactly(id));
+            if let Some(other) = other {
+                self.has_answer(other, message);
+                return (Some(other).into(), on.or(Some(On::Post)));
+            }
+        }
+        let responses = message.members().filter(|member| member.kind.is_response());
+        for response in responses {
+            self.answers_own(owner, &response);
+        }
+        if let Some(id) = message.cancelled_id().filter(|_| message.kind == Kind::Notification) {
+            let _ = self.lookup(owner.session).from_server.cancel(id, owner.session);
+        }
+        (Some(owner).into(), on)
+    }
+
+    /// Whether a response answers this exchange, on whose own stream it came: whatever its id, if it waits for one.
+    fn answers_own(&mut self, owner: Owner, response: &Message<'_>) -> bool {
+        let is_answered = self.lookup(owner.session).from_client.answer_of(response.id(), owner);
+        if is_answered {
+            self.has_answer(owner, response);
+        }
+        is_answered
+    }
+
+    /// The exchange that a server's response belongs to; its request is answered from now on.
+    fn answered_by(&mut self, session: usize, response: &Message<'_>) -> Option<Owner> {
+        let id = response.id();
+        let from_client = &mut self.lookup(session).from_client;
+        if let Some((owner, _)) = id.and_then(|id| from_client.answer(id, session)) {
+            self.has_answer(owner, response);
+            return Some(owner);
+        }
+        if let Some(owner) = id.and_then(|id| from_client.answered(id)) {
+            return Some(owner);
+        }
+        let exchange = self.sessions[session].last_client?;
+        let is_alone = self.lookup(session).in_flight.keys().all(|&other| other == exchange);
+        let owner = Owner { session, exchange };
+        if !is_alone || self.state(owner).is_answered {
+            return None;
+        }
+        self.state(owner).is_answered = true;
+        self.lookup(session).in_flight.remove(&exchange);
+        Some(owner)
+    }
+
+    /// One request of an exchange is answered.
+    fn has_answer(&mut self, owner: Owner, response: &Message<'_>) {
+        self.has_landed(owner);
+        let open = &mut self.sessions[owner.session];
+        open.session.facts.response(response, open.initialize == Some(owner.exchange));
+        let state = &mut open.states[owner.exchange];
+        state.waits = state.waits.saturating_sub(1);
+        state.is_answered = state.waits == 0;
+    }
+
+    /// The exchange that a server's notification names.
+    fn named_by(&mut self, session: usize, message: &Message<'_>) -> Option<Owner> {
+        let lookup = self.lookup(session);
+        if message.method() == "notifications/progress" {
+            return lookup.tokens.get(&*id_key(message.param("/progressToken")?)).copied();
+        }
+        if let Some(id) = message.cancelled_id() {
+            let own = lookup.from_server.cancel(id, session);
+            return own.or_else(|| lookup.listens.get(&*id_key(id)).copied());
+        }
+        lookup.listens.get(&*id_key(message.param(SUBSCRIPTION)?)).copied()
+    }
+
+    /// The latest exchange in flight.
+    fn latest(&mut self, session: usize) -> Target {
+        let in_flight = &self.lookup(session).in_flight;
+        let owner = in_flight.last_key_value().map(|(&exchange, _)| Owner { session, exchange });
+        Target { owner, guess: in_flight.len() > 1 }
+    }
+
+    /// One request of this exchange is no longer in flight.
+    fn has_landed(&mut self, owner: Owner) {
+        // On stdio only the last session's are in flight.
+        let is_current = self.lookups.len() > 1 || owner.session + 1 == self.sessions.len();
+        let in_flight = &mut self.lookup(owner.session).in_flight;
+        if is_current && let Some(count) = in_flight.get_mut(&owner.exchange) {
+            *count -= 1;
+            if *count == 0 {
+                in_flight.remove(&owner.exchange);
+            }
+        }
+    }
+
+    /// No request of this exchange is in flight any more, or will be answered.
+    pub(super) fn is_over(&mut self, owner: Owner) {
+        let lookup = self.lookup(owner.session);
+        lookup.in_flight.remove(&owner.exchange);
+    }
+
+    pub(super) fn state(&mut self, owner: Owner) -> &mut State {
+        &mut self.sessions[owner.session].states[owner.exchange]
+    }
+
+    /// Begins an exchange; its number in the session.
+    pub(super) fn begin(&mut self, prefix: String, session: usize) -> usize {
+        let open = &mut self.sessions[session];
+        let prefix = prefix.into_boxed_str();
+        open.session.exchanges.push(Exchange {
+            prefix,
+            client: None,
+            http: None,
+            server: Vec::new(),
+            unanswered: None,
+        });
+        open.states.push(State::default());
+        open.states.len() - 1
+    }
+}

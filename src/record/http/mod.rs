@@ -1,0 +1,470 @@
+//! Requests and responses of HTTP, in sessions and exchanges.
+//!
+//! Which session a request belongs to:
+//!
+//! - An `initialize` begins one, once it is answered by a result. What its response calls the session
+//!   (`mcp-session-id`) leads later requests there; if it calls it nothing, later requests without that header go there.
+//! - A `GET` stream whose first event is `endpoint` begins one of HTTP+SSE; the messages that are posted to the address
+//!   in that event belong to it.
+//! - All else belongs to one session that has no beginning: requests of the revision 2026-07-28, challenges, metadata.
+//!
+//! Which exchange a server's message belongs to: what comes as the response to a client message is that message's;
+//! what comes on a `GET` stream is filed as on stdio; a `GET` stream that goes on behind an event of a response
+//! (F10.4) belongs to that response's exchange. A response that nobody waits for where it came is the answer to the
+//! oldest request of its session and id (F10.5). What is no message stays with the request on whose response it came.
+
+mod heads;
+mod sessions;
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use self::heads::{all, is_type, method, target};
+pub(super) use self::{
+    heads::{Heads, is_message_event, request_line},
+    sessions::Addresses,
+};
+use super::{
+    Carrier, Content, Fold, Moment,
+    filing::{Fate, Filed, Way},
+    fold::line,
+    requests::Owner,
+};
+use crate::{
+    cassette::{
+        journal::FramePlace,
+        key,
+        model::{On, StreamEnd},
+    },
+    traffic::{Direction, Event, Payload, RequestHead, ResponseHead, SseEvent},
+    wire::jsonrpc::{Kind, Message},
+};
+
+/// What is under way, and where requests lead.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    under_way: BTreeMap<u32, Lane>,
+    pub(super) addresses: Addresses,
+}
+
+/// A request whose response is not over.
+#[derive(Debug)]
+struct Lane {
+    method: String,
+    target: String,
+    session_id: Option<Box<[u8]>>,
+    last_event_id: Option<Box<[u8]>>,
+    /// The moment of the request's head.
+    head: Moment,
+    carrier: Carrier,
+    /// Where it belongs, once that is known.
+    role: Option<Role>,
+    status: u16,
+    is_stream: bool,
+    is_modern: bool,
+    /// The session that its `initialize` begins if it is answered.
+    begins: Option<usize>,
+    /// The ids of the events it had, where they may be gone on with.
+    event_ids: Vec<Box<[u8]>>,
+}
+
+/// Where a request and its response belong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// They are this exchange.
+    Exchange(Owner),
+    /// They carry the client's answer to this item.
+    Answer(Owner, usize),
+    /// They are a `GET` stream, and this exchange.
+    Stream(Owner),
+    /// They are a `GET` stream, and the first exchange; it goes on with the second one's response.
+    Resumed(Owner, Owner),
+}
+
+impl Role {
+    const fn owner(self) -> Owner {
+        match self {
+            Self::Exchange(owner)
+            | Self::Answer(owner, _)
+            | Self::Stream(owner)
+            | Self::Resumed(owner, _) => owner,
+        }
+    }
+}
+
+impl Fold {
+    pub(super) fn http_event(&mut self, event: &Event<'_>, place: FramePlace) {
+        let number = event.lane.0;
+        if let Payload::Request(head) = &event.payload {
+            let moment = self.moment(event.at, place);
+            return self.request(number, head, moment);
+        }
+        // A lane's number may come again only in a journal that is damaged; what has no head is noise.
+        let Some(mut lane) = self.lanes.under_way.remove(&number) else { return };
+        let stays = match event.direction {
+            Direction::ToServer => self.part_of_request(&mut lane, event, place),
+            Direction::ToClient => self.part_of_response(&mut lane, event, place),
+        };
+        self.keep(&lane);
+        if stays {
+            self.lanes.under_way.insert(number, lane);
+        }
+    }
+
+    fn request(&mut self, number: u32, head: &RequestHead<'_>, moment: Moment) {
+        let first = |name| all(&head.headers, name).next().map(Into::into);
+        let carrier = Carrier {
+            request: moment.place,
+            body: None,
+            response: None,
+            content: Content::Empty,
+            partial: None,
+            end: None,
+        };
+        let mut lane = Lane {
+            method: method(&head.method),
+            target: target(&head.target),
+            session_id: first("mcp-session-id"),
+            last_event_id: first("last-event-id"),
+            head: moment,
+            carrier,
+            role: None,
+            status: 0,
+            is_stream: false,
+            is_modern: false,
+            begins: None,
+            event_ids: Vec::new(),
+        };
+        // The body of a POST says where it belongs, and the first event of a stream may.
+        if lane.method != "POST" && (lane.method != "GET" || self.session_of_header(&lane).is_some()) {
+            self.plain(&mut lane);
+        }
+        self.lanes.under_way.insert(number, lane);
+    }
+
+    /// Takes in a part of a request; whether more can come.
+    fn part_of_request(&mut self, lane: &mut Lane, event: &Event<'_>, place: FramePlace) -> bool {
+        let is_post = lane.method == "POST" && lane.role.is_none();
+        match &event.payload {
+            Payload::Message(_) | Payload::Oversize(_) | Payload::Partial(_) if is_post => {
+                match line(event.direction, &event.payload) {
+                    Some(line) => {
+                        let moment = self.moment(event.at, place);
+                        self.client_posts(lane, &line, moment);
+                        if let Cow::Borrowed(line) = line {
+                            self.sessions[lane.owner().session].spelling.observe(event.direction, line);
+                        }
+                    }
+                    None => self.body(lane, place),
+                }
+            }
+            Payload::Message(_) | Payload::Partial(_) | Payload::Body(_) => self.body(lane, place),
+            Payload::Closed => return self.client_left(lane),
+            _ => {}
+        }
+        true
+    }
+
+    /// Takes in a part of a response; whether more can come.
+    fn part_of_response(&mut self, lane: &mut Lane, event: &Event<'_>, place: FramePlace) -> bool {
+        match &event.payload {
+            Payload::Response(head) => self.response(lane, head, place),
+            Payload::SseEvent(sent) => self.sent(lane, sent, event, place),
+            Payload::Message(_) | Payload::Oversize(_) => {
+                let line = line(event.direction, &event.payload).unwrap_or_default();
+                let message = Message::read(&line);
+                lane.carrier.content =
+                    if message.kind == Kind::Noise { Content::Other } else { Content::Message };
+                let moment = self.moment(event.at, place);
+                self.server_says(lane, &message, moment);
+                if let Cow::Borrowed(line) = line {
+                    self.sessions[lane.owner().session].spelling.observe(event.direction, line);
+                }
+            }
+            Payload::Body(_) => {
+                lane.carrier.content = Content::Other;
+                let moment = self.moment(event.at, place);
+                self.is_no_message(lane, moment);
+            }
+            Payload::Partial(_) => lane.carrier.partial = Some(place),
+            Payload::Broken { reset } => {
+                lane.carrier.end = Some(if *reset { StreamEnd::Reset } else { StreamEnd::Cut });
+                self.lane_ends(lane);
+                return false;
+            }
+            Payload::Closed => {
+                self.lane_ends(lane);
+                return false;
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Files a message that a client posted.
+    fn client_posts(&mut self, lane: &mut Lane, line: &[u8], moment: Moment) {
+        let message = Message::read(line);
+        let session = self.session_of(lane, &message);
+        let open = &mut self.sessions[session];
+        let path = lane.target.as_str();
+        open.session.path.get_or_insert_with(|| path.into());
+        lane.is_modern = message.is_modern();
+        let filed = self.client_message(session, &message, moment);
+        lane.role = Some(match filed {
+            Filed::Exchange(exchange) => {
+                let owner = Owner { session, exchange };
+                self.state(owner).http = Some(Fate::Pending);
+                if lane.begins == Some(session) {
+                    self.sessions[session].initialize = Some(exchange);
+                }
+                Role::Exchange(owner)
+            }
+            Filed::Answer(owner, item) => Role::Answer(owner, item),
+        });
+    }
+
+    /// Begins the exchange of a request that is no message.
+    fn plain(&mut self, lane: &mut Lane) -> Owner {
+        if let Some(role) = lane.role {
+            return role.owner();
+        }
+        let session = self.session_of_plain(lane);
+        self.plain_in(lane, session)
+    }
+
+    fn plain_in(&mut self, lane: &mut Lane, session: usize) -> Owner {
+        let prefix = key::of_http_line(&format!("{} {}", lane.method, lane.target));
+        let exchange = self.begin(prefix, session);
+        let owner = Owner { session, exchange };
+        self.sessions[session].session.exchanges[exchange].client = Some(lane.head);
+        let state = self.state(owner);
+        (state.http, state.is_plain) = (Some(Fate::Pending), true);
+        if lane.method == "DELETE" {
+            self.sessions[session].is_deleted = lane.session_id.is_some();
+        }
+        lane.role = Some(Role::Exchange(owner));
+        owner
+    }
+
+    /// Begins the exchange of a request of which nothing more can come that says where it belongs.
+    fn settle(&mut self, lane: &mut Lane) -> Owner {
+        if lane.role.is_none() {
+            let owner = self.plain(lane);
+            if lane.is_stream && lane.method == "GET" {
+                lane.role = Some(self.stream(lane, owner));
+            }
+        }
+        self.plain(lane)
+    }
+
+    fn body(&mut self, lane: &mut Lane, place: FramePlace) {
+        self.plain(lane);
+        lane.carrier.body = Some(place);
+    }
+
+    fn response(&mut self, lane: &mut Lane, head: &ResponseHead<'_>, place: FramePlace) {
+        lane.carrier.response = Some(place);
+        lane.status = head.status;
+        lane.is_stream = all(&head.headers, "content-type")
+            .next()
+            .is_some_and(|value| is_type(value, b"text/event-stream"));
+        self.note_session_id(lane, head);
+        let is_get_stream = lane.method == "GET" && lane.is_stream && (200..300).contains(&head.status);
+        if !is_get_stream {
+            let owner = self.plain(lane);
+            if lane.method == "DELETE" && head.status >= 400 {
+                self.sessions[owner.session].is_deleted = false;
+            }
+        } else if let Some(Role::Exchange(owner)) = lane.role {
+            lane.role = Some(self.stream(lane, owner));
+        }
+    }
+
+    /// What a `GET` stream is: one that goes on with another, or one of its own.
+    fn stream(&mut self, lane: &Lane, owner: Owner) -> Role {
+        let resumed = lane.last_event_id.as_deref().and_then(|id| self.sent_before(owner.session, id));
+        let Some(exchange) = resumed else { return Role::Stream(owner) };
+        let of = Owner { exchange, ..owner };
+        self.state(of).http = Some(Fate::Pending);
+        Role::Resumed(owner, of)
+    }
+
+    /// The exchange on whose response an event with this id came, if that has no answer.
+    fn sent_before(&self, session: usize, id: &[u8]) -> Option<usize> {
+        let open = &self.sessions[session];
+        let waits =
+            |exchange: &usize| open.states[*exchange].is_request && !open.states[*exchange].is_answered;
+        if let Some(exchange) = open.resumable.get(id) {
+            return Some(*exchange).filter(waits);
+        }
+        let mut lanes = self.lanes.under_way.values();
+        lanes.find_map(|lane| {
+            let owner = lane.resumable()?;
+            let is_it = owner.session == session && lane.event_ids.iter().any(|known| **known == *id);
+            Some(owner.exchange).filter(|exchange| is_it && waits(exchange))
+        })
+    }
+
+    /// Takes in one event of a stream.
+    fn sent(&mut self, lane: &mut Lane, sent: &SseEvent<'_>, event: &Event<'_>, place: FramePlace) {
+        lane.carrier.content = Content::Other;
+        let moment = self.moment(event.at, place);
+        if lane.role.is_none() {
+            if sent.event.as_deref() == Some(b"endpoint") {
+                self.begin_sse(lane, &sent.data, event.at);
+            } else {
+                self.settle(lane);
+            }
+        }
+        if let Some(id) = sent.id.as_deref().filter(|_| lane.resumable().is_some()) {
+            lane.event_ids.push(id.into());
+        }
+        if !is_message_event(sent) {
+            return self.is_no_message(lane, moment);
+        }
+        let message = Message::read(&sent.data);
+        self.server_says(lane, &message, moment);
+        self.sessions[lane.owner().session].spelling.observe(event.direction, &sent.data);
+    }
+
+    /// Files a server's message.
+    fn server_says(&mut self, lane: &mut Lane, message: &Message<'_>, moment: Moment) {
+        let role = lane.role.unwrap_or_else(|| Role::Exchange(self.plain(lane)));
+        let owner = role.owner();
+        let is_sse = self.sessions[owner.session].session.is_sse;
+        let way = match role {
+            Role::Exchange(_) => Way::Own(owner.exchange, self.on_response(role)),
+            Role::Answer(..) => Way::Own(owner.exchange, Some(On::Post)),
+            Role::Stream(_) => Way::Shared(if is_sse { None } else { Some(On::Get) }),
+            Role::Resumed(_, of) => Way::Own(of.exchange, Some(On::Resume)),
+        };
+        self.server_message(owner.session, message, moment, way);
+        if message.kind == Kind::Result
+            && let Some(session) = lane.begins.take()
+        {
+            self.has_begun(session);
+        }
+    }
+
+    /// Files an event or a body that is no message.
+    fn is_no_message(&mut self, lane: &mut Lane, moment: Moment) {
+        let role = lane.role.unwrap_or_else(|| Role::Exchange(self.plain(lane)));
+        self.push_item(role.owner(), moment, self.on_response(role), false);
+    }
+
+    /// How items are marked that come as the response to a request.
+    fn on_response(&self, role: Role) -> Option<On> {
+        let owner = role.owner();
+        let open = &self.sessions[owner.session];
+        match role {
+            Role::Answer(..) => Some(On::Post),
+            // A message's own stream is its session's there.
+            Role::Exchange(_) if open.session.is_sse && !open.states[owner.exchange].is_plain => {
+                Some(On::Post)
+            }
+            _ => None,
+        }
+    }
+
+    /// The client has left before the response was over; whether more of it can come.
+    fn client_left(&mut self, lane: &mut Lane) -> bool {
+        let owner = self.settle(lane);
+        let is_modern = lane.is_modern;
+        let state = self.state(owner);
+        if matches!(lane.role, Some(Role::Answer(..))) {
+            return true;
+        }
+        state.http = Some(Fate::Left);
+        if let Some(Role::Resumed(_, of)) = lane.role {
+            self.state(of).http = Some(Fate::Left);
+        } else if is_modern && state.is_request && !state.is_answered {
+            // F10.10: closing the connection is how it cancels.
+            state.is_cancelled = true;
+            self.is_over(owner);
+            self.lookup(owner.session).from_client.answer_of(None, owner);
+        }
+        lane.method == "POST" && !is_modern
+    }
+
+    /// The response is over, in good order or not.
+    fn lane_ends(&mut self, lane: &mut Lane) {
+        let owner = self.settle(lane);
+        let fate = if lane.carrier.response.is_some() { Fate::Ended } else { Fate::NoHead };
+        let open = &mut self.sessions[owner.session];
+        match lane.role {
+            Some(Role::Exchange(_)) => {
+                // Over HTTP+SSE the answer comes on the session's stream, whatever became of the request.
+                let is_elsewhere = open.session.is_sse && fate == Fate::Ended;
+                let state = &mut open.states[owner.exchange];
+                if state.is_plain || !is_elsewhere {
+                    state.http = Some(fate);
+                }
+                let waits = lane.status == 202 || !lane.event_ids.is_empty() || is_elsewhere;
+                if !waits {
+                    self.is_over(owner);
+                }
+                self.may_go_on(lane, owner);
+            }
+            Some(Role::Stream(_)) => {
+                let fate = if open.is_deleted { Fate::Left } else { fate };
+                open.states[owner.exchange].http = Some(fate);
+                open.stream_is_over |= open.session.is_sse && fate == Fate::Ended;
+            }
+            Some(Role::Resumed(_, of)) => {
+                open.states[owner.exchange].http = Some(fate);
+                open.states[of.exchange].http = Some(fate);
+                self.may_go_on(lane, of);
+            }
+            Some(Role::Answer(..)) | None => {}
+        }
+    }
+
+    /// A stream that ended without its answer may be gone on with behind each of its events.
+    fn may_go_on(&mut self, lane: &mut Lane, owner: Owner) {
+        let state = self.state(owner);
+        if !state.is_request || state.is_answered {
+            return;
+        }
+        let ids = std::mem::take(&mut lane.event_ids);
+        self.sessions[owner.session].resumable.extend(ids.into_iter().map(|id| (id, owner.exchange)));
+    }
+
+    /// Has the exchange, or the answer, know what carried it.
+    fn keep(&mut self, lane: &Lane) {
+        let Some(role) = lane.role else { return };
+        let carrier = match role {
+            Role::Answer(owner, item) => &mut self.item(owner, item).answer_http,
+            _ => {
+                let owner = role.owner();
+                &mut self.sessions[owner.session].session.exchanges[owner.exchange].http
+            }
+        };
+        match carrier {
+            Some(carrier) => **carrier = lane.carrier.clone(),
+            None => *carrier = Some(Box::new(lane.carrier.clone())),
+        }
+    }
+
+    /// Files what is still under way when the recording ends.
+    pub(super) fn end_lanes(&mut self) {
+        while let Some((_, mut lane)) = self.lanes.under_way.pop_first() {
+            self.settle(&mut lane);
+            self.keep(&lane);
+        }
+    }
+}
+
+impl Lane {
+    /// The session and exchange it belongs to, which are known.
+    fn owner(&self) -> Owner {
+        self.role.map_or(Owner { session: 0, exchange: 0 }, Role::owner)
+    }
+
+    /// The exchange that a stream which goes on behind its events belongs to.
+    const fn resumable(&self) -> Option<Owner> {
+        match self.role {
+            Some(Role::Exchange(owner)) if self.is_stream => Some(owner),
+            Some(Role::Resumed(_, owner)) => Some(owner),
+            _ => None,
+        }
+    }
+}
