@@ -8,6 +8,7 @@
 mod args;
 mod auto;
 mod completions;
+mod connect;
 mod convert;
 mod demo;
 mod failure;

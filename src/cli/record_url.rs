@@ -1,6 +1,6 @@
 //! `tapedeck record --url`: stands between clients and a server that is reached over HTTP.
 
-use std::{env, path::PathBuf, process, sync::Arc, time::Duration};
+use std::{env, path::PathBuf, process, sync::Arc};
 
 use clap::Args;
 use hyper::header::{HeaderName, HeaderValue};
@@ -8,16 +8,17 @@ use mcp_tapedeck::{
     exit_code::ExitCode,
     proxy::reverse::{ListenError, Reverse, ReverseEnded, ReverseOptions},
     store::FoldOptions,
+    transport::http::connect::ConnectorError,
 };
 use serde::Serialize;
 
 use super::{
     args,
+    connect::{ConnectArgs, ServeTlsArgs},
     failure::Failure,
     files,
     privacy::Cleaner,
     record::{self, RecordArgs, Tape},
-    values,
 };
 
 /// A server that is reached over HTTP, and where clients reach us.
@@ -36,9 +37,11 @@ pub(super) struct UrlArgs {
     #[arg(long, value_name = "FILE", requires = "listen")]
     ready_file: Option<PathBuf>,
 
-    /// Wait so long for a connection to the server
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration)]
-    connect_timeout: Duration,
+    #[command(flatten)]
+    connect: ConnectArgs,
+
+    #[command(flatten)]
+    tls: ServeTlsArgs,
 
     /// Send this header with every request to the server and record it never; `env:NAME` stands for a variable's value
     #[arg(long, value_name = "NAME: VALUE", requires = "listen")]
@@ -73,6 +76,11 @@ pub(super) fn run(url: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
         ListenError::Url(error) => Failure::usage(format_args!("--url: {error}")),
         error => Failure::peer(format_args!("--listen {listen}: {error}")),
     })?;
+    let front = front.reaching(args.url.connect.options(&notices)?).map_err(unreachable)?;
+    let front = match args.url.tls.acceptor()? {
+        Some(acceptor) => front.with_tls(acceptor),
+        None => front,
+    };
     let tape = Tape::begin(&cassette, "http", args.replace, &privacy, args.tape.require_recording)?;
     let cleaner = Cleaner::new(privacy);
     if let Some(path) = &args.url.ready_file {
@@ -84,7 +92,6 @@ pub(super) fn run(url: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
     let options = ReverseOptions {
         max_message: args.tape.max_message,
         require_recording: args.tape.require_recording,
-        connect_timeout: args.url.connect_timeout,
         allow_hosts: args.url.allow_host.clone(),
         allow_origins: args.url.allow_origin.clone(),
         headers,
@@ -100,6 +107,14 @@ pub(super) fn run(url: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };
     sink.end(&cassette, fold, asked.map(|(_, at)| at), &notices);
     Ok(ExitCode::Good)
+}
+
+/// There is no way to the server, whoever may answer there.
+fn unreachable(error: ConnectorError) -> Failure {
+    match error {
+        ConnectorError::Tls(error) => Failure::peer(error),
+        error => Failure::usage(error),
+    }
 }
 
 fn write_ready(path: &std::path::Path, front: &Reverse) -> Result<(), Failure> {

@@ -41,8 +41,10 @@ use super::recorder::{Hide, Sink};
 use crate::{
     traffic::Event,
     transport::http::{
+        connect::{ConnectOptions, Connector, ConnectorError},
         guard::Guard,
         origin::{AddressError, Origin},
+        tls::Acceptor,
     },
 };
 
@@ -56,8 +58,6 @@ pub struct ReverseOptions {
     pub max_message: usize,
     /// A sink that fails ends the front.
     pub require_recording: bool,
-    /// How long connecting to the server may take.
-    pub connect_timeout: Duration,
     /// Hosts that are served besides the local ones, where the front listens on loopback.
     pub allow_hosts: Vec<String>,
     /// Pages' origins that are served besides the local ones, where the front listens on loopback.
@@ -77,7 +77,6 @@ impl Default for ReverseOptions {
         Self {
             max_message: 64 << 20,
             require_recording: false,
-            connect_timeout: Duration::from_secs(30),
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             headers: Vec::new(),
@@ -106,6 +105,9 @@ pub enum ReverseError {
     /// The system does not give what it needs.
     #[error("cannot serve HTTP: {0}")]
     System(#[source] io::Error),
+    /// There is no way to the server.
+    #[error(transparent)]
+    Connect(ConnectorError),
     /// The sink failed, and `require_recording` says that this is fatal.
     #[error("the recording cannot be written, and the front was ended because of it: {0}")]
     Sink(#[source] io::Error),
@@ -118,6 +120,8 @@ pub struct Reverse {
     address: SocketAddr,
     origin: Origin,
     path: String,
+    connector: Option<Connector>,
+    acceptor: Option<Acceptor>,
     stop: Stop,
 }
 
@@ -142,12 +146,28 @@ impl Reverse {
         let listener = TcpListener::bind(listen).map_err(ListenError::Listen)?;
         listener.set_nonblocking(true).map_err(ListenError::Listen)?;
         let address = listener.local_addr().map_err(ListenError::Listen)?;
-        Ok(Self { listener, address, origin, path, stop: Stop::default() })
+        Ok(Self { listener, address, origin, path, connector: None, acceptor: None, stop: Stop::default() })
+    }
+
+    /// Reaches the server in this way.
+    ///
+    /// # Errors
+    /// When there is no such way.
+    pub fn reaching(mut self, options: ConnectOptions) -> Result<Self, ConnectorError> {
+        self.connector = Some(Connector::new(self.origin.clone(), options)?);
+        Ok(self)
+    }
+
+    /// Speaks TLS with clients, and HTTP/2 with those that want it.
+    #[must_use]
+    pub fn with_tls(mut self, acceptor: Acceptor) -> Self {
+        self.acceptor = Some(acceptor);
+        self
     }
 
     /// What clients take for the server's origin.
     pub fn origin(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", scheme(self.acceptor.as_ref()), self.address)
     }
 
     /// What clients take for the server's URL.
@@ -189,6 +209,13 @@ impl Reverse {
         sink: Box<dyn Sink>,
         options: ReverseOptions,
     ) -> Result<(Option<(i32, Instant)>, u64), ReverseError> {
+        let connector = match self.connector {
+            Some(connector) => connector,
+            None => {
+                let default = Connector::new(self.origin.clone(), ConnectOptions::default());
+                default.map_err(ReverseError::Connect)?
+            }
+        };
         let listener = tokio::net::TcpListener::from_std(self.listener).map_err(ReverseError::System)?;
         let signals = options.signals.then(Signals::install).transpose();
         let mut signals = signals.map_err(ReverseError::System)?;
@@ -203,11 +230,8 @@ impl Reverse {
         let (close, closing) = watch::channel(false);
         let front = Arc::new(Front {
             tape: Arc::new(tape),
-            upstream: Upstream {
-                origin: self.origin,
-                connect_timeout: options.connect_timeout,
-                headers: options.headers,
-            },
+            upstream: Upstream { origin: self.origin, connector, headers: options.headers },
+            acceptor: self.acceptor,
             guard: Guard {
                 is_open: !self.address.ip().is_loopback(),
                 hosts: options.allow_hosts,
@@ -259,6 +283,7 @@ pub enum ListenError {
 struct Front {
     tape: Arc<Tape>,
     upstream: Upstream,
+    acceptor: Option<Acceptor>,
     guard: Guard,
     /// Where it listens.
     address: String,
@@ -269,7 +294,7 @@ struct Front {
 
 struct Upstream {
     origin: Origin,
-    connect_timeout: Duration,
+    connector: Connector,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -278,6 +303,10 @@ impl Front {
     fn is_document(&self, path: &str) -> bool {
         path.starts_with(metadata::WELL_KNOWN) || lock(&self.documents).contains(path.as_bytes())
     }
+}
+
+const fn scheme(acceptor: Option<&Acceptor>) -> &'static str {
+    if acceptor.is_some() { "https" } else { "http" }
 }
 
 /// A sink that is given back.

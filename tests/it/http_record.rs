@@ -4,56 +4,12 @@
 use std::{
     io::{ErrorKind, Read, Write},
     net::{TcpListener, TcpStream},
-    sync::{Arc, Mutex},
     thread::JoinHandle,
-    time::Duration,
 };
 
-use mcp_tapedeck::{
-    proxy::{
-        record::Sink,
-        reverse::{Reverse, ReverseOptions, Stop},
-    },
-    traffic::{Direction, Event, Headers, Payload},
-};
-use rustix::net::sockopt::set_socket_linger;
+use mcp_tapedeck::proxy::reverse::{Reverse, ReverseOptions, Stop};
 
-const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a"}}"#;
-const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
-
-/// Keeps what was recorded, a line each.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
-
-impl Sink for Lines {
-    fn write(&mut self, events: &[Event<'_>]) -> std::io::Result<()> {
-        self.0.lock().unwrap().extend(events.iter().map(line));
-        Ok(())
-    }
-}
-
-fn line(event: &Event<'_>) -> String {
-    let arrow = if event.direction == Direction::ToServer { '>' } else { '<' };
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let headers = |headers: &Headers<'_>| {
-        headers.iter().map(|(name, value)| format!(" {}={}", text(name), text(value))).collect::<String>()
-    };
-    let what = match &event.payload {
-        Payload::Request(head) => {
-            format!("{} {}{}", text(&head.method), text(&head.target), headers(&head.headers))
-        }
-        Payload::Response(head) => format!("{}{}", head.status, headers(&head.headers)),
-        Payload::Message(bytes) => format!("message {}", text(bytes)),
-        Payload::Body(bytes) => format!("body {}", text(bytes)),
-        Payload::Partial(bytes) => format!("partial {}", text(bytes)),
-        Payload::Oversize(measured) => format!("oversize {}", measured.size),
-        Payload::SseEvent(event) => format!("event {}", text(&event.data)),
-        Payload::Closed => "closed".to_owned(),
-        Payload::Broken { reset } => (if *reset { "reset" } else { "cut" }).to_owned(),
-        payload => format!("{payload:?}"),
-    };
-    format!("{} {arrow} {what}", event.lane.0)
-}
+use crate::support::http::{ANSWER, CALL, Lines, Peer, STREAM, call, chunk, json};
 
 struct Scene {
     server: TcpListener,
@@ -102,88 +58,6 @@ impl Scene {
         lines.iter().map(|line| line.replace(&upstream, "SERVER")).collect()
     }
 }
-
-struct Peer(TcpStream);
-
-impl Peer {
-    fn new(stream: TcpStream) -> Self {
-        // Only a test that fails waits so long.
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        Self(stream)
-    }
-
-    fn say(&mut self, bytes: impl AsRef<[u8]>) {
-        self.0.write_all(bytes.as_ref()).unwrap();
-    }
-
-    /// The next bytes are these.
-    #[track_caller]
-    fn hears(&mut self, expected: impl AsRef<[u8]>) {
-        let expected = expected.as_ref();
-        let mut heard = Vec::new();
-        while heard.len() < expected.len() {
-            let mut room = vec![0; expected.len() - heard.len()];
-            let length = self.0.read(&mut room).unwrap_or(0);
-            heard.extend_from_slice(&room[..length]);
-            if length == 0 {
-                break;
-            }
-        }
-        assert_eq!(String::from_utf8_lossy(&heard), String::from_utf8_lossy(expected));
-    }
-
-    /// All bytes up to the end, and whether that was a reset.
-    fn rest(&mut self) -> (String, bool) {
-        let mut heard = Vec::new();
-        let reset = match self.0.read_to_end(&mut heard) {
-            Ok(_) => false,
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-                true
-            }
-        };
-        (String::from_utf8_lossy(&heard).into_owned(), reset)
-    }
-
-    fn reset(self) {
-        set_socket_linger(&self.0, Some(Duration::ZERO)).unwrap();
-    }
-
-    /// The head of a request, whatever stands in it.
-    fn head(&mut self) -> String {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            self.0.read_exact(&mut byte).unwrap();
-            head.push(byte[0]);
-        }
-        String::from_utf8_lossy(&head).into_owned()
-    }
-
-    /// Reads a call from a client of this test.
-    fn takes_call(&mut self) {
-        self.head();
-        self.hears(CALL);
-    }
-}
-
-fn call(host: &str) -> String {
-    format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Length: {}\r\n\r\n{CALL}", CALL.len())
-}
-
-fn json(body: &str) -> String {
-    format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-}
-
-fn chunk(text: &str) -> String {
-    format!("{:X}\r\n{text}\r\n", text.len())
-}
-
-const STREAM: &str =
-    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 #[test]
 fn heads_and_bodies_pass_as_they_were_sent() {

@@ -5,6 +5,8 @@ mod cli;
 mod fuzz;
 #[cfg(unix)]
 mod http_record;
+#[cfg(unix)]
+mod http_tls;
 mod layering;
 mod library;
 mod matrix;

@@ -1,7 +1,6 @@
 //! One client's connection and the one to the server that belongs to it.
 
 use std::{
-    pin::Pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -10,40 +9,57 @@ use std::{
 };
 
 use hyper::{
-    HeaderMap, Request, client::conn::http1 as client, header::HOST, server::conn::http1 as server,
+    HeaderMap, Request,
+    header::HOST,
+    server::conn::{http1, http2},
     service::service_fn,
 };
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::{
     net::TcpStream,
     sync::{mpsc, watch},
-    time::{interval, timeout},
+    time::interval,
 };
 
-use super::{Front, exchange, is_reset, request::RequestBody, tape::lock};
-use crate::transport::http::socket::{Control, Socket};
+use super::{Front, exchange, is_reset, request::RequestBody, scheme, tape::lock};
+use crate::transport::http::{
+    socket::{Accepted, Control, Socket},
+    upstream::{self, Answer, Driver, MAX_HEAD, MAX_HEADERS, Sender},
+};
 
-/// Far more than anybody sends in good faith; each costs memory while a head is read.
-const MAX_HEADERS: usize = 1024;
-/// The longest head.
-const MAX_HEAD: usize = 256 << 10;
+/// How many requests of one client may be under way on one connection (HTTP/2).
+const MAX_STREAMS: u32 = 256;
 /// How long a client may take to send a head it has begun.
 const HEAD_TIME: Duration = Duration::from_secs(30);
-
-type ToServer = client::Connection<TokioIo<TcpStream>, RequestBody>;
 
 /// What the requests of one client's connection share.
 pub(super) struct Link {
     pub(super) front: Arc<Front>,
     pub(super) control: Arc<Control>,
-    sender: Mutex<Option<client::SendRequest<RequestBody>>>,
-    opened: mpsc::UnboundedSender<ToServer>,
+    sender: Mutex<Option<Sender<RequestBody>>>,
+    /// Who polls the connection to the server; none where that is nobody's but its own.
+    opened: Option<mpsc::UnboundedSender<Driver>>,
     failure: Mutex<Option<String>>,
     /// How many calls go on without their client.
     pub(super) reading_on: AtomicUsize,
 }
 
 impl Link {
+    fn new(
+        front: Arc<Front>,
+        control: Arc<Control>,
+        opened: Option<mpsc::UnboundedSender<Driver>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            front,
+            control,
+            sender: Mutex::default(),
+            opened,
+            failure: Mutex::default(),
+            reading_on: AtomicUsize::new(0),
+        })
+    }
+
     pub(super) fn is_closing(&self) -> bool {
         *self.front.closing.borrow()
     }
@@ -51,7 +67,8 @@ impl Link {
     /// Our origin, as the client that sent these headers calls it.
     pub(super) fn our_origin(&self, headers: &HeaderMap) -> String {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| !host.is_empty());
-        format!("http://{}", host.unwrap_or(&self.front.address))
+        let scheme = scheme(self.front.acceptor.as_ref());
+        format!("{scheme}://{}", host.unwrap_or(&self.front.address))
     }
 
     /// Opens the connection to the server, with the first request. Whether there is one, or was.
@@ -59,75 +76,89 @@ impl Link {
         if lock(&self.sender).is_some() {
             return true;
         }
-        match self.open().await {
-            Ok((sender, connection)) => {
+        match upstream::open(&self.front.upstream.connector).await {
+            Ok((sender, driver)) => {
                 *lock(&self.sender) = Some(sender);
-                // It is polled by this connection's own task, which outlives all requests.
-                self.opened.send(connection).is_ok()
+                match &self.opened {
+                    // It is polled by this connection's own task, which outlives all requests.
+                    Some(opened) => opened.send(driver).is_ok(),
+                    None => {
+                        tokio::spawn(driver);
+                        true
+                    }
+                }
             }
             Err(why) => {
-                *lock(&self.failure) = Some(why);
+                *lock(&self.failure) = Some(why.to_string());
                 false
             }
         }
     }
 
-    async fn open(&self) -> Result<(client::SendRequest<RequestBody>, ToServer), String> {
-        let origin = &self.front.upstream.origin;
-        let limit = self.front.upstream.connect_timeout;
-        let stream = timeout(limit, TcpStream::connect((origin.host(), origin.port())))
-            .await
-            .map_err(|_| format!("no connection within {} s", limit.as_secs_f32()))?
-            .map_err(|error| error.to_string())?;
-        // Without it small messages would wait for acknowledgements; where it fails they do.
-        let _ = stream.set_nodelay(true);
-        client::Builder::new()
-            .preserve_header_case(true)
-            .max_headers(MAX_HEADERS)
-            .allow_obsolete_multiline_headers_in_responses(true)
-            .allow_spaces_after_header_name_in_responses(true)
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| error.to_string())
-    }
-
     pub(super) fn why_unreachable(&self) -> String {
-        let why = lock(&self.failure).clone().unwrap_or_default();
-        format!("tapedeck cannot reach the server at {}: {why}", self.front.upstream.origin)
+        lock(&self.failure).clone().unwrap_or_default()
     }
 
     /// Sends a request on the connection to the server, as soon as that is done with the one before.
-    pub(super) async fn send(&self, request: Request<RequestBody>) -> exchange::Answer {
+    pub(super) async fn send(&self, request: Request<RequestBody>) -> Answer {
         let Some(mut sender) = lock(&self.sender).take() else {
             unreachable!("requests of one connection come one after the other, and it is open")
         };
-        // Where the server has closed it, sending says so.
-        let _ = sender.ready().await;
-        let answer = sender.send_request(request);
+        sender.ready().await;
+        let answer = sender.send(request);
         *lock(&self.sender) = Some(sender);
-        Box::pin(answer)
+        answer
     }
 }
 
 /// Serves a client until its connection, or the one to the server, ends.
 pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     let _ = stream.set_nodelay(true);
+    let stream = match &front.acceptor {
+        None => Accepted::Plain(stream),
+        Some(acceptor) => match acceptor.accept(stream).await {
+            Ok(stream) => stream,
+            // Nothing was asked yet, and whoever does not speak TLS cannot be told more.
+            Err(_) => return,
+        },
+    };
+    if stream.is_http2() { serve_http2(stream, front).await } else { serve_http1(stream, front).await }
+}
+
+/// Serves a client whose requests share a connection. To the server each has one of its own, which ends with it.
+async fn serve_http2(stream: Accepted, front: Arc<Front>) {
+    let mut closing: watch::Receiver<bool> = front.closing.clone();
+    let (socket, _) = Socket::new(stream);
+    let service = service_fn(move |request| {
+        exchange::handle(
+            Link::new(Arc::clone(&front), Control::of_shared(), None),
+            exchange::with_host(request),
+        )
+    });
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .auto_date_header(false)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX));
+    let mut to_client = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
+    loop {
+        tokio::select! {
+            _ = &mut to_client => return,
+            Ok(()) = closing.changed() => to_client.as_mut().graceful_shutdown(),
+        }
+    }
+}
+
+async fn serve_http1(stream: Accepted, front: Arc<Front>) {
     let mut closing: watch::Receiver<bool> = front.closing.clone();
     let (socket, control) = Socket::new(stream);
     let (opened, mut openings) = mpsc::unbounded_channel();
-    let link = Arc::new(Link {
-        front,
-        control: Arc::clone(&control),
-        sender: Mutex::default(),
-        opened,
-        failure: Mutex::default(),
-        reading_on: AtomicUsize::new(0),
-    });
+    let link = Link::new(front, Arc::clone(&control), Some(opened));
     let service = {
         let link = Arc::clone(&link);
         service_fn(move |request| exchange::handle(Arc::clone(&link), request))
     };
-    let to_client = server::Builder::new()
+    let to_client = http1::Builder::new()
         .preserve_header_case(true)
         .auto_date_header(false)
         .max_headers(MAX_HEADERS)
@@ -135,7 +166,7 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(socket), service);
     let mut to_client = Box::pin(to_client);
-    let mut to_server: Option<Pin<Box<ToServer>>> = None;
+    let mut to_server: Option<Driver> = None;
     let mut ticks = interval(HEAD_TIME / 4);
     loop {
         tokio::select! {
@@ -149,7 +180,7 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
                 to_client.as_mut().graceful_shutdown();
             }
             _ = &mut to_client => break,
-            Some(connection) = openings.recv() => to_server = Some(Box::pin(connection)),
+            Some(connection) = openings.recv() => to_server = Some(connection),
             Ok(()) = closing.changed() => to_client.as_mut().graceful_shutdown(),
             _ = ticks.tick() => {
                 if control.head_age().is_some_and(|age| age > HEAD_TIME) {

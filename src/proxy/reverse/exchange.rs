@@ -10,7 +10,7 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri, Version,
     body::{Body, Bytes, Incoming},
     header::{
-        ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderValue, LOCATION, ORIGIN,
+        ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderValue, LOCATION, ORIGIN,
         WWW_AUTHENTICATE,
     },
 };
@@ -30,6 +30,7 @@ use crate::{
     transport::http::{
         headers::{is_coded, pass_on},
         origin::{Origin, PLACEHOLDER},
+        upstream::Answer,
     },
     wire::{
         jsonrpc::{Kind, Message},
@@ -37,8 +38,25 @@ use crate::{
     },
 };
 
-/// A response that is still to come.
-pub(super) type Answer = Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
+/// A request of HTTP/2 in the terms of HTTP/1.1: the authority is the host, and cookies stand on one line (RFC 9113,
+/// 8.2.3 and 8.3.1).
+pub(super) fn with_host(mut request: Request<Incoming>) -> Request<Incoming> {
+    let authority = request.uri().authority().map(|authority| HeaderValue::from_str(authority.as_str()));
+    let mut headers = HeaderMap::with_capacity(request.headers().len() + 1);
+    if let Some(Ok(host)) = authority.filter(|_| !request.headers().contains_key(HOST)) {
+        headers.insert(HOST, host);
+    }
+    let cookies: Vec<_> = request.headers().get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    let cookies = HeaderValue::from_bytes(&cookies.join(&b"; "[..]));
+    for (name, value) in request.headers() {
+        match &cookies {
+            Ok(cookies) if *name == COOKIE => drop(headers.insert(COOKIE, cookies.clone())),
+            _ => drop(headers.append(name, value.clone())),
+        }
+    }
+    *request.headers_mut() = headers;
+    request
+}
 
 /// What the client is answered.
 ///
@@ -100,8 +118,6 @@ async fn forward(link: &Arc<Link>, request: Request<Incoming>) -> Result<Respons
     let go_on = go_on.then(Arc::<GoOn>::default);
     let is_coded = is_coded(&head.headers);
     head.headers = request_headers(&head.headers, &link.front.upstream);
-    head.version = Version::HTTP_11;
-    head.uri = origin_form(&head.uri);
     let mut request =
         Request::from_parts(head, RequestBody::new(body, Arc::clone(&lane), is_coded, go_on.clone()));
     if let Some(go_on) = go_on {
@@ -235,12 +251,6 @@ fn rewritten(headers: &HeaderMap, upstream: &Origin, by: &str) -> HeaderMap {
 fn target(uri: &Uri) -> Bytes {
     let target = uri.path_and_query().map_or("*", |target| target.as_str());
     Bytes::copy_from_slice(target.as_bytes())
-}
-
-/// A server is asked for a path, also where the client named the whole address.
-fn origin_form(uri: &Uri) -> Uri {
-    let path = uri.path_and_query().cloned();
-    path.map_or_else(|| uri.clone(), Uri::from)
 }
 
 /// Waits for a response; dropped before it came, it reads on where the call does.

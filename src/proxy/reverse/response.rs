@@ -25,7 +25,10 @@ use super::{
 };
 use crate::{
     traffic::Direction,
-    transport::http::headers::{is_coded, is_type},
+    transport::http::{
+        headers::{is_coded, is_type},
+        upstream::Answer,
+    },
     wire::{
         lines::Unfinished,
         sse::{EventStream, Piece},
@@ -238,7 +241,7 @@ impl Passing {
 }
 
 /// Reads on, whose client left before its response began.
-pub(super) async fn read_on_from_head(response: super::exchange::Answer, lane: Arc<Lane>, link: Arc<Link>) {
+pub(super) async fn read_on_from_head(response: Answer, lane: Arc<Lane>, link: Arc<Link>) {
     if let Ok(Ok(response)) = timeout(READ_ON, response).await
         && let Ok(mut body) = super::exchange::record(response, &lane, &link)
         && let ResponseBody::Passing(passing) = &mut body

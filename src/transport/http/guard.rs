@@ -3,9 +3,7 @@
 //! A page can make a browser send requests to loopback (with its own `Origin`), and with a name of its own that
 //! resolves to loopback it can even read the answers (with that name as `Host`).
 
-use std::net::IpAddr;
-
-use super::origin;
+use super::origin::{self, is_local};
 
 /// Which names a front answers to, and for whose pages.
 #[derive(Clone, Debug, Default)]
@@ -65,14 +63,6 @@ impl Guard {
         authority.is_some_and(|authority| is_local(origin::split(authority).0))
             || self.origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
     }
-}
-
-/// Whether only this machine is meant.
-fn is_local(name: &str) -> bool {
-    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    name.eq_ignore_ascii_case("localhost")
-        || name.eq_ignore_ascii_case("localhost.")
-        || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Scheme, host and port of an address, and putting one in the place of another.
 
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 use hyper::Uri;
 
@@ -126,6 +126,14 @@ pub(super) fn split(authority: &str) -> (&str, Option<&str>) {
         Some(colon) => (&authority[..host_end + colon], Some(&authority[host_end + colon + 1..])),
         None => (authority, None),
     }
+}
+
+/// Whether only this machine is meant.
+pub(super) fn is_local(name: &str) -> bool {
+    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost")
+        || name.eq_ignore_ascii_case("localhost.")
+        || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

@@ -20,18 +20,57 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
 };
+use tokio_rustls::server::TlsStream;
+
+use super::tls::is_http2;
 
 /// A client's connection.
 #[derive(Debug)]
 pub struct Socket {
-    stream: TcpStream,
+    stream: Accepted,
     control: Arc<Control>,
+}
+
+/// What a client has opened.
+#[derive(Debug)]
+pub enum Accepted {
+    /// Bytes as they are.
+    Plain(TcpStream),
+    /// Bytes under TLS.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Accepted {
+    /// Whether both sides agreed on HTTP/2.
+    pub fn is_http2(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(stream) => is_http2(stream.get_ref().1.alpn_protocol()),
+        }
+    }
+
+    fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0,
+        }
+    }
+}
+
+macro_rules! each {
+    ($socket:expr, $stream:ident => $what:expr) => {
+        match &mut $socket.stream {
+            Accepted::Plain($stream) => $what,
+            Accepted::Tls($stream) => $what,
+        }
+    };
 }
 
 /// What is known of a connection, and how it shall end.
 #[derive(Debug)]
 pub struct Control {
     start: Instant,
+    is_shared: bool,
     resets: AtomicBool,
     /// Whether hyper holds something that is not yet in the system's hands.
     is_dirty: AtomicBool,
@@ -44,20 +83,31 @@ pub struct Control {
 
 impl Socket {
     /// The connection, and what it is controlled by.
-    pub fn new(stream: TcpStream) -> (Self, Arc<Control>) {
-        let control = Arc::new(Control {
-            start: Instant::now(),
-            resets: AtomicBool::new(false),
-            is_dirty: AtomicBool::new(false),
-            waiting: Mutex::new(None),
-            is_idle: AtomicBool::new(true),
-            head_since: AtomicU64::new(0),
-        });
+    pub fn new(stream: Accepted) -> (Self, Arc<Control>) {
+        let control = Arc::new(Control::new(false));
         (Self { stream, control: Arc::clone(&control) }, control)
     }
 }
 
 impl Control {
+    /// What stands for the control of a connection that several requests share (HTTP/2): none of them may end it,
+    /// and what is written of one of them only that protocol knows.
+    pub fn of_shared() -> Arc<Self> {
+        Arc::new(Self::new(true))
+    }
+
+    fn new(is_shared: bool) -> Self {
+        Self {
+            start: Instant::now(),
+            is_shared,
+            resets: AtomicBool::new(false),
+            is_dirty: AtomicBool::new(false),
+            waiting: Mutex::new(None),
+            is_idle: AtomicBool::new(true),
+            head_since: AtomicU64::new(0),
+        }
+    }
+
     /// The connection ends with a reset.
     pub fn reset_at_end(&self) {
         self.resets.store(true, Ordering::Release);
@@ -65,7 +115,7 @@ impl Control {
 
     /// Something was given to hyper to write.
     pub fn writes(&self) {
-        self.is_dirty.store(true, Ordering::Release);
+        self.is_dirty.store(!self.is_shared, Ordering::Release);
     }
 
     /// Ready when all that was given to hyper is in the system's hands.
@@ -118,7 +168,7 @@ impl Drop for Socket {
     fn drop(&mut self) {
         if self.control.resets.load(Ordering::Acquire) {
             // Where this fails the client sees an end in good order, of the connection though not of its stream.
-            let _ = self.stream.set_zero_linger();
+            let _ = self.stream.tcp().set_zero_linger();
         }
     }
 }
@@ -130,7 +180,7 @@ impl AsyncRead for Socket {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        let outcome = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let outcome = each!(self, stream => Pin::new(stream).poll_read(cx, buf));
         if buf.filled().len() > before {
             self.control.has_read();
         }
@@ -140,7 +190,7 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        each!(self, stream => Pin::new(stream).poll_write(cx, buf))
     }
 
     fn poll_write_vectored(
@@ -148,16 +198,19 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        each!(self, stream => Pin::new(stream).poll_write_vectored(cx, bufs))
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        match &self.stream {
+            Accepted::Plain(stream) => stream.is_write_vectored(),
+            Accepted::Tls(stream) => stream.is_write_vectored(),
+        }
     }
 
     /// hyper flushes when its own buffer is empty, and only then.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let outcome = Pin::new(&mut self.stream).poll_flush(cx);
+        let outcome = each!(self, stream => Pin::new(stream).poll_flush(cx));
         if outcome.is_ready() {
             self.control.has_written();
         }
@@ -169,6 +222,6 @@ impl AsyncWrite for Socket {
             // A FIN would come before the reset.
             return Poll::Ready(Ok(()));
         }
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        each!(self, stream => Pin::new(stream).poll_shutdown(cx))
     }
 }

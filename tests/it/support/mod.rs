@@ -1,10 +1,14 @@
 //! Starts the program and the peers around it.
 
 pub(crate) mod client;
+#[cfg(unix)]
+pub(crate) mod http;
 pub(crate) mod install;
 pub(crate) mod playback;
 pub(crate) mod program;
 pub(crate) mod rust_client;
 pub(crate) mod scene;
 pub(crate) mod server;
+#[cfg(unix)]
+pub(crate) mod tls;
 pub(crate) mod wire;
