@@ -198,6 +198,43 @@ impl Report {
         }
     }
 
+    /// Takes another take of the same run in: what was counted is added up, and unused is what no take has used.
+    pub fn merge(&mut self, other: Self) {
+        for (method, count) in other.calls {
+            *self.calls.entry(method).or_default() += count;
+        }
+        for (what, count) in other.self_answered {
+            *self.self_answered.entry(what).or_default() += count;
+        }
+        self.sequence.extend(other.sequence);
+        self.sessions += other.sessions;
+        self.connections += other.connections;
+        for miss in other.misses {
+            match self.misses.iter_mut().find(|known| known.message == miss.message) {
+                Some(known) => known.count += miss.count,
+                None => self.misses.push(miss),
+            }
+        }
+        for repeat in other.repeats {
+            match self.repeats.iter_mut().find(|known| known.key == repeat.key) {
+                Some(known) => known.count += repeat.count,
+                None => self.repeats.push(repeat),
+            }
+        }
+        self.waits.extend(other.waits);
+        self.unused.retain(|key| other.unused.contains(key));
+        self.faults.extend(other.faults);
+        self.answers.extend(other.answers);
+        for (rule, other) in self.rules.iter_mut().zip(other.rules) {
+            rule.used += other.used;
+        }
+        for warning in other.warnings {
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
+    }
+
     /// Whether something in it makes the run bad.
     pub fn is_bad(&self) -> bool {
         !self.misses.is_empty() || self.waits.iter().any(|wait| wait.bad)

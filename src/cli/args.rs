@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use mcp_tapedeck::replay::{self, Timing};
 
-use super::{failure::Failure, output::Notices, privacy::Privacy, values};
+use super::{failure::Failure, listen::Auth, output::Notices, privacy::Privacy, values};
 
 /// Where a front's own words go.
 #[derive(Args, Clone, Debug)]
@@ -84,6 +84,10 @@ pub(super) struct PlayArgs {
     #[arg(long, default_value = "last")]
     pub repeat: Repeat,
 
+    /// Answer with challenges for credentials where they were recorded, or leave them out
+    #[arg(long, default_value = "recorded")]
+    pub auth: Auth,
+
     /// Write the verdict to this file, or to a file of its own in this folder
     #[arg(long, value_name = "PATH")]
     pub report: Option<PathBuf>,
@@ -111,6 +115,8 @@ impl PlayArgs {
                 Repeat::Last => replay::Repeat::Last,
                 Repeat::Error => replay::Repeat::Error,
             },
+            skip_auth: self.auth == Auth::Skip,
+            ..replay::Options::default()
         }
     }
 }

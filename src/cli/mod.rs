@@ -18,6 +18,7 @@ mod front;
 mod help;
 mod junit;
 mod lint;
+mod listen;
 mod output;
 mod privacy;
 mod record;

@@ -3,7 +3,10 @@
 use std::{
     os::fd::AsFd,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use clap::Args;
@@ -14,7 +17,7 @@ use mcp_tapedeck::{
         shutdown::end_like,
         stop::Stop,
     },
-    replay::Replayer,
+    replay::{Options, Replayer},
     report::{Report, Verdict},
     traffic::Exit,
 };
@@ -23,6 +26,7 @@ use super::{
     args::{self, LogArgs, PlayArgs},
     failure::Failure,
     files, front,
+    listen::ListenArgs,
     output::Notices,
     privacy::PrivacyArgs,
     report_file::ReportFile,
@@ -39,6 +43,7 @@ Examples:
   tapedeck replay session.json
   tapedeck replay session.json --strict --report reports/
   tapedeck replay session.json --timing recorded --max-delay 2s
+  tapedeck replay session.json --listen 127.0.0.1:8123
 
 In a client's configuration:
   {\"command\": \"tapedeck\", \"args\": [\"replay\", \"/path/session.json\"]}
@@ -58,6 +63,9 @@ pub(super) struct ReplayArgs {
 
     #[command(flatten)]
     privacy: PrivacyArgs,
+
+    #[command(flatten)]
+    listen: ListenArgs,
 }
 
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
@@ -65,6 +73,9 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         let cassette = args::absolute(&args.cassette)?;
         Session::prepare(&cassette, &args.play, &args.privacy, notices)
     });
+    if args.listen.is_given() {
+        return prepared?.listen(&args.listen);
+    }
     match prepared {
         Ok(session) => session.play(),
         Err(failure) => Ok(front::refuse(&failure)),
@@ -74,6 +85,8 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
 /// A replay that is ready for its client.
 pub(super) struct Session {
     replayer: Replayer,
+    /// Makes a replayer like it.
+    again: Box<dyn Fn() -> Replayer + Send + Sync>,
     report: Option<ReportFile>,
     notices: Notices,
 }
@@ -86,7 +99,9 @@ impl Session {
         privacy: &PrivacyArgs,
         notices: Notices,
     ) -> Result<Self, Failure> {
-        let options = play.options(privacy.compile()?);
+        let mut options = play.options(privacy.compile()?);
+        // Session ids that nobody guesses; where the system has no randomness they are only all different.
+        let _ = getrandom::fill(&mut options.seed);
         let loaded = files::load(cassette)?;
         files::warnings(&loaded).for_each(|warning| notices.warn(warning));
         let path = loaded.path.display().to_string();
@@ -98,18 +113,59 @@ impl Session {
             .hint(format_args!("add `--var {name}=VALUE`")));
         }
         let report = play.report.as_deref().map(ReportFile::at).transpose()?;
-        let replayer = Replayer::new(Arc::new(loaded.cassette), Arc::new(loaded.blobs), &path, options)
-            .map_err(|error| Failure::file(format_args!("{path}: {error}")))?;
+        let (cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
+        let name = path.clone();
+        let again = move |options: Options| {
+            Replayer::new(Arc::clone(&cassette), Arc::clone(&blobs) as Arc<_>, &name, options)
+        };
+        let replayer =
+            again(options.clone()).map_err(|error| Failure::file(format_args!("{path}: {error}")))?;
+        let takes = AtomicU64::new(0);
+        let again = Box::new(move || {
+            let mut options = options.clone();
+            // The ids of one take are not those of another.
+            let take = takes.fetch_add(1, Ordering::Relaxed) + 1;
+            options.seed.iter_mut().zip(take.to_le_bytes()).for_each(|(byte, take)| *byte ^= take);
+            again(options).expect("the first one was made of the same")
+        });
         if let Some(report) = &report {
             report.write(&replayer.report())?;
         }
         notices.info(format_args!("replaying {path}"));
-        Ok(Self { replayer, report, notices })
+        Ok(Self { replayer, again, report, notices })
+    }
+
+    /// Serves clients over HTTP until a signal comes; ends with the verdict, or as the recorded server did.
+    pub(super) fn listen(self, args: &ListenArgs) -> Result<ExitCode, Failure> {
+        let Self { replayer, again, report, notices } = self;
+        let front = args.bind()?;
+        let origin = front.origin();
+        notices.info(format_args!("clients use {origin}/mcp, old ones {origin}/sse"));
+        args.tell(&origin)?;
+        let mut missed = |latest: &Report| {
+            if let Some(miss) = latest.misses.last() {
+                notices.log("miss", &miss.message);
+            }
+            write(report.as_ref(), latest, &notices);
+        };
+        let ended = front.serve(replayer, again, args.options(), &mut missed);
+        let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
+        write(report.as_ref(), &ended.report, &notices);
+        if ended.report.verdict == Verdict::Bad {
+            notices.warn(in_short(&ended.report));
+        }
+        match ended.end {
+            Some(end) if end.signal.is_some() || end.exit.is_some_and(|status| status != 0) => {
+                end_like(Exit { status: end.exit, signal: end.signal, by_itself: true })
+            }
+            _ if ended.report.verdict == Verdict::Good => Ok(ExitCode::Good),
+            _ => Ok(ExitCode::Bad),
+        }
     }
 
     /// Serves the client until it leaves; ends as the recorded server or with the verdict.
     pub(super) fn play(self) -> Result<ExitCode, Failure> {
-        let Self { mut replayer, report, notices } = self;
+        let Self { mut replayer, report, notices, .. } = self;
         let stop =
             Stop::install().map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
         let client = front::take_client(&notices)?;

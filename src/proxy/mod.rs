@@ -2,12 +2,15 @@
 //!
 //! - [`record`]: a client and a server that is a child process, with a tap between them
 //! - [`replay`]: a client and a cassette in place of the server
+//! - [`listen`]: clients on HTTP and a cassette in place of the server
 //! - [`reverse`]: clients and a server on HTTP, with a tap between them
 //! - [`shutdown`]: when a session ends, how a server is told, and how we end ourselves
 //! - [`stop`]: a signal as something to wait for
 //! - [`front`]: what speaks where a session cannot start
 
 pub mod front;
+#[cfg(unix)]
+pub mod listen;
 #[cfg(unix)]
 pub mod record;
 #[cfg(unix)]
@@ -23,5 +26,7 @@ pub mod stop;
 mod child;
 #[cfg(unix)]
 mod recorder;
+#[cfg(unix)]
+mod signals;
 #[cfg(unix)]
 mod tap;

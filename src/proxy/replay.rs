@@ -133,6 +133,8 @@ impl Front {
                     }
                     self.end = Some(end);
                 }
+                // A replayer that is told of lines speaks in lines.
+                Some(_) => {}
                 None => return,
             }
         }

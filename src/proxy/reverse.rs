@@ -31,13 +31,15 @@ use std::{
 
 use hyper::header::{HeaderName, HeaderValue};
 use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
     sync::{Notify, mpsc, watch},
     time::timeout,
 };
 
 use self::tape::{Tape, Told, lock};
-use super::recorder::{Hide, Sink};
+use super::{
+    recorder::{Hide, Sink},
+    signals::Signals,
+};
 use crate::{
     traffic::Event,
     transport::http::{
@@ -315,33 +317,6 @@ struct Lent<S>(Arc<Mutex<Option<S>>>);
 impl<S: Sink> Sink for Lent<S> {
     fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
         lock(&self.0).as_mut().map_or(Ok(()), |sink| sink.write(events))
-    }
-}
-
-/// The signals that end a front.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn install() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(signals: &mut Option<Self>) -> i32 {
-        let Some(signals) = signals else { return std::future::pending().await };
-        let kind = tokio::select! {
-            _ = signals.terminate.recv() => SignalKind::terminate(),
-            _ = signals.interrupt.recv() => SignalKind::interrupt(),
-            _ = signals.hang_up.recv() => SignalKind::hangup(),
-        };
-        kind.as_raw_value()
     }
 }
 

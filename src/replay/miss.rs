@@ -118,6 +118,27 @@ struct Data<'a> {
     rule: &'a Option<SuggestedRule>,
 }
 
+/// Describes a miss of an HTTP request that is no message.
+pub(super) fn describe_line(line: &str) -> Miss {
+    Miss {
+        method: line.to_owned(),
+        name: None,
+        reason: Reason::NeverRecorded,
+        message: sentence(line, Reason::NeverRecorded, None, &[]),
+        nearest: None,
+        differences: Vec::new(),
+        rule: None,
+        count: 1,
+    }
+}
+
+/// What an error of ours says of an HTTP response that held no message.
+pub(super) fn http_data(status: &str, body: &str) -> String {
+    let shown: String = body.chars().take(1000).collect();
+    let shown = serde_json::to_string(&shown).expect("a string");
+    format!("{{\"source\":\"tapedeck\",\"status\":{status},\"body\":{shown}}}")
+}
+
 /// The error response that tells the client of a miss.
 pub(super) fn response(id: &[u8], miss: &Miss) -> Vec<u8> {
     let data = Data {

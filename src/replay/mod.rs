@@ -3,6 +3,7 @@
 //! [`Replayer`] is a pure state machine: it takes what the client sent and the time, and says what to send and when
 //! to ask again. It owns no socket and no clock; `proxy` performs. Inside:
 //!
+//! - `exchange`: what goes in and what comes out
 //! - `script`: a recorded session, indexed by what its requests ask and ordered by when things happened
 //! - `index`: which steps of a script a message asks for
 //! - [`matcher`]: which recorded exchange a live message asks for
@@ -12,6 +13,7 @@
 //! - `miss`: why there is no answer
 
 mod choice;
+mod exchange;
 #[doc(hidden)]
 pub mod fuzz;
 mod index;
@@ -24,5 +26,6 @@ mod replayer;
 mod rewrite;
 mod script;
 
+pub use exchange::{HttpRequest, Input, KEEP_ALIVE, Output, ResponseHead, Seed};
 pub use options::{Options, Order, Repeat, Timing};
-pub use replayer::{Input, Output, ReplayError, Replayer};
+pub use replayer::{ReplayError, Replayer};

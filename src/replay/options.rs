@@ -1,5 +1,6 @@
 //! How a cassette is replayed.
 
+use super::exchange::Seed;
 use crate::{
     cassette::model::{Form, Item},
     redact,
@@ -27,6 +28,10 @@ pub struct Options {
     pub strict: bool,
     /// What equal requests get after the last recorded answer.
     pub repeat: Repeat,
+    /// Challenges (401, 403) and the documents that lead on from them are left out.
+    pub skip_auth: bool,
+    /// What session ids are made from.
+    pub seed: Seed,
     /// What is taken out of live requests before they are compared or told of.
     pub redact: redact::Rules,
     /// Values whose names stand in the cassette; they are put back into what is sent.
@@ -75,6 +80,8 @@ impl Default for Options {
             answer_timeout: 10_000_000,
             strict: false,
             repeat: Repeat::Last,
+            skip_auth: false,
+            seed: Seed::default(),
             redact: redact::Rules::new(&redact::Options::default()).expect("the built-in rules are in order"),
             vars: redact::Vars::default(),
         }

@@ -57,7 +57,12 @@ struct Group {
 #[derive(Debug)]
 pub(super) struct Run {
     pub step: u32,
+    /// The stream of its exchange.
     pub lane: Lane,
+    /// Index of the live session it is played for.
+    pub live: usize,
+    /// Over HTTP+SSE, the response to the request that carried the client's message.
+    pub post: Option<Lane>,
     pub to: Arc<Correlators>,
     /// For a batch, recorded and live ids.
     pub batch: Vec<(Vec<u8>, Vec<u8>)>,
@@ -130,6 +135,8 @@ pub(super) struct Scene<'a> {
     pub now: Micros,
     /// The client has closed its side.
     pub closed: bool,
+    /// Clients come over HTTP: there a server ends in mid-call, but not because nothing is left to be asked.
+    pub over_http: bool,
 }
 
 impl Scene<'_> {
@@ -159,8 +166,15 @@ impl Play {
         }
     }
 
-    /// The first step not yet played among equal ones; else the last of them, and that it is a repeat.
-    pub(super) fn choose(&mut self, script: &Script, queue: Option<u32>, own: &[u32]) -> Option<(u32, bool)> {
+    /// Of equal steps, the first not yet played among those that fit best; else the last of them, and that it is a
+    /// repeat. `fit` says how well one fits, or that it does not.
+    pub(super) fn choose(
+        &mut self,
+        script: &Script,
+        queue: Option<u32>,
+        own: &[u32],
+        fit: impl Fn(u32) -> Option<u8>,
+    ) -> Option<(u32, bool)> {
         let queued: &[u32] = queue.map_or(&[], |queue| script.index.queues.get(queue));
         if let Some(queue) = queue {
             // Queues are made as methods are asked for.
@@ -170,12 +184,31 @@ impl Play {
                 *next += 1;
             }
         }
-        let next = queue.and_then(|queue| queued.get(self.next[queue as usize] as usize));
-        let fresh_own = own.iter().find(|&&step| !self.taken[step as usize]);
-        match next.into_iter().chain(fresh_own).min() {
-            Some(&step) => Some((step, false)),
-            None => queued.last().into_iter().chain(own.last()).max().map(|&step| (step, true)),
+        let next = queue.map_or(0, |queue| self.next[queue as usize] as usize);
+        let mut fresh = queued[next..].iter().chain(own).filter(|&&step| !self.taken[step as usize]);
+        // Nearly always the first one is all that has to be looked at.
+        let mut best: Option<(u8, u32)> = None;
+        let mut look = |step: u32| {
+            if let Some(fit) = fit(step)
+                && best.is_none_or(|(best, of)| fit > best || (fit == best && step < of))
+            {
+                best = Some((fit, step));
+            }
+            best.is_some_and(|(best, _)| best == u8::MAX)
+        };
+        if own.is_empty() {
+            let _ = fresh.any(|&step| look(step));
+        } else {
+            for &step in fresh {
+                look(step);
+            }
         }
+        if let Some((_, step)) = best {
+            return Some((step, false));
+        }
+        let fitting = |&&step: &&u32| fit(step).is_some();
+        let last = [queued.iter().rfind(fitting), own.iter().rfind(fitting)];
+        last.into_iter().flatten().max().map(|&step| (step, true))
     }
 
     /// Whether an answer recorded before this step's client message has not gone yet; which one.
@@ -268,6 +301,16 @@ impl Play {
         self.ready.remove(&(rank, at));
         self.sent[run.step as usize] = true;
         self.vacant.push(at);
+    }
+
+    /// All runs.
+    pub(super) fn live_runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().flatten()
+    }
+
+    /// Whether all of a run has gone and it only waits to be cancelled.
+    pub(super) fn is_silent(&self, at: u32) -> bool {
+        self.run(at).is_some() && !self.ready.keys().any(|&(_, ready)| ready == at)
     }
 
     /// Leaves a run silent: nothing more is sent, but it can be cancelled.
@@ -482,7 +525,7 @@ impl Play {
             && self.arrived > 0
             && self.next_push == scene.script.pushes.len()
             && self.ready.is_empty();
-        (ended && played && !scene.closed).then_some(Action::End { session })
+        (ended && played && !scene.closed && !scene.over_http).then_some(Action::End { session })
     }
 
     /// Whether nobody has asked for a step.
@@ -502,6 +545,8 @@ impl Run {
         Self {
             step: 0,
             lane,
+            live: 0,
+            post: None,
             to: Arc::new(to),
             batch: Vec::new(),
             log_level: false,

@@ -1,7 +1,12 @@
 //! The replayer: one take, its sessions, and what it tells of itself.
+//!
+//! - `incoming`: messages of the client, whatever carried them
+//! - `http`: HTTP requests, and `streams`, the responses to them
+//! - `lives`: the live sessions
+//! - `resume`: streams that a client fetches the rest of
+//! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer
 
 use std::{
-    borrow::Cow,
     collections::{HashMap, VecDeque},
     sync::Arc,
 };
@@ -15,69 +20,36 @@ macro_rules! scene {
             options: &$self.options,
             now: $now,
             closed: $self.closed,
+            over_http: $self.over_http,
         }
     };
 }
 
 mod handshake;
+mod http;
+mod incoming;
+mod lives;
 mod outgoing;
+mod resume;
+mod streams;
 mod unmatched;
 
+use self::{lives::Live, streams::Stream};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern},
-    matcher::{
-        Matcher, RuleError,
-        canonical::{PLACEHOLDER, canonical},
-    },
+    exchange::{Input, Output},
+    matcher::{Matcher, RuleError},
     options::Options,
-    own::{self, Declared},
-    play::{Play, Run},
-    rewrite::Correlators,
-    script::{Script, client_message},
+    own,
+    play::Play,
+    script::Script,
 };
 use crate::{
-    cassette::{
-        blob::BlobSource,
-        model::{Cassette, End},
-    },
+    cassette::{blob::BlobSource, model::Cassette},
     redact::{Pairing, Redactor},
-    report::{AnswerReport, Reason, Report, RuleReport, Verdict},
-    traffic::{Direction, Lane, Micros},
-    wire::jsonrpc::{Kind, Message, id_key},
+    report::{Report, RuleReport, Verdict},
+    traffic::{Lane, Micros},
 };
-
-/// How many methods the report's sequence holds.
-const SEQUENCE: usize = 1_000;
-
-/// What the replayer is told.
-#[derive(Clone, Copy, Debug)]
-pub enum Input<'a> {
-    /// One message or line from the client, without its line end.
-    Message {
-        /// The stream it came on.
-        lane: Lane,
-        /// Its bytes.
-        bytes: &'a [u8],
-    },
-    /// The client closed its side.
-    Closed,
-}
-
-/// What the replayer wants done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Send one message.
-    Send {
-        /// The stream it goes on.
-        lane: Lane,
-        /// Its bytes, without a line end.
-        bytes: Vec<u8>,
-        /// It must not share a write with what was sent before it.
-        apart: bool,
-    },
-    /// End as the recorded server ended.
-    End(End),
-}
 
 /// A cassette that cannot be replayed as asked.
 #[derive(Debug, thiserror::Error)]
@@ -129,15 +101,18 @@ pub struct Replayer {
     redactor: Redactor,
     /// For each play, which live secret stands for which recorded one.
     pairings: Vec<Pairing>,
-    /// Id and progress token of the message at hand, before redaction.
-    live: (Vec<u8>, Option<Box<[u8]>>),
-    declared: Declared,
-    /// The live client's capabilities, raw.
-    live_capabilities: Option<Vec<u8>>,
+    /// What has no session first, then each live session.
+    lives: Vec<Live>,
+    /// The message that has just come.
+    at_hand: AtHand,
     legacy_recording: bool,
-    /// Live requests in flight, by id.
-    in_flight: HashMap<Vec<u8>, (usize, u32)>,
-    pending: Vec<Pending>,
+    /// Whether any of what is played was recorded over HTTP.
+    is_http: bool,
+    /// HTTP responses that have not ended.
+    streams: HashMap<u32, Stream>,
+    /// Whether clients come over HTTP.
+    over_http: bool,
+    minted: u64,
     outputs: VecDeque<Output>,
     deadline: Option<Micros>,
     closed: bool,
@@ -147,16 +122,18 @@ pub struct Replayer {
     repeat_of: HashMap<u32, usize>,
 }
 
-/// A server request the client has not answered yet.
-#[derive(Debug)]
-struct Pending {
+/// What is known of the message that has just come, or of the request that carried it.
+#[derive(Debug, Default)]
+struct AtHand {
+    /// Index of its live session.
+    live: usize,
+    /// Its id and progress token, before redaction.
     id: Vec<u8>,
-    play: usize,
-    /// The run it gates; none for a push.
-    run: Option<u32>,
-    exchange: u32,
-    item: u32,
-    method: String,
+    token: Option<Box<[u8]>>,
+    /// Of an HTTP request, what its answer can depend on.
+    facts: Option<http::Facts>,
+    /// Over HTTP+SSE, the response to the request that carried it.
+    post: Option<Lane>,
 }
 
 impl std::fmt::Debug for Replayer {
@@ -192,14 +169,15 @@ impl Replayer {
         let legacy_recording = scripts.len() > 1 || !sessions.iter().any(|&at| is_modern(&cassette, at));
         Ok(Self {
             played: vec![false; scripts.len()],
-            declared: Declared::default(),
-            live_capabilities: None,
+            lives: vec![Live::default()],
+            at_hand: AtHand::default(),
+            is_http: sessions.iter().any(|&at| cassette.sessions[at as usize].is_http()),
             legacy_recording,
             redactor: Redactor::new(&options.redact),
             pairings: vec![Pairing::new()],
-            live: (Vec::new(), None),
-            in_flight: HashMap::new(),
-            pending: Vec::new(),
+            streams: HashMap::new(),
+            over_http: false,
+            minted: 0,
             outputs: VecDeque::new(),
             deadline: None,
             closed: false,
@@ -218,7 +196,13 @@ impl Replayer {
     /// Takes in one thing the client did.
     pub fn handle(&mut self, now: Micros, input: Input<'_>) {
         match input {
-            Input::Message { lane, bytes } => self.message(now, lane, bytes),
+            Input::Message { lane, bytes } => {
+                self.at_hand = AtHand { live: self.lives.len() - 1, ..AtHand::default() };
+                self.report.connections = self.report.connections.max(1);
+                self.message(now, lane, bytes);
+            }
+            Input::Request { lane, request } => self.http(now, lane, request),
+            Input::Left { lane } => self.left(now, lane),
             Input::Closed => self.closed = true,
         }
         self.advance(now);
@@ -263,7 +247,11 @@ impl Replayer {
 
     /// The report at the end, with its verdict.
     pub fn finish(&self) -> Report {
-        let mut report = self.report();
+        self.judge(self.report())
+    }
+
+    /// The verdict on a report: this take's, or that of several takes of the same cassette.
+    pub fn judge(&self, mut report: Report) -> Report {
         let left_over = self.options.strict && report.unused.iter().any(|key| !self.may_be_unused(key));
         report.verdict = if report.is_bad() || left_over { Verdict::Bad } else { Verdict::Good };
         report
@@ -286,223 +274,6 @@ impl Replayer {
 
     fn key(&self, exchange: u32) -> String {
         self.cassette.exchanges[exchange as usize].key.to_string()
-    }
-
-    // What comes from the client.
-
-    fn message(&mut self, now: Micros, lane: Lane, bytes: &[u8]) {
-        let original = Message::read(bytes);
-        self.live.0.clear();
-        self.live.0.extend_from_slice(original.id().unwrap_or_default());
-        self.live.1 = original.progress_token().map(Box::from);
-        let named = self.options.vars.hide(bytes);
-        let redacted = self.redactor.message(Direction::ToServer, &named);
-        let changed = matches!((&named, &redacted), (Cow::Owned(_), _) | (_, Cow::Owned(_)));
-        let message = if changed { Message::read(&redacted) } else { original };
-        match message.kind {
-            Kind::Result | Kind::Error => self.response(now, &message),
-            Kind::Request => {
-                self.count(&message);
-                self.matcher.note_use(&message);
-                self.request(now, lane, &message);
-            }
-            Kind::Notification => {
-                self.count(&message);
-                if let Some(id) = message.cancelled_id() {
-                    self.cancel(now, id);
-                }
-                self.silent(now, lane, &message);
-            }
-            Kind::Batch => {
-                message
-                    .members()
-                    .filter(|member| !member.method().is_empty())
-                    .for_each(|member| self.count(&member));
-                self.batch(now, lane, &message);
-            }
-            Kind::Noise => self.silent(now, lane, &message),
-        }
-    }
-
-    fn count(&mut self, message: &Message<'_>) {
-        let method = message.method();
-        match self.report.calls.get_mut(&*method) {
-            Some(count) => *count += 1,
-            None => {
-                self.report.calls.insert(method.clone().into_owned(), 1);
-            }
-        }
-        if self.report.sequence.len() < SEQUENCE {
-            self.report.sequence.push(method.into_owned());
-        }
-        self.report.connections = 1;
-    }
-
-    fn request(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
-        let method = message.method();
-        if method == "initialize" {
-            return self.initialize(now, lane, message);
-        }
-        match self.find(message) {
-            Some(found) => self.play(now, lane, message, found),
-            None => self.unmatched(lane, message, &method),
-        }
-    }
-
-    /// Where the exchange a live message asks for stands: in the current session, or in the pool.
-    fn find(&mut self, message: &Message<'_>) -> Option<Found> {
-        let current = self.plays.len() - 1;
-        let plays = if message.is_modern() { [0, current] } else { [current, 0] };
-        for play in plays.into_iter().take(if current == 0 { 1 } else { 2 }) {
-            let script = &mut self.scripts[self.plays[play].script];
-            let (queue, own) = script.find(&self.cassette, &*self.blobs, &mut self.matcher, message);
-            if let Some((step, repeat)) = self.plays[play].choose(script, queue, &own) {
-                return Some(Found { play, step, repeat });
-            }
-        }
-        None
-    }
-
-    /// Plays an exchange for a live request, unless the options make a repeat or an early request a miss.
-    fn play(&mut self, now: Micros, lane: Lane, message: &Message<'_>, found: Found) {
-        let script = &self.scripts[self.plays[found.play].script];
-        let step = &script.steps[found.step as usize];
-        let exchange = step.exchange;
-        if found.repeat {
-            if self.options.repeat_is_miss() && !own::may_be_left_over(&step.method) {
-                return self.miss(lane, message, Reason::Consumed, Some(exchange));
-            }
-            if !own::repeats_silently(&step.method) {
-                self.repeated(exchange);
-            }
-        } else if self.options.strict
-            && let Some(early) = self.plays[found.play].too_early(script, found.step)
-        {
-            let early = script.steps[early as usize].exchange;
-            return self.miss(lane, message, Reason::OutOfOrder, Some(early));
-        }
-        if !self.pairs(found.play, message, exchange) {
-            return self.miss(lane, message, Reason::RedactionDiffers, Some(exchange));
-        }
-        let run = self.begin(lane, message, exchange);
-        self.start(now, found, run, message.id_key().map(|id| id.into_owned()));
-    }
-
-    /// Whether the secrets in a live request are those the recorded ones stood for so far.
-    fn pairs(&mut self, play: usize, message: &Message<'_>, exchange: u32) -> bool {
-        if PLACEHOLDER.find(message.bytes).is_none() {
-            return true;
-        }
-        let mut recorded = Vec::new();
-        let entry = &self.cassette.exchanges[exchange as usize];
-        client_message(&self.cassette, &*self.blobs, entry, &mut recorded);
-        self.pairings[play].pair(message.bytes, &recorded).is_ok()
-    }
-
-    fn start(&mut self, now: Micros, found: Found, run: Run, id: Option<Vec<u8>>) {
-        let scene = scene!(self, found.play, now);
-        let run = self.plays[found.play].start(scene, found.step, found.repeat, run);
-        if let Some(id) = id {
-            self.in_flight.insert(id, (found.play, run));
-        }
-    }
-
-    fn begin(&self, lane: Lane, message: &Message<'_>, exchange: u32) -> Run {
-        let entry = &self.cassette.exchanges[exchange as usize];
-        let mut recorded_id = Vec::new();
-        if let Some(client) = &entry.client {
-            client.id.push(&mut recorded_id);
-        }
-        let mut to = Correlators {
-            recorded_id,
-            live_id: self.live.0.clone(),
-            recorded_token: None,
-            live_token: self.live.1.clone(),
-        };
-        let mut bytes = Vec::new();
-        let speaks_of_tokens = entry.server.len() > 1;
-        if speaks_of_tokens && client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
-            to.recorded_token = Message::read(&bytes).progress_token().map(Box::from);
-        }
-        let mut run = Run::new(lane, to);
-        run.log_level = message.meta("io.modelcontextprotocol/logLevel").is_some();
-        run
-    }
-
-    /// A notification or line of noise: what the server sent because of it is sent again; nothing is missed.
-    fn silent(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
-        let Some(found) = self.find(message).filter(|found| !found.repeat) else { return };
-        let exchange = self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
-        let run = self.begin(lane, message, exchange);
-        self.start(now, found, run, None);
-    }
-
-    fn batch(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
-        let asks = message.members().any(|member| member.kind == Kind::Request);
-        for member in message.members().filter(|member| member.kind.is_response()) {
-            self.response(now, &member);
-        }
-        match self.find(message) {
-            Some(found) if asks || !found.repeat => {
-                let exchange =
-                    self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
-                let mut run = self.begin(lane, message, exchange);
-                let mut bytes = Vec::new();
-                let entry = &self.cassette.exchanges[exchange as usize];
-                if client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
-                    let recorded = Message::read(&bytes);
-                    let ids = |message: Message<'_>| -> Vec<Vec<u8>> {
-                        message.members().map(|member| member.id().unwrap_or_default().to_vec()).collect()
-                    };
-                    run.batch = ids(recorded).into_iter().zip(ids(*message)).collect();
-                }
-                self.start(now, found, run, None);
-            }
-            None if asks => {
-                for member in message.members().filter(|member| member.kind == Kind::Request) {
-                    self.miss(lane, &member, Reason::NeverRecorded, None);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// The client answers a server request.
-    fn response(&mut self, now: Micros, message: &Message<'_>) {
-        let Some(id) = message.id_key() else { return };
-        let Some(at) = self.pending.iter().position(|pending| pending.id == *id) else { return };
-        let pending = self.pending.remove(at);
-        if let Some(run) = pending.run {
-            self.plays[pending.play].answered(run, pending.item, now);
-        }
-        let same = self.same_answer(&pending, message);
-        self.report.answers.push(AnswerReport {
-            key: self.key(pending.exchange),
-            method: pending.method,
-            answer: if same { "as_recorded" } else { "differs" }.to_owned(),
-        });
-    }
-
-    fn same_answer(&self, pending: &Pending, live: &Message<'_>) -> bool {
-        let entry = &self.cassette.exchanges[pending.exchange as usize];
-        let Some(answer) = &entry.server[pending.item as usize].answer else { return false };
-        let mut bytes = Vec::new();
-        if self.cassette.wire(entry.session, true, &answer.message, None, &*self.blobs, &mut bytes).is_err() {
-            return false;
-        }
-        let recorded = Message::read(&bytes);
-        let form = |message: &Message<'_>| {
-            let mut form = Vec::new();
-            let read = canonical(b"", message.outcome(), &Default::default(), &mut form);
-            read.map(|()| form).ok()
-        };
-        recorded.kind == live.kind && form(&recorded) == form(live)
-    }
-
-    fn cancel(&mut self, now: Micros, id: &[u8]) {
-        let Some((play, run)) = self.in_flight.remove(&*id_key(id)) else { return };
-        let scene = scene!(self, play, now);
-        self.plays[play].cancel(scene, run);
     }
 }
 

@@ -245,6 +245,40 @@ impl Block {
     }
 }
 
+/// An event as it is sent: its fields in the order in which servers write them, LF as line ends, and a line of data for
+/// each line of it.
+pub fn encode(event: &SseEvent<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(event.data.len() + 64);
+    let mut field = |name: &[u8], value: &[u8]| {
+        out.extend_from_slice(name);
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value);
+        out.push(b'\n');
+    };
+    if let Some(name) = &event.event {
+        field(b"event", name);
+    }
+    if let Some(id) = &event.id {
+        field(b"id", id);
+    }
+    if let Some(retry) = event.retry {
+        field(b"retry", retry.to_string().as_bytes());
+    }
+    let mut rest: &[u8] = &event.data;
+    loop {
+        match memchr2(b'\n', b'\r', rest) {
+            None => break field(b"data", rest),
+            Some(at) => {
+                field(b"data", &rest[..at]);
+                let is_pair = rest[at..].starts_with(b"\r\n");
+                rest = &rest[at + 1 + usize::from(is_pair)..];
+            }
+        }
+    }
+    out.push(b'\n');
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,5 +369,21 @@ mod tests {
             assert_eq!((oversize.size, oversize.head.as_slice()), (9, &b"12345\n678"[..]));
             assert_eq!(second, &event(None, None, None, "ok"));
         }
+    }
+
+    #[test]
+    fn what_is_encoded_is_read_again() {
+        let event = SseEvent {
+            id: Some(b"7"[..].into()),
+            event: Some(b"message"[..].into()),
+            retry: Some(30),
+            data: b"a\n\nb"[..].into(),
+        };
+        let bytes = encode(&event);
+        assert_eq!(bytes, b"event: message\nid: 7\nretry: 30\ndata: a\ndata: \ndata: b\n\n");
+        let mut read = Vec::new();
+        EventStream::new(100).feed(&bytes, |piece| read.push(piece));
+        assert_eq!(read, [Piece::Event(event)]);
+        assert_eq!(encode(&SseEvent::default()), b"data: \n\n");
     }
 }

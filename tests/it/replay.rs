@@ -52,6 +52,7 @@ impl Stage {
             seen.push(match output {
                 Output::Send { bytes, .. } => String::from_utf8(bytes).expect("text"),
                 Output::End(end) => format!("END exit={:?} signal={:?}", end.exit, end.signal),
+                other => panic!("lines are answered with lines: {other:?}"),
             });
         }
         seen

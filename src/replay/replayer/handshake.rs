@@ -1,12 +1,10 @@
 //! `initialize`: which recorded session a live one plays, and what both sides said they can do.
 
-use super::Replayer;
+use super::{Found, Replayer, lives::Live};
 use crate::{
     cassette::model::Form,
-    redact::Pairing,
     replay::{
         own::{self, Declared},
-        play::Play,
         script::{client_message, client_name},
     },
     report::Reason,
@@ -22,6 +20,22 @@ impl Replayer {
     /// played, else the last again.
     pub(super) fn initialize(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
         self.report.sessions += 1;
+        // Over HTTP, one that was sent elsewhere or refused comes first if it was recorded so.
+        if self.at_hand.facts.is_some()
+            && let Some(found) = self.find_in(0, message).filter(|found| !found.repeat && self.is_for(*found))
+        {
+            return self.play(now, lane, message, found);
+        }
+        if let Some(play) = self.lives[self.at_hand.live].play.filter(|_| self.at_hand.post.is_some()) {
+            // The session began with its event stream.
+            let script = self.plays[play].script;
+            self.lives[self.at_hand.live].capabilities = message.param("/capabilities").map(<[u8]>::to_vec);
+            self.learn(script, message);
+            return match self.find(message) {
+                Some(found) => self.play(now, lane, message, found),
+                None => self.unmatched(lane, message, "initialize"),
+            };
+        }
         let name = client_name(message);
         let fresh = |script: &usize| !self.played[*script];
         let same_client = |script: &usize| {
@@ -41,14 +55,41 @@ impl Replayer {
             return self.miss(lane, message, reason, None);
         };
         self.played[chosen] = true;
-        self.plays.push(Play::new(chosen, &self.scripts[chosen]));
-        self.pairings.push(Pairing::new());
-        self.live_capabilities = message.param("/capabilities").map(<[u8]>::to_vec);
+        let play = self.begin_play(chosen);
+        let capabilities = message.param("/capabilities").map(<[u8]>::to_vec);
+        let mut live = Live { play: Some(play), capabilities, ..Live::default() };
+        if self.at_hand.post.is_some() {
+            live = Live {
+                sse: self.lives[self.at_hand.live].sse.take(),
+                id: self.lives[self.at_hand.live].id.take(),
+                ..live
+            };
+            self.lives[self.at_hand.live] = live;
+        } else {
+            if self.at_hand.facts.is_none()
+                && let Some(before) = self.lives.last_mut()
+            {
+                // It is one client that talks to one process.
+                live.pending = std::mem::take(&mut before.pending);
+                live.in_flight = std::mem::take(&mut before.in_flight);
+            }
+            self.at_hand.live = self.begin_live(live);
+        }
+        if let Some(stream) = self.streams.get_mut(&lane.0) {
+            stream.live = self.at_hand.live;
+        }
         self.learn(chosen, message);
         match self.find(message) {
             Some(found) => self.play(now, lane, message, found),
             None => self.unmatched(lane, message, "initialize"),
         }
+    }
+
+    /// Whether an `initialize` that began no session was sent to the same place by a client that showed as much.
+    fn is_for(&self, found: Found) -> bool {
+        let exchange = self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
+        let facts = self.at_hand.facts.as_ref();
+        facts.is_some_and(|facts| facts.is_alike(&self.cassette, exchange))
     }
 
     /// Reads what the recorded server declared, and tells where the live client offers less than the recorded one.
@@ -65,15 +106,17 @@ impl Replayer {
         let message = Message::read(&answer);
         if let (Some(Ok(())), Some(outcome)) = (read, message.outcome_span()) {
             let at = |name| scan::member(&answer, outcome.start, name).map(|span| span.of(&answer));
-            self.declared = Declared {
+            let declared = Declared {
                 capabilities: at("capabilities").map(<[u8]>::to_vec),
                 protocol: at("protocolVersion").map(|raw| text(raw).into_owned()).unwrap_or_default(),
             };
+            let protocol = declared.protocol.clone();
+            let at_hand = self.at_hand.live;
+            self.lives[at_hand].declared = declared;
             let offered = live.param("/protocolVersion").map(text);
-            if let Some(offered) = offered.filter(|offered| **offered != *self.declared.protocol) {
+            if let Some(offered) = offered.filter(|offered| **offered != *protocol) {
                 self.warn(format!(
-                    "the client offered protocol {offered}; the recorded server answers {}",
-                    self.declared.protocol
+                    "the client offered protocol {offered}; the recorded server answers {protocol}"
                 ));
             }
         }
@@ -91,15 +134,15 @@ impl Replayer {
     }
 
     /// Whether the live client can answer this server request, as far as the recorded one could.
-    pub(super) fn client_can(&self, method: &str) -> bool {
+    pub(super) fn client_can(&self, live: usize, play: usize, method: &str) -> bool {
         let Some(capability) = own::client_capability(method) else { return true };
-        let Some(live) = &self.live_capabilities else { return true };
+        let Some(live) = &self.lives[live].capabilities else { return true };
         let declared = |object: &[u8]| scan::member(object, 0, capability).is_some();
-        declared(live) || !self.recorded_client_declared(capability)
+        declared(live) || !self.recorded_client_declared(play, capability)
     }
 
-    fn recorded_client_declared(&self, capability: &str) -> bool {
-        let script = self.plays.last().map_or(0, |play| play.script);
+    fn recorded_client_declared(&self, play: usize, capability: &str) -> bool {
+        let script = self.plays[play].script;
         let step = self.scripts[script].steps.iter().find(|step| &*step.method == "initialize");
         let mut bytes = Vec::new();
         step.is_some_and(|step| {

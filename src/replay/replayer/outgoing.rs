@@ -2,10 +2,15 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use super::{Output, Pending, Replayer};
+use super::{
+    Output, Replayer,
+    lives::Pending,
+    streams::{Going, is_line},
+};
 use crate::{
-    cassette::model::{Form, Unanswered},
+    cassette::model::{Form, Item, On, Unanswered},
     replay::{
+        miss,
         options::is_needed_wait,
         play::{Action, Gate},
         rewrite::{self, Correlators},
@@ -23,8 +28,9 @@ struct Sending<'a> {
     run: Option<u32>,
     exchange: u32,
     item: u32,
+    live: usize,
     lane: Lane,
-    to: &'a Correlators,
+    to: &'a Arc<Correlators>,
 }
 
 impl Replayer {
@@ -51,15 +57,13 @@ impl Replayer {
             Action::Item { run, item } => self.item(play, run, item),
             Action::Push { step } => {
                 let exchange = self.scripts[script].steps[step as usize].exchange;
+                let live = self.live_with(play).unwrap_or_default();
+                // Over HTTP, a client that was given no session id is known by having none.
+                let live = if self.over_http && self.lives[live].id.is_none() { 0 } else { live };
+                let lane = self.lives[live].sse.as_ref().map_or(Lane(0), |(lane, _)| *lane);
+                let to = Arc::default();
                 for item in 0..self.cassette.exchanges[exchange as usize].server.len() as u32 {
-                    self.send(Sending {
-                        play,
-                        run: None,
-                        exchange,
-                        item,
-                        lane: Lane(0),
-                        to: &Correlators::default(),
-                    });
+                    self.send(Sending { play, run: None, exchange, item, live, lane, to: &to });
                 }
             }
             Action::Finished { run } => self.finished(now, play, run),
@@ -76,9 +80,11 @@ impl Replayer {
                 let what = match gate {
                     Gate::Cancel => format!("the client to cancel it: {why}"),
                     Gate::Answer(item) => {
-                        self.pending.retain(|pending| {
-                            (pending.play, pending.run, pending.item) != (play, Some(run), item)
-                        });
+                        for live in &mut self.lives {
+                            live.pending.retain(|pending| {
+                                (pending.play, pending.run, pending.item) != (play, Some(run), item)
+                            });
+                        }
                         format!("the client's answer to item {}: {why}", item + 1)
                     }
                 };
@@ -99,7 +105,12 @@ impl Replayer {
     fn item(&mut self, play: usize, at: u32, item: u32) {
         let Some(run) = self.plays[play].run(at) else { return };
         let step = &self.scripts[self.plays[play].script].steps[run.step as usize];
-        let (exchange, lane) = (step.exchange, run.lane);
+        let (exchange, live) = (step.exchange, run.live);
+        let on = self.cassette.exchanges[exchange as usize].server[item as usize].on;
+        let lane = match run.post {
+            Some(post) if on == Some(On::Post) => post,
+            _ => run.lane,
+        };
         // Modern servers log only to requests that ask for it (specification 2026-07-28, server/utilities/logging).
         let unasked_log = step.log_level && !run.log_level;
         let (to, batch) = (Arc::clone(&run.to), run.batch.clone());
@@ -113,9 +124,9 @@ impl Replayer {
         if !batch.is_empty() {
             let mut bytes = self.recorded(exchange, item);
             rewrite::rewrite_batch(&mut bytes, &batch);
-            return self.recorded_output(lane, bytes, false);
+            return self.recorded_output(Going { live, lane, exchange, item, to: &to }, bytes, false);
         }
-        self.send(Sending { play, run: Some(at), exchange, item, lane, to: &to });
+        self.send(Sending { play, run: Some(at), exchange, item, live, lane, to: &to });
     }
 
     fn is_log(&self, exchange: u32, item: u32) -> bool {
@@ -124,7 +135,7 @@ impl Replayer {
 
     /// A recorded server message as it stood on the wire; empty where its blob has gone since the cassette was
     /// loaded.
-    fn recorded(&self, exchange: u32, item: u32) -> Vec<u8> {
+    pub(super) fn recorded(&self, exchange: u32, item: u32) -> Vec<u8> {
         let entry = &self.cassette.exchanges[exchange as usize];
         let mut bytes = Vec::new();
         let message = &entry.server[item as usize].message;
@@ -152,10 +163,11 @@ impl Replayer {
     }
 
     fn send(&mut self, sending: Sending<'_>) {
-        let Sending { play, run, exchange, item, lane, to } = sending;
+        let Sending { play, run, exchange, item, live, lane, to } = sending;
+        let going = Going { live, lane, exchange, item, to };
         if let Some(bytes) = self.answer(exchange, item, to) {
             let apart = is_needed_wait(&self.cassette.exchanges[exchange as usize].server, item as usize);
-            return self.recorded_output(lane, bytes, apart);
+            return self.recorded_output(going, bytes, apart);
         }
         let mut bytes = self.recorded(exchange, item);
         let entry = &self.cassette.exchanges[exchange as usize];
@@ -165,19 +177,19 @@ impl Replayer {
             let message = Message::read(&bytes);
             let method = message.method().into_owned();
             if message.kind == Kind::Request {
-                if !self.client_can(&method) {
+                if !self.client_can(live, play, &method) {
                     let waited_for = format!(
                         "the client's answer to `{method}`: the client did not declare that capability"
                     );
                     self.report.waits.push(Wait { key: entry.key.to_string(), waited_for, bad: true });
                     return;
                 }
-                let id = self.live_server_id(&mut bytes);
+                let id = self.live_server_id(live, &mut bytes);
                 let answered = entry.server[item as usize].answer.is_some();
                 if let Some(run) = run.filter(|_| answered) {
                     self.plays[play].await_answer(run, item);
                 }
-                self.pending.push(Pending {
+                self.lives[live].pending.push(Pending {
                     id,
                     play,
                     run: run.filter(|_| answered),
@@ -190,22 +202,32 @@ impl Replayer {
             return;
         }
         let apart = is_needed_wait(&self.cassette.exchanges[exchange as usize].server, item as usize);
-        self.recorded_output(lane, bytes, apart);
+        self.recorded_output(going, bytes, apart);
     }
 
     /// Sends recorded bytes, with the values of variables in their places.
-    fn recorded_output(&mut self, lane: Lane, bytes: Vec<u8>, apart: bool) {
+    fn recorded_output(&mut self, going: Going<'_>, bytes: Vec<u8>, apart: bool) {
         let shown = match self.options.vars.show(&bytes) {
             Cow::Borrowed(_) => None,
             Cow::Owned(shown) => Some(shown),
         };
-        self.outputs.push_back(Output::Send { lane, bytes: shown.unwrap_or(bytes), apart });
+        self.send_on(going, shown.unwrap_or(bytes), apart);
+    }
+
+    /// Sends an event again that a client did not get.
+    pub(super) fn send_again(&mut self, lane: Lane, exchange: u32, item: u32, bytes: Vec<u8>) {
+        let sse = self.cassette.exchanges[exchange as usize].server[item as usize].sse.clone();
+        let bytes = match self.options.vars.show(&bytes) {
+            Cow::Borrowed(_) => bytes,
+            Cow::Owned(shown) => shown,
+        };
+        self.deliver(lane, bytes, false, sse.as_deref(), true);
     }
 
     /// The id a server request carries live: the recorded one, unless one with that id is still unanswered.
-    fn live_server_id(&self, bytes: &mut Vec<u8>) -> Vec<u8> {
+    fn live_server_id(&self, live: usize, bytes: &mut Vec<u8>) -> Vec<u8> {
         let recorded = Message::read(bytes).id().unwrap_or(b"null").to_vec();
-        let taken = |id: &[u8]| self.pending.iter().any(|pending| pending.id == *id_key(id));
+        let taken = |id: &[u8]| self.lives[live].pending.iter().any(|pending| pending.id == *id_key(id));
         if !taken(&recorded) {
             return id_key(&recorded).into_owned();
         }
@@ -225,13 +247,70 @@ impl Replayer {
             self.plays[play].silence(at);
             return;
         }
-        let (lane, live_id) = (run.lane, run.to.live_id.clone());
-        let lost = step.is_asked() && entry.unanswered == Some(Unanswered::Lost);
-        self.in_flight.remove(&*id_key(&live_id));
+        let (lane, live, post, live_id) = (run.lane, run.live, run.post, run.to.live_id.clone());
+        let asked = step.is_asked();
+        let lost = asked && entry.unanswered == Some(Unanswered::Lost);
+        self.lives[live].in_flight.remove(&*id_key(&live_id));
         let scene = scene!(self, play, now);
         self.plays[play].remove(scene, at);
         if lost {
             self.incomplete(lane, &live_id, exchange);
+        } else if asked && lane.0 == 0 {
+            self.tell_status(lane, &live_id, exchange);
+        }
+        self.finish_response(live, lane, post, exchange);
+    }
+
+    /// On a stream of lines, what HTTP said without a message is said in one.
+    fn tell_status(&mut self, lane: Lane, live_id: &[u8], exchange: u32) {
+        let entry = &self.cassette.exchanges[exchange as usize];
+        let is_message = |item: &Item| !matches!(item.message.form, Form::Body | Form::Base64);
+        let Some(http) = entry.http.as_deref().filter(|_| !entry.server.iter().any(is_message)) else {
+            return;
+        };
+        let status = http.status.map_or_else(|| "null".to_owned(), |status| status.to_string());
+        let body =
+            (0..entry.server.len() as u32).map(|item| self.recorded(exchange, item)).collect::<Vec<_>>();
+        let body = String::from_utf8_lossy(&body.concat()).into_owned();
+        let data = miss::http_data(&status, &body);
+        let text = match http.status {
+            Some(status) => format!("the recorded server answered with HTTP status {status} and no message"),
+            None => "the recorded server ended its response without an answer".to_owned(),
+        };
+        let bytes = miss::error(live_id, -33001, &text, Some(&data));
+        self.outputs.push_back(Output::Send { lane, bytes, apart: false });
+    }
+
+    /// Ends the response that an exchange was played on.
+    fn finish_response(&mut self, live: usize, lane: Lane, post: Option<Lane>, exchange: u32) {
+        if let Some(post) = post {
+            return self.end(post, None, &[]);
+        }
+        let entry = &self.cassette.exchanges[exchange as usize];
+        let is_sse = self.lives[live].sse.as_ref().is_some_and(|(sse, _)| *sse == lane);
+        let is_get = self.lives[live].get == Some(lane);
+        let resumed = self.lives[live].resumed.iter().any(|(_, resumed)| *resumed == lane);
+        let (end, partial) = match entry.http.as_deref() {
+            Some(http) => (http.end, http.partial.clone().unwrap_or_default()),
+            None => (None, Box::default()),
+        };
+        if is_sse || resumed || (is_get && end.is_none()) {
+            return;
+        }
+        // A stream that the client asked for and that stayed open stays open.
+        if is_line(entry)
+            && entry.http.as_ref().is_some_and(|http| http.stream)
+            && end.is_none()
+            && self.stays_open(exchange)
+        {
+            return;
+        }
+        let goes_on =
+            self.lives[live].resumed.iter().rev().find(|(resumed, _)| *resumed == exchange).copied();
+        self.end(lane, end, &partial);
+        if let Some((_, lane)) = goes_on {
+            self.lives[live].resumed.retain(|(resumed, _)| *resumed != exchange);
+            self.end(lane, None, &[]);
         }
     }
 }

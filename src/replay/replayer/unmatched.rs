@@ -1,6 +1,6 @@
 //! A request without a recorded answer: one of those we answer ourselves, or a miss.
 
-use super::{Output, Replayer};
+use super::Replayer;
 use crate::{
     replay::{
         miss::{self, Candidate},
@@ -9,7 +9,7 @@ use crate::{
     },
     report::{Miss, Reason, Repeat},
     traffic::Lane,
-    wire::jsonrpc::Message,
+    wire::jsonrpc::{Kind, Message},
 };
 
 /// How many distinct misses are explained in full; equal ones are counted, further ones too.
@@ -19,7 +19,12 @@ impl Replayer {
     /// A request nothing recorded equals: one of those we answer ourselves, or a miss.
     pub(super) fn unmatched(&mut self, lane: Lane, message: &Message<'_>, method: &str) {
         let modern = message.is_modern();
-        match own::answer(method, modern, &self.declared, self.legacy_recording) {
+        let declared = &self.lives[self.at_hand.live].declared;
+        let declared = match self.playing(self.at_hand.live).and_then(|play| self.live_with(play)) {
+            Some(live) => &self.lives[live].declared,
+            None => declared,
+        };
+        match own::answer(method, modern, declared, self.legacy_recording) {
             Some(answer) => {
                 *self.report.self_answered.entry(method.to_owned()).or_default() += 1;
                 let id = message.id().unwrap_or(b"null");
@@ -29,7 +34,11 @@ impl Replayer {
                         miss::error(id, -32601, &format!("Method not found: {method}"), None)
                     }
                 };
-                self.outputs.push_back(Output::Send { lane, bytes, apart: false });
+                if modern && answer == OwnAnswer::MethodNotFound && method != "server/discover" {
+                    // Specification 2026-07-28, basic/transports/streamable-http.
+                    self.set_status(lane, 404);
+                }
+                self.say(lane, bytes, false);
             }
             None => {
                 let (reason, nearest) = self.explain(message, modern);
@@ -40,7 +49,7 @@ impl Replayer {
 
     /// Why nothing equals this request, and what comes nearest.
     fn explain(&mut self, message: &Message<'_>, modern: bool) -> (Reason, Option<u32>) {
-        let current = self.plays.last().map_or(0, |play| play.script);
+        let current = self.playing(self.at_hand.live).map_or(0, |play| self.plays[play].script);
         for script in (0..self.scripts.len()).filter(|&script| script != current) {
             let script = &mut self.scripts[script];
             let (queue, own) = script.find(&self.cassette, &*self.blobs, &mut self.matcher, message);
@@ -94,8 +103,16 @@ impl Replayer {
         let candidate = key.as_deref().map(|key| Candidate { key, message: &bytes });
         let miss = miss::describe(message, reason, candidate.as_ref());
         let bytes = miss::response(message.id().unwrap_or(b"null"), &miss);
-        self.outputs.push_back(Output::Send { lane, bytes, apart: false });
+        self.say(lane, bytes, false);
         self.remember(miss);
+    }
+
+    /// A notification, a response or a line that nothing was recorded for: it is taken in.
+    pub(super) fn unheard(&mut self, lane: Lane, message: &Message<'_>) {
+        if message.kind == Kind::Noise && self.streams.contains_key(&lane.0) {
+            return self.plain(lane, 400, "");
+        }
+        self.accept(lane);
     }
 
     /// The revision of the recording, for a client of the other era.
@@ -109,7 +126,7 @@ impl Replayer {
             .map_or_else(|| "an unknown revision".to_owned(), |protocol| format!("revision {protocol}"))
     }
 
-    fn remember(&mut self, miss: Miss) {
+    pub(super) fn remember(&mut self, miss: Miss) {
         let misses = &mut self.report.misses;
         let full = misses.len() >= MOST_MISSES;
         match misses.iter_mut().rev().find(|known| full || known.message == miss.message) {
@@ -144,7 +161,7 @@ impl Replayer {
         let candidate = Candidate { key: &key, message: &bytes };
         let miss = miss::describe(&message, Reason::Incomplete, Some(&candidate));
         let bytes = miss::response(live_id, &miss);
-        self.outputs.push_back(Output::Send { lane, bytes, apart: false });
+        self.say(lane, bytes, false);
         self.remember(miss);
     }
 }

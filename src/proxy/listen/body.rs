@@ -1,0 +1,109 @@
+//! A response's body on its way to the client.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::take::{Passing, Piece};
+use crate::{cassette::model::StreamEnd, replay::KEEP_ALIVE, transport::http::socket::Control};
+
+/// What a client is sent.
+pub(super) enum ResponseBody {
+    Whole(Option<Bytes>),
+    Passing(Box<Under>),
+}
+
+/// A body that is under way.
+pub(super) struct Under {
+    passing: Passing,
+    control: Arc<Control>,
+    /// Of an event stream: when a comment goes.
+    keep_alive: Option<Pin<Box<Sleep>>>,
+    ending: Option<StreamEnd>,
+}
+
+/// The recorded response was cut off, so this one is.
+#[derive(Debug, thiserror::Error)]
+#[error("the recorded response was cut off here")]
+pub(super) struct Cut;
+
+impl ResponseBody {
+    pub(super) fn passing(passing: Passing, control: Arc<Control>, is_stream: bool) -> Self {
+        let keep_alive = is_stream.then(|| Box::pin(sleep(Duration::from_micros(KEEP_ALIVE))));
+        Self::Passing(Box::new(Under { passing, control, keep_alive, ending: None }))
+    }
+}
+
+impl Under {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        loop {
+            if let Some(end) = self.ending {
+                ready!(self.control.poll_written(cx));
+                if end == StreamEnd::Reset {
+                    self.control.reset_at_end();
+                }
+                return Poll::Ready(Some(Err(Cut)));
+            }
+            match self.passing.pieces.poll_recv(cx) {
+                Poll::Ready(Some(Piece::Data(data))) => return self.send(data),
+                Poll::Ready(Some(Piece::Head(_))) => {}
+                Poll::Ready(Some(Piece::End { end, partial })) => {
+                    self.passing.place.ends();
+                    self.ending = end;
+                    if !partial.is_empty() {
+                        return self.send(partial.into());
+                    }
+                    if end.is_none() {
+                        return Poll::Ready(None);
+                    }
+                }
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => {
+                    let Some(keep_alive) = &mut self.keep_alive else { return Poll::Pending };
+                    ready!(keep_alive.as_mut().poll(cx));
+                    return self.send(Bytes::from_static(b": keep-alive\n\n"));
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, data: Bytes) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        if let Some(keep_alive) = &mut self.keep_alive {
+            keep_alive.as_mut().reset(Instant::now() + Duration::from_micros(KEEP_ALIVE));
+        }
+        self.control.writes();
+        Poll::Ready(Some(Ok(Frame::data(data))))
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match &mut *self {
+            Self::Whole(bytes) => {
+                let bytes = bytes.take().filter(|bytes| !bytes.is_empty());
+                Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+            }
+            Self::Passing(under) => under.poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(bytes) if bytes.as_ref().is_none_or(Bytes::is_empty))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::Passing(_) => SizeHint::default(),
+        }
+    }
+}

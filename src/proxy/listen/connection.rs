@@ -1,0 +1,252 @@
+//! A client's connection to the replaying front.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use hyper::{
+    HeaderMap, Method, Request, Response, StatusCode,
+    body::{Body, Bytes, Incoming},
+    header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpStream, time::interval};
+
+use super::{
+    Front,
+    body::{Cut, ResponseBody},
+    take::{Piece, Reply},
+};
+use crate::{
+    replay::{HttpRequest, ResponseHead},
+    transport::http::socket::{Control, Socket},
+    wire::lines::Unfinished,
+};
+
+/// Far more than anybody sends in good faith; each costs memory while a head is read.
+const MAX_HEADERS: usize = 1024;
+/// The longest head.
+const MAX_HEAD: usize = 256 << 10;
+/// How long a client may take to send a head it has begun.
+const HEAD_TIME: Duration = Duration::from_secs(30);
+
+/// What a page of another origin may send and read (F10.21).
+const CORS_REQUEST: &str = "content-type, authorization, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name, \
+                            last-event-id";
+const CORS_RESPONSE: &str = "mcp-session-id, www-authenticate, last-event-id, mcp-protocol-version";
+
+struct Link {
+    front: Arc<Front>,
+    control: Arc<Control>,
+    /// A request has come already.
+    is_used: AtomicBool,
+}
+
+/// Serves a client until it leaves, or the front ends.
+pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
+    // Without it small messages would wait for acknowledgements; where it fails they do.
+    let _ = stream.set_nodelay(true);
+    let mut closing = front.closing.clone();
+    let (socket, control) = Socket::new(stream);
+    let link = Arc::new(Link { front, control: Arc::clone(&control), is_used: AtomicBool::new(false) });
+    let service = {
+        let link = Arc::clone(&link);
+        service_fn(move |request| handle(Arc::clone(&link), request))
+    };
+    let connection = http1::Builder::new()
+        .auto_date_header(false)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD)
+        .header_read_timeout(None)
+        .serve_connection(TokioIo::new(socket), service);
+    let mut connection = std::pin::pin!(connection);
+    let mut ticks = interval(HEAD_TIME / 4);
+    loop {
+        tokio::select! {
+            _ = &mut connection => return,
+            Ok(()) = closing.changed() => connection.as_mut().graceful_shutdown(),
+            _ = ticks.tick() => {
+                if control.head_age().is_some_and(|age| age > HEAD_TIME) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+async fn handle(link: Arc<Link>, request: Request<Incoming>) -> Result<Response<ResponseBody>, Cut> {
+    link.control.head_is_read();
+    let mut response = match refusal(&link.front, &request) {
+        Some((status, text)) => own(status, text),
+        None => answer(&link, request).await?,
+    };
+    if link.front.cors {
+        allow_pages(response.headers_mut());
+    }
+    link.control.awaits_head();
+    link.control.writes();
+    Ok(response)
+}
+
+/// Why a request goes no further.
+fn refusal(front: &Front, request: &Request<Incoming>) -> Option<(StatusCode, String)> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next();
+    if hosts.next().is_some() {
+        return Some((StatusCode::BAD_REQUEST, "the request names two hosts\n".to_owned()));
+    }
+    if front.cors && *request.method() == Method::OPTIONS && request.headers().contains_key(ORIGIN) {
+        return None;
+    }
+    let origin = request.headers().get(ORIGIN);
+    let checked = front.guard.check(host.map(HeaderValue::as_bytes), origin.map(HeaderValue::as_bytes));
+    checked.err().map(|refusal| (StatusCode::FORBIDDEN, format!("{refusal}\n")))
+}
+
+async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response<ResponseBody>, Cut> {
+    let (head, body) = request.into_parts();
+    if link.front.cors && head.method == Method::OPTIONS {
+        return Ok(preflight());
+    }
+    let Some(body) = read(body, link.front.max_message).await? else {
+        let text = format!("the body has more than {} bytes\n", link.front.max_message);
+        return Ok(own(StatusCode::PAYLOAD_TOO_LARGE, text));
+    };
+    let target = head.uri.path_and_query().map_or("*", |target| target.as_str());
+    let (take, prefix, target) = take_of(target);
+    let host = head.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| !host.is_empty());
+    let origin = format!("http://{}{prefix}", host.unwrap_or(&link.front.address));
+    let headers: Vec<(&str, &[u8])> =
+        head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+    let request = HttpRequest {
+        method: head.method.as_str(),
+        target,
+        origin: &origin,
+        headers: &headers,
+        body: &body,
+        opens_connection: !link.is_used.swap(true, Ordering::Relaxed),
+    };
+    match link.front.take(&take).ask(&request) {
+        Reply::Whole(head, body) => Ok(response(&head, ResponseBody::Whole(Some(body)))),
+        Reply::Passing(mut passing) => match passing.pieces.recv().await {
+            Some(Piece::Head(head)) => {
+                let body = ResponseBody::passing(passing, Arc::clone(&link.control), head.stream);
+                Ok(response(&head, body))
+            }
+            other => {
+                passing.place.ends();
+                let reset = matches!(
+                    other,
+                    Some(Piece::End { end: Some(crate::cassette::model::StreamEnd::Reset), .. })
+                );
+                std::future::poll_fn(|cx| link.control.poll_written(cx)).await;
+                if reset {
+                    link.control.reset_at_end();
+                }
+                Err(Cut)
+            }
+        },
+    }
+}
+
+/// The name of the take in a target, what names it, and the rest.
+fn take_of(target: &str) -> (String, &str, &str) {
+    let Some(rest) = target.strip_prefix("/take/") else { return (String::new(), "", target) };
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let behind = target.len() - rest.len() + end;
+    let (prefix, rest) = target.split_at(behind);
+    (decoded(&prefix["/take/".len()..]), prefix, if rest.is_empty() { "/" } else { rest })
+}
+
+/// A path's segment without its percent signs; what is wrong in it stays.
+fn decoded(segment: &str) -> String {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        let digits =
+            behind.get(..2).filter(|_| byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(decoded) => {
+                bytes.push(decoded);
+                rest = &behind[2..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A request's body; none where it is too long.
+async fn read(mut body: Incoming, limit: usize) -> Result<Option<Vec<u8>>, Cut> {
+    let mut bytes = Unfinished::new(limit);
+    while let Some(frame) = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx)).await {
+        if let Some(data) = frame.map_err(|_| Cut)?.data_ref() {
+            bytes.keep(data);
+        }
+    }
+    Ok(bytes.end().ok())
+}
+
+fn response(head: &ResponseHead, body: ResponseBody) -> Response<ResponseBody> {
+    let mut response = Response::new(body);
+    // The loader lets nothing else pass.
+    *response.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::OK);
+    for (name, value) in &head.headers {
+        if let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value))
+        {
+            response.headers_mut().append(name, value);
+        }
+    }
+    response
+}
+
+/// A response of our own.
+fn own(status: StatusCode, text: String) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::Whole(Some(Bytes::from(text))));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+fn preflight() -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::Whole(None));
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert("access-control-allow-methods", HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
+    headers.insert("access-control-allow-headers", HeaderValue::from_static(CORS_REQUEST));
+    headers.insert("access-control-max-age", HeaderValue::from_static("600"));
+    response
+}
+
+fn allow_pages(headers: &mut HeaderMap) {
+    for (name, value) in
+        [("access-control-allow-origin", "*"), ("access-control-expose-headers", CORS_RESPONSE)]
+    {
+        if !headers.contains_key(name) {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_take_is_named_by_any_segment() {
+        assert_eq!(take_of("/mcp?a=1"), (String::new(), "", "/mcp?a=1"));
+        assert_eq!(take_of("/take/a%2Fb%20c/mcp?x"), ("a/b c".to_owned(), "/take/a%2Fb%20c", "/mcp?x"));
+        assert_eq!(take_of("/take/t"), ("t".to_owned(), "/take/t", "/"));
+        assert_eq!(take_of("/take/50%/mcp").0, "50%");
+    }
+}

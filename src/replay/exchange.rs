@@ -1,0 +1,119 @@
+//! What goes into a replayer, and what comes out.
+
+use crate::{
+    cassette::model::{End, StreamEnd},
+    traffic::{Lane, Micros, SseEvent},
+};
+
+/// What the replayer is told.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// One message or line from the client, without its line end.
+    Message {
+        /// The stream it came on.
+        lane: Lane,
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
+    /// One HTTP request, whole.
+    Request {
+        /// The lane of its response; no other request has it, and it is not 0.
+        lane: Lane,
+        /// The request.
+        request: &'a HttpRequest<'a>,
+    },
+    /// The client closed the connection before this response had ended.
+    Left {
+        /// The response's lane.
+        lane: Lane,
+    },
+    /// The client closed its side.
+    Closed,
+}
+
+/// An HTTP request.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpRequest<'a> {
+    /// The method, `POST` say.
+    pub method: &'a str,
+    /// Path and query, without what named the take.
+    pub target: &'a str,
+    /// The origin by which the client calls us, such as `http://127.0.0.1:8000`, and the take behind it.
+    pub origin: &'a str,
+    /// Header names in lower case, and values, in order.
+    pub headers: &'a [(&'a str, &'a [u8])],
+    /// The body.
+    pub body: &'a [u8],
+    /// Whether it is the first one on its connection.
+    pub opens_connection: bool,
+}
+
+impl<'a> HttpRequest<'a> {
+    /// The first value of a header.
+    pub fn header(&self, name: &str) -> Option<&'a [u8]> {
+        self.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+}
+
+/// What the replayer wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send one message.
+    Send {
+        /// The stream it goes on.
+        lane: Lane,
+        /// Its bytes, without a line end.
+        bytes: Vec<u8>,
+        /// It must not share a write with what was sent before it.
+        apart: bool,
+    },
+    /// Begin an HTTP response.
+    Head {
+        /// The request's lane.
+        lane: Lane,
+        /// Its head.
+        head: ResponseHead,
+    },
+    /// Send an event of an event stream.
+    Event {
+        /// The request's lane.
+        lane: Lane,
+        /// The event.
+        event: SseEvent<'static>,
+    },
+    /// Send a body, whole.
+    Body {
+        /// The request's lane.
+        lane: Lane,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// End an HTTP response.
+    EndLane {
+        /// The request's lane.
+        lane: Lane,
+        /// What is sent before that of a message or event that does not end.
+        partial: Vec<u8>,
+        /// How it ends where that is not in good order.
+        end: Option<StreamEnd>,
+    },
+    /// End as the recorded server ended.
+    End(End),
+}
+
+/// The head of an HTTP response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// The status.
+    pub status: u16,
+    /// Names in lower case and values, in order; those of framing are not among them.
+    pub headers: Vec<(Box<str>, Vec<u8>)>,
+    /// Whether events follow; else one body at most.
+    pub stream: bool,
+}
+
+/// What makes session ids that nobody else has.
+pub type Seed = [u8; 16];
+
+/// How long nothing has to be sent on an event stream before a comment keeps it alive, for whoever serves it.
+pub const KEEP_ALIVE: Micros = 15_000_000;

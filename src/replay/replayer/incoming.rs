@@ -1,0 +1,273 @@
+//! Messages of the client, whatever carried them.
+
+use std::borrow::Cow;
+
+use super::{Found, Replayer, http, lives::Pending};
+use crate::{
+    replay::{
+        matcher::canonical::{PLACEHOLDER, canonical},
+        own,
+        play::Run,
+        rewrite::Correlators,
+        script::client_message,
+    },
+    report::{AnswerReport, Reason},
+    traffic::{Direction, Lane, Micros},
+    wire::jsonrpc::{Kind, Message, id_key},
+};
+
+/// How many methods the report's sequence holds.
+const SEQUENCE: usize = 1_000;
+
+impl Replayer {
+    /// Takes in one message; what is known of what carried it stands in `at_hand`.
+    pub(super) fn message(&mut self, now: Micros, lane: Lane, bytes: &[u8]) {
+        let original = Message::read(bytes);
+        self.at_hand.id.clear();
+        self.at_hand.id.extend_from_slice(original.id().unwrap_or_default());
+        self.at_hand.token = original.progress_token().map(Box::from);
+        let named = self.options.vars.hide(bytes);
+        let redacted = self.redactor.message(Direction::ToServer, &named);
+        let changed = matches!((&named, &redacted), (Cow::Owned(_), _) | (_, Cow::Owned(_)));
+        let message = if changed { Message::read(&redacted) } else { original };
+        match message.kind {
+            Kind::Result | Kind::Error => {
+                self.response(now, &message);
+                self.accept(lane);
+            }
+            Kind::Request => {
+                self.count(&message);
+                self.matcher.note_use(&message);
+                self.request(now, lane, &message);
+            }
+            Kind::Notification => {
+                self.count(&message);
+                if let Some(id) = message.cancelled_id() {
+                    self.cancel(now, id);
+                }
+                self.silent(now, lane, &message);
+            }
+            Kind::Batch => {
+                message
+                    .members()
+                    .filter(|member| !member.method().is_empty())
+                    .for_each(|member| self.count(&member));
+                self.batch(now, lane, &message);
+            }
+            Kind::Noise => self.silent(now, lane, &message),
+        }
+    }
+
+    fn count(&mut self, message: &Message<'_>) {
+        let method = message.method();
+        match self.report.calls.get_mut(&*method) {
+            Some(count) => *count += 1,
+            None => {
+                self.report.calls.insert(method.clone().into_owned(), 1);
+            }
+        }
+        if self.report.sequence.len() < SEQUENCE {
+            self.report.sequence.push(method.into_owned());
+        }
+    }
+
+    fn request(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
+        let method = message.method();
+        if method == "initialize" {
+            return self.initialize(now, lane, message);
+        }
+        match self.find(message) {
+            // A session that was ended answers what it answered after that.
+            Some(found) if self.lives[self.at_hand.live].is_over && !self.refuses(found) => {
+                self.session_not_found(lane, message);
+            }
+            Some(found) => self.play(now, lane, message, found),
+            None if self.lives[self.at_hand.live].is_over => self.session_not_found(lane, message),
+            None => self.unmatched(lane, message, &method),
+        }
+    }
+
+    /// Whether what was found is a refusal that was not given yet.
+    fn refuses(&self, found: Found) -> bool {
+        let exchange = self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
+        let status = self.cassette.exchanges[exchange as usize].http.as_ref().and_then(|http| http.status);
+        !found.repeat && status.is_some_and(|status| status >= 400)
+    }
+
+    /// Where the exchange a live message asks for stands: in its session, or in the pool.
+    pub(super) fn find(&mut self, message: &Message<'_>) -> Option<Found> {
+        let own = self.playing(self.at_hand.live);
+        let pool_first = message.is_modern() || (self.at_hand.live == 0 && self.at_hand.facts.is_some());
+        let plays = if pool_first { [Some(0), own] } else { [own, Some(0)] };
+        plays.into_iter().flatten().find_map(|play| self.find_in(play, message))
+    }
+
+    /// Where the exchange stands in one play.
+    pub(super) fn find_in(&mut self, play: usize, message: &Message<'_>) -> Option<Found> {
+        let script = &mut self.scripts[self.plays[play].script];
+        let (queue, own) = script.find(&self.cassette, &*self.blobs, &mut self.matcher, message);
+        let facts = self.at_hand.facts.as_ref().filter(|_| self.is_http);
+        let (cassette, steps) = (&self.cassette, &script.steps);
+        let fit = |step: u32| {
+            facts.map_or(Some(http::FITS), |facts| facts.fit(cassette, steps[step as usize].exchange))
+        };
+        let (step, repeat) = self.plays[play].choose(script, queue, &own, fit)?;
+        Some(Found { play, step, repeat })
+    }
+
+    /// Plays an exchange for a live request, unless the options make a repeat or an early request a miss.
+    pub(super) fn play(&mut self, now: Micros, lane: Lane, message: &Message<'_>, found: Found) {
+        let script = &self.scripts[self.plays[found.play].script];
+        let step = &script.steps[found.step as usize];
+        let exchange = step.exchange;
+        if found.repeat {
+            if self.options.repeat_is_miss() && !own::may_be_left_over(&step.method) {
+                return self.miss(lane, message, Reason::Consumed, Some(exchange));
+            }
+            if !own::repeats_silently(&step.method) {
+                self.repeated(exchange);
+            }
+        } else if self.options.strict
+            && let Some(early) = self.plays[found.play].too_early(script, found.step)
+        {
+            let early = script.steps[early as usize].exchange;
+            return self.miss(lane, message, Reason::OutOfOrder, Some(early));
+        }
+        if !self.pairs(found.play, message, exchange) {
+            return self.miss(lane, message, Reason::RedactionDiffers, Some(exchange));
+        }
+        let run = self.begin(lane, message, exchange);
+        self.respond(lane, exchange, message.is_modern());
+        self.start(now, found, run, message.id_key().map(|id| id.into_owned()));
+    }
+
+    /// Whether the secrets in a live request are those the recorded ones stood for so far.
+    fn pairs(&mut self, play: usize, message: &Message<'_>, exchange: u32) -> bool {
+        if PLACEHOLDER.find(message.bytes).is_none() {
+            return true;
+        }
+        let mut recorded = Vec::new();
+        let entry = &self.cassette.exchanges[exchange as usize];
+        client_message(&self.cassette, &*self.blobs, entry, &mut recorded);
+        self.pairings[play].pair(message.bytes, &recorded).is_ok()
+    }
+
+    pub(super) fn start(&mut self, now: Micros, found: Found, run: Run, id: Option<Vec<u8>>) {
+        let (live, lane) = (run.live, run.post.unwrap_or(run.lane));
+        let scene = scene!(self, found.play, now);
+        let run = self.plays[found.play].start(scene, found.step, found.repeat, run);
+        if let Some(stream) = self.streams.get_mut(&lane.0) {
+            stream.run = Some((found.play, run));
+        }
+        if let Some(id) = id {
+            self.lives[live].in_flight.insert(id, (found.play, run));
+        }
+    }
+
+    pub(super) fn begin(&self, lane: Lane, message: &Message<'_>, exchange: u32) -> Run {
+        let entry = &self.cassette.exchanges[exchange as usize];
+        let mut recorded_id = Vec::new();
+        if let Some(client) = &entry.client {
+            client.id.push(&mut recorded_id);
+        }
+        let mut to = Correlators {
+            recorded_id,
+            live_id: self.at_hand.id.clone(),
+            recorded_token: None,
+            live_token: self.at_hand.token.clone(),
+        };
+        let mut bytes = Vec::new();
+        let speaks_of_tokens = entry.server.len() > 1;
+        if speaks_of_tokens && client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
+            to.recorded_token = Message::read(&bytes).progress_token().map(Box::from);
+        }
+        let mut run = Run::new(self.own_stream(lane), to);
+        (run.live, run.post) = (self.at_hand.live, self.at_hand.post);
+        run.log_level = message.meta("io.modelcontextprotocol/logLevel").is_some();
+        run
+    }
+
+    /// A notification or line of noise: what the server sent because of it is sent again; nothing is missed.
+    fn silent(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
+        let is_http = self.streams.contains_key(&lane.0);
+        // A notification that was refused is refused again; on stdio there is nothing to say again.
+        let Some(found) = self.find(message).filter(|found| is_http || !found.repeat) else {
+            return self.unheard(lane, message);
+        };
+        let exchange = self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
+        let run = self.begin(lane, message, exchange);
+        self.respond(lane, exchange, message.is_modern());
+        self.start(now, found, run, None);
+    }
+
+    fn batch(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
+        let asks = message.members().any(|member| member.kind == Kind::Request);
+        for member in message.members().filter(|member| member.kind.is_response()) {
+            self.response(now, &member);
+        }
+        match self.find(message) {
+            Some(found) if asks || !found.repeat => {
+                let exchange =
+                    self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
+                let mut run = self.begin(lane, message, exchange);
+                let mut bytes = Vec::new();
+                let entry = &self.cassette.exchanges[exchange as usize];
+                if client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
+                    let recorded = Message::read(&bytes);
+                    let ids = |message: Message<'_>| -> Vec<Vec<u8>> {
+                        message.members().map(|member| member.id().unwrap_or_default().to_vec()).collect()
+                    };
+                    run.batch = ids(recorded).into_iter().zip(ids(*message)).collect();
+                }
+                self.respond(lane, exchange, message.is_modern());
+                self.start(now, found, run, None);
+            }
+            None if asks => {
+                for member in message.members().filter(|member| member.kind == Kind::Request) {
+                    self.miss(lane, &member, Reason::NeverRecorded, None);
+                }
+            }
+            _ => self.accept(lane),
+        }
+    }
+
+    /// The client answers a server request.
+    fn response(&mut self, now: Micros, message: &Message<'_>) {
+        let Some(id) = message.id_key() else { return };
+        let pending = &mut self.lives[self.at_hand.live].pending;
+        let Some(at) = pending.iter().position(|pending| pending.id == *id) else { return };
+        let pending = pending.remove(at);
+        if let Some(run) = pending.run {
+            self.plays[pending.play].answered(run, pending.item, now);
+        }
+        let same = self.same_answer(&pending, message);
+        self.report.answers.push(AnswerReport {
+            key: self.key(pending.exchange),
+            method: pending.method,
+            answer: if same { "as_recorded" } else { "differs" }.to_owned(),
+        });
+    }
+
+    fn same_answer(&self, pending: &Pending, live: &Message<'_>) -> bool {
+        let entry = &self.cassette.exchanges[pending.exchange as usize];
+        let Some(answer) = &entry.server[pending.item as usize].answer else { return false };
+        let mut bytes = Vec::new();
+        if self.cassette.wire(entry.session, true, &answer.message, None, &*self.blobs, &mut bytes).is_err() {
+            return false;
+        }
+        let recorded = Message::read(&bytes);
+        let form = |message: &Message<'_>| {
+            let mut form = Vec::new();
+            let read = canonical(b"", message.outcome(), &Default::default(), &mut form);
+            read.map(|()| form).ok()
+        };
+        recorded.kind == live.kind && form(&recorded) == form(live)
+    }
+
+    fn cancel(&mut self, now: Micros, id: &[u8]) {
+        let in_flight = &mut self.lives[self.at_hand.live].in_flight;
+        let Some((play, run)) = in_flight.remove(&*id_key(id)) else { return };
+        let scene = scene!(self, play, now);
+        self.plays[play].cancel(scene, run);
+    }
+}

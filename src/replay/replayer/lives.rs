@@ -1,0 +1,123 @@
+//! Live sessions: on stdio one after the other, over HTTP side by side.
+
+use std::{collections::HashMap, sync::Arc};
+
+use sha2::{Digest, Sha256};
+
+use super::{Replayer, resume::Sent};
+use crate::{
+    cassette::model::{Item, On, Session},
+    replay::{own::Declared, rewrite::Correlators},
+    traffic::Lane,
+};
+
+/// A live session, or what has none.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    /// Index of its play; none before `initialize`, and for what has no session.
+    pub play: Option<usize>,
+    /// The id that it was given.
+    pub id: Option<Box<str>>,
+    pub declared: Declared,
+    /// The client's capabilities, raw.
+    pub capabilities: Option<Vec<u8>>,
+    /// Requests in flight, by id.
+    pub in_flight: HashMap<Vec<u8>, (usize, u32)>,
+    pub pending: Vec<Pending>,
+    /// Its open `GET` stream.
+    pub get: Option<Lane>,
+    /// Its event stream, over HTTP+SSE, and where its messages are posted.
+    pub sse: Option<(Lane, String)>,
+    /// What waits for a stream that is not open.
+    pub held: Vec<Held>,
+    /// Events that had an id, for a client that asks for the rest.
+    pub sent: Vec<Sent>,
+    /// Streams of calls that a client went on with.
+    pub resumed: Vec<(u32, Lane)>,
+    /// It was ended by a DELETE.
+    pub is_over: bool,
+}
+
+/// A server request the client has not answered yet.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub id: Vec<u8>,
+    pub play: usize,
+    /// The run it gates; none for a push.
+    pub run: Option<u32>,
+    pub exchange: u32,
+    pub item: u32,
+    pub method: String,
+}
+
+/// A message that waits for a stream.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub on: On,
+    pub exchange: u32,
+    pub item: u32,
+    pub bytes: Vec<u8>,
+    pub to: Arc<Correlators>,
+}
+
+impl Session {
+    /// Whether it was recorded over HTTP, in either form.
+    pub(in crate::replay) fn is_http(&self) -> bool {
+        matches!(self.transport.as_deref(), Some("http" | "sse"))
+    }
+
+    /// Whether it was recorded over HTTP+SSE.
+    pub(in crate::replay) fn is_sse(&self) -> bool {
+        self.transport.as_deref() == Some("sse")
+    }
+}
+
+impl Replayer {
+    /// The live session with this id.
+    pub(super) fn live_of(&self, id: &[u8]) -> Option<usize> {
+        self.lives.iter().position(|live| live.id.as_deref().is_some_and(|known| known.as_bytes() == id))
+    }
+
+    /// The live session that a message belongs to: one with a play, for what came without a session too.
+    pub(super) fn playing(&self, live: usize) -> Option<usize> {
+        let last = || self.lives.iter().rev().find_map(|live| live.play);
+        self.lives[live].play.or_else(|| if live == 0 { last() } else { None })
+    }
+
+    /// The live session that this is the play of.
+    pub(super) fn live_with(&self, play: usize) -> Option<usize> {
+        self.lives.iter().rposition(|live| live.play == Some(play))
+    }
+
+    /// Begins a live session.
+    pub(super) fn begin_live(&mut self, live: Live) -> usize {
+        self.lives.push(live);
+        self.lives.len() - 1
+    }
+
+    /// A session id that nobody else has.
+    pub(super) fn mint(&mut self) -> Box<str> {
+        self.minted += 1;
+        let hash = Sha256::new().chain_update(self.options.seed).chain_update(self.minted.to_le_bytes());
+        hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    }
+
+    /// The id of a live session, minted when it is first needed.
+    pub(super) fn id_of(&mut self, live: usize) -> Box<str> {
+        if let Some(id) = &self.lives[live].id {
+            return id.clone();
+        }
+        let id = self.mint();
+        // What has no session gets an id in a header only where a person wrote that into the cassette.
+        if live > 0 {
+            self.lives[live].id = Some(id.clone());
+        }
+        id
+    }
+
+    /// Whether an item needs a stream of its session's that is not the response to the client's message.
+    pub(super) fn stream_of(&self, session: u32, item: &Item) -> Option<On> {
+        let session = &self.cassette.sessions[session as usize];
+        if session.is_http() { item.on.filter(|on| *on != On::Sse) } else { None }
+    }
+}

@@ -1,0 +1,81 @@
+//! Streams that a client fetches the rest of: `GET` with `Last-Event-ID` (specification 2025-11-25,
+//! basic/transports, resumability; F10.4).
+
+use std::sync::Arc;
+
+use super::{Found, Replayer};
+use crate::{
+    cassette::model::On,
+    replay::rewrite::{self, Correlators},
+    traffic::{Lane, Micros},
+};
+
+/// An event that was sent and had an id.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub id: Box<str>,
+    pub exchange: u32,
+    pub item: u32,
+    pub to: Arc<Correlators>,
+    /// It went on the session's `GET` stream.
+    pub on_get: bool,
+}
+
+impl Replayer {
+    /// Sends what came behind the event with this id, and goes on with its stream; false where nobody knows the id.
+    /// `found` is the recorded request for it, if there was one.
+    pub(super) fn resume(
+        &mut self,
+        now: Micros,
+        lane: Lane,
+        id: &[u8],
+        line: &str,
+        found: Option<Found>,
+    ) -> bool {
+        let live = self.at_hand.live;
+        let sent = &self.lives[live].sent;
+        let Some(at) = sent.iter().rposition(|sent| sent.id.as_bytes() == id) else { return false };
+        let (exchange, to, on_get) = (sent[at].exchange, Arc::clone(&sent[at].to), sent[at].on_get);
+        let is_same = |other: &Sent| {
+            if on_get { other.on_get } else { other.exchange == exchange && Arc::ptr_eq(&other.to, &to) }
+        };
+        let missed: Vec<(u32, u32, Arc<Correlators>)> = sent[at + 1..]
+            .iter()
+            .filter(|sent| is_same(sent))
+            .map(|sent| (sent.exchange, sent.item, Arc::clone(&sent.to)))
+            .collect();
+        // The recorded request says how the rest began; one that was refused is refused again.
+        match found.filter(|found| !found.repeat) {
+            Some(found) if !self.opens_stream(found) => {
+                self.play_line(now, lane, line, found);
+                return true;
+            }
+            Some(found) => self.play_line(now, lane, line, found),
+            None => self.stream_head(lane),
+        }
+        for (exchange, item, to) in missed {
+            let mut bytes = self.recorded(exchange, item);
+            rewrite::rewrite(&mut bytes, &to);
+            self.send_again(lane, exchange, item, bytes);
+        }
+        if on_get {
+            self.is_get(lane);
+            return true;
+        }
+        self.lives[live].resumed.push((exchange, lane));
+        self.release(live, On::Resume, Some(exchange), lane);
+        if !self.is_running(exchange, &to) {
+            self.end(lane, None, &[]);
+        }
+        true
+    }
+
+    /// Whether more of an exchange is to come.
+    fn is_running(&self, exchange: u32, to: &Arc<Correlators>) -> bool {
+        self.plays.iter().any(|play| {
+            let script = &self.scripts[play.script];
+            play.live_runs()
+                .any(|run| script.steps[run.step as usize].exchange == exchange && Arc::ptr_eq(&run.to, to))
+        })
+    }
+}
