@@ -244,7 +244,7 @@ impl Replayer {
         let session = &self.cassette.sessions[entry.session as usize];
         let was_http = session.is_http();
         if !self.over_http {
-            return self.deliver(lane, bytes, apart, None, !is_body && !(was_http && form == Form::Base64));
+            return self.deliver(lane, bytes, apart, None, !(is_body || was_http && form == Form::Base64));
         }
         let is_noise = matches!(form, Form::Raw | Form::Base64) && Message::read(&bytes).kind == Kind::Noise;
         if is_noise && !was_http {
