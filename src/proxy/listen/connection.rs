@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     replay::{HttpRequest, ResponseHead},
-    transport::http::socket::{Control, Socket},
+    transport::http::socket::{Accepted, Control, Socket},
     wire::lines::Unfinished,
 };
 
@@ -53,7 +53,7 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     // Without it small messages would wait for acknowledgements; where it fails they do.
     let _ = stream.set_nodelay(true);
     let mut closing = front.closing.clone();
-    let (socket, control) = Socket::new(stream);
+    let (socket, control) = Socket::new(Accepted::Plain(stream));
     let link = Arc::new(Link { front, control: Arc::clone(&control), is_used: AtomicBool::new(false) });
     let service = {
         let link = Arc::clone(&link);

@@ -61,11 +61,6 @@ pub(super) struct Held {
 }
 
 impl Session {
-    /// Whether it was recorded over HTTP, in either form.
-    pub(in crate::replay) fn is_http(&self) -> bool {
-        matches!(self.transport.as_deref(), Some("http" | "sse"))
-    }
-
     /// Whether it was recorded over HTTP+SSE.
     pub(in crate::replay) fn is_sse(&self) -> bool {
         self.transport.as_deref() == Some("sse")
