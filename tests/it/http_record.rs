@@ -463,11 +463,58 @@ fn what_cannot_be_read_passes_and_is_measured() {
     client.say(call("localhost"));
     let mut server = scene.accept();
     server.takes_call();
-    let response = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 6\r\n\r\nsecret";
+    let response = "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 6\r\n\r\nsecret";
     server.say(response);
     client.hears(response);
     let lines = scene.end();
     assert_eq!(lines[3..], ["1 < oversize 6", "1 < closed"]);
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn what_a_server_compresses_unasked_passes_so_and_is_recorded_in_plain() {
+    let scene = Scene::with(|options| options.max_message = 100_000);
+    let mut client = scene.client();
+    client.say(call("localhost").repeat(3));
+    let mut server = scene.accept();
+    let events = gzip(format!("data: 1\n\ndata: {ANSWER}\n\n").as_bytes());
+    // A bomb: a thousand times what passes.
+    let bomb = gzip(&vec![b'a'; 10 << 20]);
+    for (kind, body) in [
+        ("application/json", gzip(ANSWER.as_bytes())),
+        ("text/event-stream", events),
+        ("application/json", bomb.clone()),
+    ] {
+        server.takes_call();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let response = [head.as_bytes(), &body].concat();
+        server.say(&response);
+        client.hears(&response);
+    }
+    let lines: Vec<_> = scene.end().into_iter().filter(|line| line.contains(" < ")).collect();
+    assert_eq!(
+        lines,
+        [
+            "1 < 200 content-type=application/json",
+            &format!("1 < message {ANSWER}"),
+            "1 < closed",
+            "2 < 200 content-type=text/event-stream",
+            "2 < event 1",
+            &format!("2 < event {ANSWER}"),
+            "2 < closed",
+            "3 < 200 content-type=application/json",
+            &format!("3 < oversize {}", bomb.len()),
+            "3 < closed",
+        ]
+    );
 }
 
 #[test]

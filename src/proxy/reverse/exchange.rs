@@ -10,8 +10,8 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri, Version,
     body::{Body, Bytes, Incoming},
     header::{
-        ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderValue, LOCATION, ORIGIN,
-        WWW_AUTHENTICATE,
+        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderValue,
+        LOCATION, ORIGIN, WWW_AUTHENTICATE,
     },
 };
 
@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     transport::http::{
+        coding::Decoder,
         headers::{is_coded, pass_on},
         origin::{Origin, PLACEHOLDER},
         upstream::Answer,
@@ -167,20 +168,21 @@ async fn pass_back(
     let upstream = &link.front.upstream.origin;
     metadata::note_challenges(&head.headers, upstream, &link.front.documents);
     let kind = BodyKind::of(&head.headers, lane.max_message());
+    let decoder = Decoder::of(&head.headers);
     if asked.is_get && head.status == StatusCode::OK && link.front.is_document(&asked.path) {
-        lane.note(Item::Response(head.status, rewritten(&head.headers, upstream, PLACEHOLDER)));
+        lane.note(Item::Response(head.status, recorded_response(&head.headers, upstream)));
         head.headers = rewritten(&head.headers, upstream, &asked.ours);
         return metadata::pass_back(head, body, &asked.ours, lane, link).await;
     }
-    lane.note(Item::Response(head.status, rewritten(&head.headers, upstream, PLACEHOLDER)));
+    lane.note(Item::Response(head.status, recorded_response(&head.headers, upstream)));
     head.headers = rewritten(&head.headers, upstream, &asked.ours);
-    let endpoint =
-        (asked.is_get && matches!(kind, BodyKind::Events(_))).then(|| Endpoint::new(upstream, &asked.ours));
+    let may_have_endpoint = asked.is_get && matches!(kind, BodyKind::Events(_)) && decoder.is_none();
+    let endpoint = may_have_endpoint.then(|| Endpoint::new(upstream, &asked.ours));
     if endpoint.is_some() {
         head.headers = pass_on(&head.headers, |name, value| (*name != CONTENT_LENGTH).then(|| value.clone()));
     }
     head.version = Version::HTTP_11;
-    let body = ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, endpoint)?;
+    let body = ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, decoder, endpoint)?;
     Ok(Response::from_parts(head, body))
 }
 
@@ -192,9 +194,10 @@ pub(super) fn record(
 ) -> Result<ResponseBody, Cut> {
     let (head, body) = response.into_parts();
     let upstream = &link.front.upstream.origin;
-    lane.note(Item::Response(head.status, rewritten(&head.headers, upstream, PLACEHOLDER)));
+    lane.note(Item::Response(head.status, recorded_response(&head.headers, upstream)));
     let kind = BodyKind::of(&head.headers, lane.max_message());
-    ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, None)
+    let decoder = Decoder::of(&head.headers);
+    ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, decoder, None)
 }
 
 /// What the server is sent: its own authority as the host, and no coding that we could not read.
@@ -230,6 +233,17 @@ fn recorded_request(headers: &HeaderMap, asked: &Asked) -> HeaderMap {
         } else {
             Some(value.clone())
         }
+    })
+}
+
+/// A response's headers as they are recorded: a body that was decoded is no longer what they say of it.
+fn recorded_response(headers: &HeaderMap, upstream: &Origin) -> HeaderMap {
+    let recorded = rewritten(headers, upstream, PLACEHOLDER);
+    if Decoder::of(&recorded).is_none() {
+        return recorded;
+    }
+    pass_on(&recorded, |name, value| {
+        (*name != CONTENT_ENCODING && *name != CONTENT_LENGTH).then(|| value.clone())
     })
 }
 

@@ -28,6 +28,7 @@ use super::{
 use crate::{
     traffic::Direction,
     transport::http::{
+        coding::Decoder,
         headers::{is_coded, is_type},
         origin::{Origin, PLACEHOLDER},
     },
@@ -116,7 +117,8 @@ pub(super) async fn pass_back(
     if !is_document {
         let body = {
             let kind = Kind::of(&head.headers, lane.max_message());
-            ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, None)?
+            let decoder = Decoder::of(&head.headers);
+            ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, decoder, None)?
         };
         return Ok(Response::from_parts(head, body));
     }

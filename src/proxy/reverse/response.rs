@@ -26,6 +26,7 @@ use super::{
 use crate::{
     traffic::Direction,
     transport::http::{
+        coding::{Decoder, Undecodable},
         headers::{is_coded, is_type},
         upstream::Answer,
     },
@@ -55,6 +56,7 @@ pub(super) struct Passing {
     lane: Arc<Lane>,
     link: Arc<Link>,
     kind: Kind,
+    coded: Option<Coded>,
     endpoint: Option<Endpoint>,
     ready: VecDeque<Frame<Bytes>>,
     end: Option<End>,
@@ -66,19 +68,34 @@ pub(super) enum Kind {
     Events(EventStream),
     /// When it is whole.
     Whole(Unfinished),
-    /// By size and hash: it is compressed although nobody asked for that, so nothing in it could be hidden.
+    /// By size and hash: it is compressed in a way that nobody asked for, so nothing in it could be hidden.
     Measured(Unfinished),
+}
+
+/// A body that is compressed although nobody asked for that, but can be read.
+struct Coded {
+    decoder: Decoder,
+    /// What stands for it, should it turn out to be something else.
+    measured: Unfinished,
 }
 
 impl Kind {
     /// How a body with this head is recorded.
     pub(super) fn of(headers: &HeaderMap, max_message: usize) -> Self {
-        if is_coded(headers) {
+        if is_coded(headers) && Decoder::of(headers).is_none() {
             Self::Measured(Unfinished::new(0))
         } else if is_type(headers.get(CONTENT_TYPE), "text/event-stream") {
             Self::Events(EventStream::new(max_message))
         } else {
             Self::Whole(Unfinished::new(max_message))
+        }
+    }
+
+    /// How much of a compressed body one read may make.
+    fn room(&self, max_message: usize) -> usize {
+        match self {
+            Self::Whole(body) => max_message.saturating_sub(body.so_far().len()),
+            Self::Events(_) | Self::Measured(_) => max_message,
         }
     }
 }
@@ -100,10 +117,13 @@ impl ResponseBody {
         lane: Arc<Lane>,
         link: Arc<Link>,
         kind: Kind,
+        decoder: Option<Decoder>,
         endpoint: Option<Endpoint>,
     ) -> Result<Self, Cut> {
         let is_over = inner.is_end_stream();
-        let mut passing = Passing { inner, lane, link, kind, endpoint, ready: VecDeque::new(), end: None };
+        let coded = decoder.map(|decoder| Coded { decoder, measured: Unfinished::new(0) });
+        let mut passing =
+            Passing { inner, lane, link, kind, coded, endpoint, ready: VecDeque::new(), end: None };
         if is_over {
             // hyper does not ask an empty body for anything.
             passing.ends(End::Clean);
@@ -143,9 +163,27 @@ impl Passing {
     }
 
     fn feed(&mut self, data: Bytes) {
+        match &mut self.coded {
+            None => self.keep(&data),
+            Some(Coded { decoder, measured }) => {
+                measured.keep(&data);
+                let limit = self.kind.room(self.lane.max_message());
+                let decoded = decoder.decode(&data, limit);
+                self.keep_decoded(decoded);
+            }
+        }
+        let data = match &mut self.endpoint {
+            Some(endpoint) => endpoint.feed(data),
+            None => data,
+        };
+        self.pass(data);
+    }
+
+    /// Records what has come.
+    fn keep(&mut self, data: &[u8]) {
         match &mut self.kind {
-            Kind::Whole(body) | Kind::Measured(body) => body.keep(&data),
-            Kind::Events(stream) => stream.feed(&data, |piece| {
+            Kind::Whole(body) | Kind::Measured(body) => body.keep(data),
+            Kind::Events(stream) => stream.feed(data, |piece| {
                 self.lane.note(match piece {
                     Piece::Event(event) if self.endpoint.is_some() => {
                         Item::Event(endpoint::recorded(event, &self.link.front.upstream.origin))
@@ -155,11 +193,17 @@ impl Passing {
                 });
             }),
         }
-        let data = match &mut self.endpoint {
-            Some(endpoint) => endpoint.feed(data),
-            None => data,
-        };
-        self.pass(data);
+    }
+
+    fn keep_decoded(&mut self, decoded: Result<Vec<u8>, Undecodable>) {
+        match decoded {
+            Ok(decoded) => self.keep(&decoded),
+            Err(Undecodable) => {
+                if let Some(coded) = self.coded.take() {
+                    self.kind = Kind::Measured(coded.measured);
+                }
+            }
+        }
     }
 
     fn pass(&mut self, data: Bytes) {
@@ -172,6 +216,12 @@ impl Passing {
         self.end = Some(end);
         if let Some(rest) = self.endpoint.as_mut().map(Endpoint::finish) {
             self.pass(rest);
+        }
+        if end == End::Clean
+            && let Some(Coded { decoder, .. }) = &mut self.coded
+        {
+            let rest = decoder.finish();
+            self.keep_decoded(rest);
         }
         let partial = match &mut self.kind {
             Kind::Events(stream) => stream.unfinished().map(<[u8]>::to_vec),

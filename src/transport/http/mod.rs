@@ -4,10 +4,12 @@
 //! - [`headers`]: which headers end at this hop
 //! - [`guard`]: whom a front on loopback serves
 //! - [`socket`]: a client's connection that can be cut off, with a reset too
+//! - [`coding`]: what a compressed body says
 //! - [`connect`], [`proxies`]: the way to a server
 //! - [`upstream`]: HTTP/1.1 or HTTP/2 on the connection to a server
 //! - [`tls`]: TLS on both sides
 
+pub mod coding;
 pub mod connect;
 pub mod guard;
 pub mod headers;
