@@ -17,7 +17,16 @@ pub(super) fn show(loaded: &Loaded, key: &str, json: bool, out: &mut dyn Write) 
     let cassette = &loaded.cassette;
     let exchange = cassette.find(key).ok_or_else(|| unknown(cassette, &loaded.path, key))?;
     let messages = messages(exchange);
+    let http = http(cassette, exchange);
     if json {
+        if let Some(place) = http {
+            let mut line = b"{\"http\":".to_vec();
+            cassette
+                .expand(place.into(), &loaded.blobs, &mut line)
+                .map_err(|error| files::fault(loaded, &error))?;
+            line.extend_from_slice(b"}\n");
+            out.write_all(&line).map_err(Failure::output)?;
+        }
         return messages.iter().try_for_each(|message| message.write_json(loaded, exchange, out));
     }
     let session = &cassette.sessions[exchange.session as usize];
@@ -25,11 +34,29 @@ pub(super) fn show(loaded: &Loaded, key: &str, json: bool, out: &mut dyn Write) 
     let path = loaded.path.display();
     write!(out, "{}\n{}, {path}:{line}\n", visible(&exchange.key), Heading(session))
         .map_err(Failure::output)?;
+    if let Some(place) = http {
+        write_place("http", cassette, place, out).map_err(Failure::output)?;
+    }
     messages.iter().try_for_each(|message| message.write(cassette, out)).map_err(Failure::output)?;
     match exchange.unanswered {
         Some(why) => writeln!(out, "\nno answer: {}", why.word()).map_err(Failure::output),
         None => Ok(()),
     }
+}
+
+/// Where what of an exchange's HTTP is not as usual stands in the file.
+fn http(cassette: &Cassette, exchange: &Exchange) -> Option<Span> {
+    exchange.http.as_ref()?;
+    scan::member(&cassette.text, exchange.place.start as usize, "http")
+}
+
+/// Writes a value as it stands in the file, under a heading.
+fn write_place(heading: &str, cassette: &Cassette, place: Span, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "\n{heading}:")?;
+    for line in dedented(&cassette.text, place) {
+        writeln!(out, "  {}", visible(&String::from_utf8_lossy(line)))?;
+    }
+    Ok(())
 }
 
 /// A message of an exchange and who sent it when.
@@ -41,7 +68,8 @@ struct Sent<'a> {
 
 fn messages(exchange: &Exchange) -> Vec<Sent<'_>> {
     let mut messages = Vec::new();
-    messages.extend(exchange.client.iter().map(|message| Sent { from_client: true, after_ms: 0, message }));
+    let client = exchange.client.iter().chain(exchange.body.as_deref());
+    messages.extend(client.map(|message| Sent { from_client: true, after_ms: 0, message }));
     for item in &exchange.server {
         messages.push(Sent { from_client: false, after_ms: item.after_ms, message: &item.message });
         let answer = item.answer.as_deref();
@@ -61,16 +89,12 @@ impl Sent<'_> {
 
     /// Writes the message as it stands in the file.
     fn write(&self, cassette: &Cassette, out: &mut dyn Write) -> std::io::Result<()> {
-        write!(out, "\n{}", self.sender())?;
+        let mut heading = self.sender().to_owned();
         if self.after_ms > 0 {
-            write!(out, ", {} ms later", self.after_ms)?;
+            heading.push_str(&format!(", {} ms later", self.after_ms));
         }
-        writeln!(out, ": {}", self.message.form.word())?;
-        let place = self.message.place.span();
-        for line in dedented(&cassette.text, place) {
-            writeln!(out, "  {}", visible(&String::from_utf8_lossy(line)))?;
-        }
-        Ok(())
+        heading.push_str(&format!(": {}", self.message.form.word()));
+        write_place(&heading, cassette, self.message.place.span(), out)
     }
 
     /// Writes the message as it travelled, in an object on one line.
@@ -92,6 +116,10 @@ impl Sent<'_> {
                     .cassette
                     .expand(omitted, &loaded.blobs, &mut line)
                     .map_err(|error| files::fault(loaded, &error))?;
+            }
+            Ok(text) if matches!(self.message.form, Form::Http | Form::Body) => {
+                line.extend_from_slice(format!(",\"{}\":", self.message.form.word()).as_bytes());
+                scan::push_string(text, &mut line);
             }
             Ok(_) if scan::is_json(&wire) => {
                 line.extend_from_slice(b",\"message\":");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use mcp_tapedeck::{
-    cassette::model::{Exchange, Form, Message, Session},
+    cassette::model::{Exchange, Form, Http, Message, Session},
     store::Loaded,
     wire::{jsonrpc, scan},
 };
@@ -137,12 +137,23 @@ fn outcome(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
     let beside = beside.iter().map(|(word, count)| match *word {
         "raw" | "base64" => format!("{count} raw line{}", plural(*count)),
         "omitted" => format!("{count} omitted message{}", plural(*count)),
+        "body" => format!("{count} other text{}", plural(*count)),
         "batch" => format!("{count} batch{}", if *count == 1 { "" } else { "es" }),
         word => format!("{count} {word}{}", plural(*count)),
     });
     let missing = exchange.unanswered.map(|why| format!("no answer: {}", why.word()));
-    let parts: Vec<_> = beside.chain(answers).chain(missing).collect();
+    let http = exchange.http.as_deref().map(carried).unwrap_or_default();
+    let parts: Vec<_> = http.into_iter().chain(beside).chain(answers).chain(missing).collect();
     Ok(parts.join(", "))
+}
+
+/// What of an exchange's HTTP is not as usual, in a few words.
+fn carried(http: &Http) -> Vec<String> {
+    let status = http.status.map(|status| format!("HTTP {status}"));
+    let resumed = http.request.iter().any(|header| &*header.name == "last-event-id");
+    let end = http.end.map(|end| end.word().to_owned());
+    let resumed = resumed.then(|| "goes on with a stream".to_owned());
+    status.into_iter().chain(resumed).chain(end).collect()
 }
 
 fn answer(loaded: &Loaded, message: &Message) -> Result<String, Failure> {

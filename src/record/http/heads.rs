@@ -102,7 +102,7 @@ impl Heads<'_> {
         if carrier.response.is_some()
             && let Payload::Response(head) = &events.next()?.payload
         {
-            let usual = if asked == Asked::Request { 200 } else { 202 };
+            let usual = if asked.waits() { 200 } else { 202 };
             http.status = Some(head.status).filter(|status| *status != usual);
             self.response(&head.headers, carrier.content, &mut http);
         }
@@ -119,10 +119,11 @@ impl Heads<'_> {
             http.path = Some(target(&head.target).into());
         }
         let usual = |name: &str, values: &[&[u8]]| match name {
-            "mcp-protocol-version" => {
-                values.is_empty()
-                    || matches!(values, [value] if Some(*value) == self.session.facts.protocol.as_deref().map(str::as_bytes))
-            }
+            "mcp-protocol-version" => match values {
+                [] => !self.must_say_version() || asked == Asked::Plain || asked == Asked::Initialize,
+                [value] => self.protocol().is_some_and(|protocol| protocol.as_bytes() == *value),
+                _ => false,
+            },
             "accept" if asked != Asked::Plain => {
                 names_type(values, b"application/json") && names_type(values, b"text/event-stream")
             }
@@ -138,6 +139,15 @@ impl Heads<'_> {
         }
         http.auth =
             head.headers.iter().any(|(name, _)| std::str::from_utf8(name).is_ok_and(redact::is_credential));
+    }
+
+    fn protocol(&self) -> Option<&str> {
+        self.session.facts.protocol.as_deref()
+    }
+
+    /// Whether every request but the first names the revision (specification 2025-06-18, basic/transports).
+    fn must_say_version(&self) -> bool {
+        self.session.live_id.is_some() && !self.session.is_sse && self.protocol() >= Some("2025-06-18")
     }
 
     fn response(&self, headers: &Headers<'_>, content: Content, http: &mut Http) {
@@ -184,7 +194,9 @@ impl Heads<'_> {
 /// What a request was, as far as its usual response depends on that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
-    /// A message that is answered.
+    /// `initialize`.
+    Initialize,
+    /// Any other message that is answered.
     Request,
     /// Any other message.
     Other,
@@ -193,6 +205,10 @@ enum Asked {
 }
 
 impl Asked {
+    const fn waits(self) -> bool {
+        matches!(self, Self::Initialize | Self::Request)
+    }
+
     fn of(client: Option<&Event<'_>>) -> Self {
         let Some(event) = client else { return Self::Other };
         if matches!(event.payload, Payload::Request(_)) {
@@ -200,6 +216,9 @@ impl Asked {
         }
         let line = line(event.direction, &event.payload).unwrap_or_default();
         let message = Message::read(&line);
+        if message.kind == Kind::Request && message.method() == "initialize" {
+            return Self::Initialize;
+        }
         let asks =
             message.kind == Kind::Request || message.members().any(|member| member.kind == Kind::Request);
         if asks { Self::Request } else { Self::Other }

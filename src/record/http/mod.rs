@@ -18,10 +18,13 @@ mod sessions;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use self::heads::{all, is_type, method, target};
 pub(super) use self::{
     heads::{Heads, is_message_event, request_line},
     sessions::Addresses,
+};
+use self::{
+    heads::{all, is_type, method, target},
+    sessions::COMMON,
 };
 use super::{
     Carrier, Content, Fold, Moment,
@@ -213,7 +216,7 @@ impl Fold {
             Filed::Exchange(exchange) => {
                 let owner = Owner { session, exchange };
                 self.state(owner).http = Some(Fate::Pending);
-                if lane.begins == Some(session) {
+                if lane.begins == Some(session) || (message.method() == "initialize" && session > COMMON) {
                     self.sessions[session].initialize = Some(exchange);
                 }
                 Role::Exchange(owner)
@@ -468,3 +471,6 @@ impl Lane {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Where requests that belong to a session without a name go: there is one from the start.
-const COMMON: usize = 0;
+pub(super) const COMMON: usize = 0;
 
 /// What leads to sessions.
 #[derive(Debug, Default)]
@@ -153,7 +153,7 @@ impl super::super::Exchange {
 }
 
 /// Path and query of an address that stands in a document at `base`.
-fn resolve(base: &str, address: &[u8]) -> String {
+pub(super) fn resolve(base: &str, address: &[u8]) -> String {
     let address = String::from_utf8_lossy(address);
     let address = address.split('#').next().unwrap_or_default();
     // The recorder has put the placeholder in the place of the server's origin.
