@@ -29,7 +29,7 @@ struct Known {
 impl Known {
     fn member(&mut self, name: &[u8], value: &[u8]) {
         match scan::unescape(name).as_ref() {
-            b"id" if value.len() <= 256 => self.id = Some(value.to_vec()),
+            b"id" if value.len() <= 256 && scan::is_json(value) => self.id = Some(value.to_vec()),
             b"method" if value.first() == Some(&b'"') => self.method = Some(value.to_vec()),
             name => self.outcome(name),
         }

@@ -11,8 +11,11 @@ use crate::{
         model::{Cassette, Moment},
         order::timeline,
     },
-    traffic::{Direction, Event, Exit, Lane, Payload},
-    wire::lines::LineSplitter,
+    traffic::{Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, SseEvent},
+    wire::{
+        jsonrpc::{Kind, Message},
+        lines::LineSplitter,
+    },
 };
 
 /// Blobs in memory.
@@ -77,6 +80,85 @@ pub fn recording(bytes: &[u8]) {
         lines.iter().map(show).collect::<Vec<_>>()
     };
     assert_eq!(show(&found), show(&lines), "{shown}");
+}
+
+/// What happened on lanes of HTTP, folded into a cassette: it loads, is formatted, and all that was said comes back.
+/// A line's first byte says what it is and the second on which lane: `q` and `r` a request's and a response's head
+/// (method and target, or status, then headers `name=value`, a blank between), `>` and `<` a body, `e` an event
+/// (its id, type and data, a bar between), `p` and `u` an unfinished body or event, `o` one over the limit, `.` the
+/// end, `x` a reset, `c` the client's leaving.
+pub fn lanes(bytes: &[u8]) {
+    let header =
+        JournalHeader { id: "6f1c2a000000".to_owned(), transport: "http".to_owned(), ..Default::default() };
+    let mut journal = encode_header(&header);
+    for (at, line) in (0..).zip(bytes.split(|byte| *byte == b'\n')) {
+        let [kind, lane, rest @ ..] = line else { continue };
+        let Some((direction, payload)) = on_lane(*kind, rest) else { continue };
+        encode(&Event { at: at * 700, direction, lane: Lane(u32::from(*lane)), payload }, &mut journal);
+    }
+    encode_end(&mut journal);
+    let mut blobs = Blobs::default();
+    let text = add(EMPTY, &journal, &mut blobs);
+    let shown = text.escape_ascii().to_string().replace("\\n", "\n");
+    let cassette = Cassette::load(text.clone(), &blobs).unwrap_or_else(|error| panic!("{error}\n{shown}"));
+    assert!(format(&cassette) == text, "a recording is formatted\n{shown}");
+    assert!(add(&text, &journal, &mut blobs) == text, "folding twice changes nothing\n{shown}");
+    for exchange in &cassette.exchanges {
+        let answers = exchange.server.iter().filter_map(|item| Some(&item.answer.as_ref()?.message));
+        let said = exchange.server.iter().map(|item| &item.message).chain(answers);
+        let mut both = exchange.client.iter().chain(exchange.body.as_deref()).chain(said);
+        assert!(
+            both.all(|message| {
+                let mut line = Vec::new();
+                message.form == crate::cassette::model::Form::Omitted
+                    || cassette.wire(exchange.session, true, message, None, &blobs, &mut line).is_ok()
+            }),
+            "{shown}"
+        );
+    }
+}
+
+fn on_lane(kind: u8, rest: &[u8]) -> Option<(Direction, Payload<'_>)> {
+    let mut words = rest.split(|byte| *byte == b' ');
+    let mut word = || words.next().unwrap_or_default();
+    let whole = |body| {
+        let is_message = Message::read(body).kind != Kind::Noise;
+        if is_message { Payload::Message(Cow::Borrowed(body)) } else { Payload::Body(Cow::Borrowed(body)) }
+    };
+    let (to_server, to_client) = (Direction::ToServer, Direction::ToClient);
+    Some(match kind {
+        b'q' => {
+            let (method, target) = (word().into(), word().into());
+            (to_server, Payload::Request(RequestHead { method, target, headers: headers(words) }))
+        }
+        b'r' => {
+            let status = std::str::from_utf8(word()).ok()?.parse().ok().filter(|status| *status >= 200)?;
+            (to_client, Payload::Response(ResponseHead { status, headers: headers(words) }))
+        }
+        b'>' => (to_server, whole(rest)),
+        b'<' => (to_client, whole(rest)),
+        b'e' => {
+            let mut fields = rest.splitn(3, |byte| *byte == b'|');
+            let mut field = || fields.next().filter(|field| !field.is_empty()).map(Cow::Borrowed);
+            let (id, event, data) = (field(), field(), field().unwrap_or_default());
+            (to_client, Payload::SseEvent(SseEvent { id, event, retry: None, data }))
+        }
+        b'p' => (to_server, Payload::Partial(rest.into())),
+        b'u' => (to_client, Payload::Partial(rest.into())),
+        b'o' => (to_client, oversize(rest)),
+        b'.' => (to_client, Payload::Closed),
+        b'x' => (to_client, Payload::Broken { reset: true }),
+        b'c' => (to_server, Payload::Closed),
+        _ => return None,
+    })
+}
+
+fn headers<'a>(words: impl Iterator<Item = &'a [u8]>) -> Headers<'a> {
+    let pair = |word: &'a [u8]| {
+        let at = word.iter().position(|byte| *byte == b'=')?;
+        Some((word[..at].into(), word[at + 1..].into()))
+    };
+    words.filter_map(pair).collect()
 }
 
 /// The cassette with a journal in it.

@@ -13,7 +13,7 @@ use mcp_tapedeck::{
         journal::{self, JournalHeader},
     },
     record, redact, replay,
-    traffic::{Direction, Event, Lane, Payload},
+    traffic::{Direction, Event, Lane, Payload, RequestHead, ResponseHead, SseEvent},
     wire,
 };
 
@@ -58,6 +58,11 @@ fn recording() {
 }
 
 #[test]
+fn lanes() {
+    check("lanes", 500, record::fuzz::lanes);
+}
+
+#[test]
 fn replayer() {
     check("replayer", 1000, replay::fuzz::replayer);
 }
@@ -70,6 +75,16 @@ fn a_journal() -> Vec<u8> {
     journal::encode(&event(1, message(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#)), &mut bytes);
     journal::encode(&event(300, Payload::Gap { messages: 3 }), &mut bytes);
     journal::encode(&event(70_000, message("ready")), &mut bytes);
+    let headers = || vec![(b"accept"[..].into(), b"*/*"[..].into())];
+    let (method, target) = (b"GET"[..].into(), b"/mcp?x=1"[..].into());
+    let request = Payload::Request(RequestHead { method, target, headers: headers() });
+    let response = Payload::Response(ResponseHead { status: 200, headers: headers() });
+    let (id, data) = (Some(b"7"[..].into()), b"{}"[..].into());
+    let sent = Payload::SseEvent(SseEvent { id, event: None, retry: Some(5), data });
+    let body = Payload::Body(b"<p>"[..].into());
+    for payload in [request, response, sent, body, Payload::Broken { reset: true }] {
+        journal::encode(&Event { lane: Lane(3), ..event(80_000, payload) }, &mut bytes);
+    }
     journal::encode(&event(u64::MAX, Payload::Closed), &mut bytes);
     journal::encode_end(&mut bytes);
     bytes
@@ -147,6 +162,11 @@ const WORDS: &[&[u8]] = &[
     b"\"raw\":\"\"",
     b"\"result\":{}",
     b"\"session\":1,",
+    b"\nq1POST /mcp mcp-session-id=S\n",
+    b"\nr1200 content-type=text/event-stream\n",
+    b"\ne1|endpoint|/m?session=a\n",
+    b"\n.1\n",
+    b" last-event-id=1",
 ];
 
 impl Mutator<'_> {

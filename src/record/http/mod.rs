@@ -260,8 +260,11 @@ impl Fold {
     }
 
     fn body(&mut self, lane: &mut Lane, place: FramePlace) {
-        self.plain(lane);
-        lane.carrier.body = Some(place);
+        let owner = self.plain(lane);
+        // A message is a body already; a second one stands only in a journal that is damaged.
+        if self.state(owner).is_plain {
+            lane.carrier.body.get_or_insert(place);
+        }
     }
 
     fn response(&mut self, lane: &mut Lane, head: &ResponseHead<'_>, place: FramePlace) {
