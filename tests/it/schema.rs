@@ -148,6 +148,13 @@ const CASSETTE: &str = r#"{
       ],
       "x-ours": true
     },
+    {
+      "key": "http GET /mcp @1",
+      "client": {"http": "GET /mcp", "base64": "/w=="},
+      "http": {"auth": true, "status": 200, "headers": {"content-type": [], "x-a": ["b", ""]}, "end": "cut"},
+      "server": [{"on": "post", "sse": {"id": "7", "event": null, "retry": 5}, "body": {"$lines": ["a", "b"]}}],
+      "unanswered": "ended"
+    },
     {"key": "push notifications/x @1", "after": "tools/call report @1", "server": [{"same_as": "tools/call report @1"}]}
   ]
 }"#;
@@ -167,6 +174,11 @@ fn the_cassette_schema_refuses_mistakes() {
         (r#""request": {"method": "tools/call""#, r#""request": {"jsonrpc": "2.0", "method": "tools/call""#),
         (r#"{"after_ms": 12, "result""#, r#"{"error": {}, "result""#),
         (r#""/params/arguments/limit""#, r#""params.arguments.limit""#),
+        (r#""http": "GET /mcp","#, r#""http": "GET mcp","#),
+        (r#""http": "GET /mcp","#, r#""raw": "GET /mcp","#),
+        (r#""status": 200"#, r#""status": "200""#),
+        (r#""x-a": ["b", ""]"#, r#""x-a": 1"#),
+        (r#""on": "post""#, r#""on": "put""#),
         (r#"{"tool": "search"}"#, r#"{"tol": "search"}"#),
     ] {
         let text = CASSETTE.replacen(right, wrong, 1);

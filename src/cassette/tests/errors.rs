@@ -34,7 +34,7 @@ fn a_cassette_with_every_member_loads_without_a_warning_and_is_formatted() {
     let cassette = load(WHOLE).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(cassette.warnings, []);
     assert_eq!(String::from_utf8(format(&cassette)).unwrap(), WHOLE);
-    assert_eq!((cassette.sessions.len(), cassette.exchanges.len()), (2, 4));
+    assert_eq!((cassette.sessions.len(), cassette.exchanges.len()), (3, 6));
     assert_eq!(cassette.exchanges[2].server[0].message.place, cassette.exchanges[0].server[2].message.place);
     let after = |exchange: u32, moment| Some(model::Ref { exchange, moment });
     assert_eq!(cassette.exchanges[0].after, after(2, model::Moment::Item(0)));

@@ -34,7 +34,7 @@ fn the_examples_of_ids_and_spelling_are_true() {
     let spelled = Cassette::load(text.into_bytes(), &Blobs::default()).unwrap();
     assert_eq!(transcript(&spelled), format!("client  {}", block("", 1)));
 
-    let exchanges = format!("{{\"cassette\": 1, \"exchanges\": [{}]}}", block("json", 1));
+    let exchanges = format!("{{\"cassette\": 1, \"exchanges\": [{}]}}", block("json", 2));
     let cassette = Cassette::load(exchanges.into_bytes(), &Blobs::default()).unwrap();
     let ids = |exchange: usize| {
         let exchange = &cassette.exchanges[exchange];
@@ -42,6 +42,19 @@ fn the_examples_of_ids_and_spelling_are_true() {
     };
     let expected = [("41", "41"), ("42", "\"42\""), ("43", "")].map(|(a, b)| (a.to_owned(), b.to_owned()));
     assert_eq!([ids(0), ids(1), ids(2)], expected);
+}
+
+#[test]
+fn the_example_of_http_loads_and_is_formatted() {
+    let exchanges = block("json", 1);
+    let text = format!(
+        "{{\"cassette\": 1, \"sessions\": [{{\"session\": 1, \"transport\": \"http\"}}], \"exchanges\": [{exchanges}]}}"
+    );
+    let cassette = Cassette::load(text.into_bytes(), &Blobs::default()).unwrap();
+    assert!(cassette.warnings.is_empty(), "{:?}", cassette.warnings);
+    let formatted = String::from_utf8(format(&cassette)).unwrap();
+    let shown: Vec<String> = exchanges.trim_end().lines().map(|line| format!("    {line}")).collect();
+    assert!(formatted.contains(&shown.join("\n")), "{formatted}");
 }
 
 #[test]
