@@ -6,7 +6,7 @@ use super::{options::Options, replayer::ReplayError, script::client_message};
 use crate::{
     cassette::{
         blob::BlobSource,
-        model::{Cassette, Exchange},
+        model::{Cassette, Exchange, Form},
     },
     wire::{jsonrpc::Message, revision::revision},
 };
@@ -51,8 +51,18 @@ pub(super) fn divide(
         let mut has = vec![false; cassette.sessions.len()];
         for exchange in &cassette.exchanges {
             let has = &mut has[exchange.session as usize];
-            *has =
-                *has || exchange.key.starts_with("initialize ") || is_initialize(cassette, blobs, exchange);
+            // Over HTTP one that was refused began no session.
+            let began = || {
+                let is_http = cassette.sessions[exchange.session as usize].is_http();
+                !is_http
+                    || exchange
+                        .server
+                        .iter()
+                        .any(|item| matches!(item.message.form, Form::Result | Form::Raw))
+            };
+            *has = *has
+                || ((exchange.key.starts_with("initialize ") || is_initialize(cassette, blobs, exchange))
+                    && began());
         }
         has
     };

@@ -25,7 +25,8 @@ pub(super) struct Under {
     control: Arc<Control>,
     /// Of an event stream: when a comment goes.
     keep_alive: Option<Pin<Box<Sleep>>>,
-    ending: Option<StreamEnd>,
+    /// It has ended, in good order or not.
+    ending: Option<Option<StreamEnd>>,
 }
 
 /// The recorded response was cut off, so this one is.
@@ -44,6 +45,7 @@ impl Under {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         loop {
             if let Some(end) = self.ending {
+                let Some(end) = end else { return Poll::Ready(None) };
                 ready!(self.control.poll_written(cx));
                 if end == StreamEnd::Reset {
                     self.control.reset_at_end();
@@ -55,12 +57,9 @@ impl Under {
                 Poll::Ready(Some(Piece::Head(_))) => {}
                 Poll::Ready(Some(Piece::End { end, partial })) => {
                     self.passing.place.ends();
-                    self.ending = end;
+                    self.ending = Some(end);
                     if !partial.is_empty() {
                         return self.send(partial.into());
-                    }
-                    if end.is_none() {
-                        return Poll::Ready(None);
                     }
                 }
                 Poll::Ready(None) => return Poll::Ready(None),

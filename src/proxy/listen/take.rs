@@ -136,11 +136,14 @@ impl Take {
             return Reply::Whole(ResponseHead { status: 500, ..ResponseHead::default() }, Bytes::new());
         }
         let (sender, receiver) = mpsc::unbounded_channel();
+        let has_ended = matches!(pieces.last(), Some(Piece::End { .. }));
         for piece in pieces {
             // The other end is at hand.
             let _ = sender.send(piece);
         }
-        state.lanes.insert(lane.0, sender);
+        if !has_ended {
+            state.lanes.insert(lane.0, sender);
+        }
         drop(state);
         self.changed.notify_one();
         let place = Place { take: Arc::clone(self), lane, has_ended: false };

@@ -77,7 +77,7 @@ impl Replayer {
         let is_alike = is_line || (session.is_http() && session.is_sse() == is_sse);
         let http = entry.http.as_deref().filter(|_| is_alike);
         let (status, is_stream) = if is_alike {
-            let usual = if is_line || (asks && !is_sse) { 200 } else { 202 };
+            let usual = if is_line || asks { 200 } else { 202 };
             (http.and_then(|http| http.status).unwrap_or(usual), http.is_some_and(|http| http.stream))
         } else if is_sse || !asks {
             (202, false)
@@ -412,8 +412,14 @@ impl Replayer {
         if !self.streams.contains_key(&lane.0) {
             return;
         }
+        let is_stream = self.streams.get(&lane.0).is_some_and(|stream| stream.is_stream);
         self.begin_response(lane, false);
-        self.outputs.push_back(Output::EndLane { lane, partial: partial.to_vec(), end });
+        // Of an event, its data was kept.
+        let partial = match partial {
+            [_, ..] if is_stream => [b"data: ", partial].concat(),
+            _ => partial.to_vec(),
+        };
+        self.outputs.push_back(Output::EndLane { lane, partial, end });
         self.streams.remove(&lane.0);
     }
 }
