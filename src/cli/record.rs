@@ -17,7 +17,7 @@ use mcp_tapedeck::{
         shutdown::{Signals, end_like},
     },
     record::Changes,
-    store::{self, FoldOptions, FoldOutcome, Journal, StoreError},
+    store::{self, FoldOptions, FoldOutcome, Journal, Own, StoreError},
     traffic::{Event, Exit},
     transport::stdio::Server,
 };
@@ -146,7 +146,7 @@ impl Session {
         }
         cleaner.told().iter().for_each(|replaced| notices.info(replaced));
         match sink {
-            Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &notices),
+            Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
             None => notices.warn("the disk held up the last messages; they may be missing in the recording"),
         }
         end_as(exit, asked.map(|(signal, _)| signal))
@@ -174,9 +174,12 @@ pub(super) fn check(cassette: &Path, notices: &Notices) -> Result<(), Failure> {
 
 /// Puts what was recorded into the cassette; where that fails the journal stays, with all of it. That there was no
 /// time for it is nothing that went wrong: whoever reads the cassette reads the journal too.
-fn keep(cassette: &Path, journal: Journal, options: FoldOptions, notices: &Notices) {
+fn keep(cassette: &Path, journal: Journal, options: FoldOptions, cleaner: &Cleaner, notices: &Notices) {
     let path = journal.path().to_owned();
-    let folded = journal.finish().map_err(Into::into).and_then(|_| store::fold(cassette, options));
+    let (met_late, mut cleaner) = (cleaner.met_late(), cleaner.clone());
+    let mut change = |event: &mut Event<'_>| cleaner.again(event);
+    let own = met_late.then_some(Own { journal: &path, change: &mut change });
+    let folded = journal.finish().map_err(Into::into).and_then(|_| store::fold_own(cassette, options, own));
     match folded {
         Ok(outcome) => {
             outcome.notes.iter().for_each(|note| notices.warn(note));
@@ -241,11 +244,18 @@ impl Tape {
     }
 
     /// Ends it, and puts what was recorded into the cassette, in the time that is left after a signal.
-    pub(super) fn end(self, cassette: &Path, fold: FoldOptions, asked: Option<Instant>, notices: &Notices) {
+    pub(super) fn end(
+        self,
+        cassette: &Path,
+        fold: FoldOptions,
+        asked: Option<Instant>,
+        cleaner: &Cleaner,
+        notices: &Notices,
+    ) {
         let left = asked.map_or(WITHIN, |at| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
         // Without a journal every message's failure has been told.
         if let Ok(journal) = self.journal {
-            keep(cassette, journal, FoldOptions { within: Some(left), ..fold }, notices);
+            keep(cassette, journal, FoldOptions { within: Some(left), ..fold }, cleaner, notices);
         }
     }
 }

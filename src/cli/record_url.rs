@@ -105,7 +105,7 @@ pub(super) fn run(url: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
     }
     cleaner.told().iter().for_each(|replaced| notices.info(replaced));
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };
-    sink.end(&cassette, fold, asked.map(|(_, at)| at), &notices);
+    sink.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices);
     Ok(ExitCode::Good)
 }
 

@@ -27,6 +27,10 @@ pub struct Redactor {
     rules: Rules,
     secrets: Secrets,
     counts: Vec<Count>,
+    /// It has seen a message.
+    has_begun: bool,
+    /// It met a value behind its first message: that may hold it.
+    met_late: bool,
     /// Placeholders that come in are secrets of somebody else, with numbers of their own.
     renumbers: bool,
 }
@@ -50,6 +54,8 @@ impl Redactor {
             rules: rules.clone(),
             secrets: Secrets::new(rules.values()),
             counts: Vec::new(),
+            has_begun: false,
+            met_late: false,
             renumbers: false,
         }
     }
@@ -66,7 +72,9 @@ impl Redactor {
             Direction::ToServer => "client",
             Direction::ToClient => "server",
         };
-        self.redact(bytes, |text, at| places::places(text, at, sender))
+        let redacted = self.redact(bytes, |text, at| places::places(text, at, sender));
+        self.has_begun = true;
+        redacted
     }
 
     /// Redacts any other text: a log line, an error, a name.
@@ -104,6 +112,11 @@ impl Redactor {
             Cow::Borrowed(url) => self.text(url),
             Cow::Owned(url) => Cow::Owned(self.text(&url).into_owned()),
         }
+    }
+
+    /// Whether what it was given may hold values that it met only afterwards: given again, they are replaced.
+    pub const fn met_late(&self) -> bool {
+        self.met_late
     }
 
     /// What was replaced, by kind and place, in order of first appearance.
@@ -205,6 +218,7 @@ impl Redactor {
                 self.secrets.placeholder(value.kind, &value.bytes)
             }
             Secret::New(kind, value) => {
+                self.met_late |= self.has_begun && self.secrets.exactly(value).is_none();
                 if let Some(password) =
                     shapes::password_of_basic(value).filter(|_| matches!(*kind, "basic" | "authorization"))
                 {

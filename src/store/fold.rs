@@ -18,6 +18,7 @@ use super::{
 use crate::{
     cassette::journal::JournalError,
     record::{Addition, Changes, Plan},
+    traffic::Event,
 };
 
 /// How a cassette is folded.
@@ -56,6 +57,27 @@ pub fn fold(cassette: &Path, options: FoldOptions) -> Result<FoldOutcome, StoreE
     files.fold(cassette, options, None)
 }
 
+/// What a recorder knows of its own journal when that is folded.
+pub struct Own<'a> {
+    /// The journal.
+    pub journal: &'a Path,
+    /// Takes out of its events what was met only after they were written.
+    pub change: &'a mut dyn FnMut(&mut Event<'_>),
+}
+
+/// The same by a recorder that has to change what it wrote. Its events are given to `own` twice.
+///
+/// # Errors
+/// Those of [`fold`].
+pub fn fold_own(
+    cassette: &Path,
+    options: FoldOptions,
+    own: Option<Own<'_>>,
+) -> Result<FoldOutcome, StoreError> {
+    let files = Files { disk: Disk::default(), state: paths::state_folder() };
+    files.fold_with(cassette, options, None, own)
+}
+
 /// Where files are.
 pub(super) struct Files {
     pub(super) disk: Disk,
@@ -70,6 +92,16 @@ impl Files {
         options: FoldOptions,
         only: Option<&Path>,
     ) -> Result<FoldOutcome, StoreError> {
+        self.fold_with(cassette, options, only, None)
+    }
+
+    fn fold_with(
+        &self,
+        cassette: &Path,
+        options: FoldOptions,
+        only: Option<&Path>,
+        own: Option<Own<'_>>,
+    ) -> Result<FoldOutcome, StoreError> {
         let path = paths::resolve(cassette)?;
         let lock = paths::with_suffix(&path, ".lock");
         // A lock file that was left by one that was killed goes with the next fold, whatever that finds.
@@ -83,6 +115,7 @@ impl Files {
             disk: &self.disk,
             path: &path,
             options,
+            own,
             goes_on: &|| deadline.is_none_or(|deadline| Instant::now() < deadline),
             outcome: FoldOutcome { path: path.clone(), ..FoldOutcome::default() },
         };
@@ -105,15 +138,16 @@ impl Files {
 }
 
 /// One fold, under the cassette's lock.
-struct Folding<'a> {
+struct Folding<'a, 'o> {
     disk: &'a Disk,
     path: &'a Path,
     options: FoldOptions,
+    own: Option<Own<'o>>,
     goes_on: &'a dyn Fn() -> bool,
     outcome: FoldOutcome,
 }
 
-impl Folding<'_> {
+impl Folding<'_, '_> {
     fn run(mut self, journals: Vec<PathBuf>) -> Result<FoldOutcome, StoreError> {
         let mut dead = Vec::new();
         for journal in journals {
@@ -122,7 +156,14 @@ impl Folding<'_> {
         let mut folded = Vec::new();
         let mut done = Vec::new();
         for journal in &dead {
-            match journal.fold(self.options.recover, self.goes_on) {
+            let recover = self.options.recover;
+            let read = match &mut self.own {
+                Some(own) if own.journal == journal.path => {
+                    journal.fold_changed(recover, self.goes_on, own.change)
+                }
+                _ => journal.fold(recover, self.goes_on),
+            };
+            match read {
                 Ok(read) if is_anothers(&read.tape, &journal.path, self.path) => {}
                 Ok(read) => {
                     self.note(journal, &read);
@@ -202,7 +243,12 @@ impl Folding<'_> {
             return Ok(());
         }
         let unfinished = paths::with_suffix(self.path, ".tmp");
-        let mut frames = FileFrames { journals, goes_on: self.goes_on };
+        let own = self.own.take();
+        let change = own.and_then(|own| {
+            let number = journals.iter().position(|journal| journal.path == own.journal)?;
+            Some((number, own.change))
+        });
+        let mut frames = FileFrames { journals, goes_on: self.goes_on, change };
         let written =
             self.write(&unfinished, is_there, |out, blobs| plan.write(&mut frames, &old, blobs, out));
         let changes = match written {

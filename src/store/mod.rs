@@ -26,7 +26,7 @@ mod siblings;
 pub use blobs::Blobs;
 pub use convert::convert;
 pub use error::StoreError;
-pub use fold::{FoldOptions, FoldOutcome, fold};
+pub use fold::{FoldOptions, FoldOutcome, Own, fold, fold_own};
 pub use journal::Journal;
 pub use load::{Loaded, load};
 pub use origin::new_header;

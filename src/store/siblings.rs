@@ -9,8 +9,11 @@ use fs_err::File;
 
 use super::{disk::Disk, paths};
 use crate::{
-    cassette::journal::{Archive, FramePlace, JournalError, JournalHeader, JournalReader, Loss},
+    cassette::journal::{
+        Archive, Entry, FramePlace, JournalError, JournalHeader, JournalReader, Loss, decode, encode,
+    },
     record::{self, Frames, Tape},
+    traffic::Event,
 };
 
 /// A journal that is open.
@@ -73,12 +76,22 @@ impl Opened {
 
     /// Folds it; past damage where `recovers` says so.
     pub(super) fn fold(&self, recovers: bool, goes_on: &dyn Fn() -> bool) -> Result<Folded, JournalError> {
+        self.fold_changed(recovers, goes_on, &mut |_| ())
+    }
+
+    /// The same with each event changed first.
+    pub(super) fn fold_changed(
+        &self,
+        recovers: bool,
+        goes_on: &dyn Fn() -> bool,
+        change: &mut dyn FnMut(&mut Event<'_>),
+    ) -> Result<Folded, JournalError> {
         let bytes = Bytes { journal: self, at: 0 };
         let mut reader = match recovers {
             true => JournalReader::recover(bytes, paths::header_of(&self.path))?,
             false => JournalReader::new(bytes)?,
         };
-        let tape = record::fold(&mut reader, goes_on)?;
+        let tape = record::fold_changed(&mut reader, goes_on, change)?;
         Ok(Folded { tape, torn: reader.torn(), losses: reader.losses().to_vec() })
     }
 }
@@ -99,14 +112,19 @@ impl Read for Bytes<'_> {
     }
 }
 
+/// Changes an event that is read.
+pub(super) type Change<'c> = &'c mut dyn FnMut(&mut Event<'_>);
+
 /// The journals that a plan's tapes were folded from, in the same order.
-pub(super) struct FileFrames<'a> {
+pub(super) struct FileFrames<'a, 'c> {
     pub(super) journals: Vec<&'a Opened>,
     /// Whether there is time left.
     pub(super) goes_on: &'a dyn Fn() -> bool,
+    /// Which of them has its events changed, and how.
+    pub(super) change: Option<(usize, Change<'c>)>,
 }
 
-impl Frames for FileFrames<'_> {
+impl Frames for FileFrames<'_, '_> {
     fn read(&mut self, tape: usize, place: FramePlace, out: &mut Vec<u8>) -> io::Result<()> {
         if !(self.goes_on)() {
             return Err(io::ErrorKind::TimedOut.into());
@@ -121,6 +139,16 @@ impl Frames for FileFrames<'_> {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 bytes => read += bytes,
             }
+        }
+        if let Some((number, change)) = &mut self.change
+            && *number == tape
+            && let Some(Entry::Event(mut event)) = decode(&out[start..])
+        {
+            change(&mut event);
+            let mut frame = Vec::with_capacity(out.len() - start);
+            encode(&event, &mut frame);
+            out.truncate(start);
+            out.extend_from_slice(&frame);
         }
         Ok(())
     }

@@ -1,0 +1,284 @@
+//! The program between a raw server and a raw client, over HTTP: what stands in its cassette afterwards.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::support::program::{TAPEDECK, tapedeck};
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c"}}}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"}}}"#;
+
+/// A recorder between this test's client and this test's server.
+struct Scene {
+    folder: TempDir,
+    server: TcpListener,
+    front: String,
+    child: Child,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", server.local_addr().unwrap());
+        let mut child = Command::new(TAPEDECK)
+            .args(["record", "--cassette", "c.json", "-v", "--url", &url, "--listen", "127.0.0.1:0"])
+            .current_dir(folder.path())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The first line says where it listens.
+        let mut said = String::new();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        while !said.contains("clients use http://") {
+            said.clear();
+            assert!(lines.read_line(&mut said).unwrap() > 0, "it says where it listens");
+        }
+        child.stderr = Some(lines.into_inner());
+        let front = said.trim_end().rsplit_once("http://").unwrap().1.split('/').next().unwrap().to_owned();
+        Self { folder, server, front, child }
+    }
+
+    /// One request and what this server says to it. Both connections stay open.
+    fn exchange(&self, request: &str, body: &str, answer: &str) -> (TcpStream, TcpStream) {
+        let mut client = TcpStream::connect(&self.front).unwrap();
+        let length =
+            if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let accept = "Accept: application/json, text/event-stream\r\n";
+        write!(client, "{}\r\nHost: {}\r\n{accept}{length}\r\n{body}", request.trim_end(), self.front)
+            .unwrap();
+        let (mut server, _) = self.server.accept().unwrap();
+        for peer in [&client, &server] {
+            // Only a test that fails waits so long.
+            peer.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        }
+        let heard = hears(&mut server, |heard| heard.ends_with(&format!("\r\n\r\n{body}")));
+        assert!(heard.ends_with(body), "{heard}");
+        server.write_all(answer.as_bytes()).unwrap();
+        // The front's own address takes the place of the server's, and the end of a body tells nothing.
+        let tells = |line: &&str| line.len() > 1 && !line.contains("http://");
+        let last = answer.lines().rfind(tells).unwrap_or_default().to_owned();
+        hears(&mut client, |heard| heard.contains(&last));
+        (client, server)
+    }
+
+    /// Ends the recorder by a signal, within two seconds; what its cassette says, and all that lies beside it.
+    fn end(mut self) -> (String, TempDir) {
+        let began = Instant::now();
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        assert!(began.elapsed() < Duration::from_secs(20), "it ends");
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let text = fs::read_to_string(self.folder.path().join("c.json"))
+            .unwrap_or_else(|error| panic!("{error}: {said}"));
+        let path = self.folder.path().join("c.json");
+        let path = path.to_str().unwrap();
+        for command in [&["fmt", "--check", path][..], &["lint", path], &["show", path]] {
+            let output = tapedeck(command);
+            assert!(output.status.success(), "{command:?}: {output:?}\n{text}");
+        }
+        (text, self.folder)
+    }
+}
+
+/// What a peer says, until that is enough.
+fn hears(peer: &mut TcpStream, is_enough: impl Fn(&str) -> bool) -> String {
+    let mut heard = Vec::new();
+    let mut byte = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&heard).into_owned();
+        if is_enough(&text) {
+            return text;
+        }
+        match peer.read(&mut byte) {
+            Ok(0) => return text,
+            Ok(length) => heard.extend_from_slice(&byte[..length]),
+            Err(error) => panic!("{error}: {text}"),
+        }
+    }
+}
+
+fn whole(head: &str, body: &str) -> String {
+    format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+const JSON: &str = "200 OK\r\nContent-Type: application/json";
+const STREAM: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+const POST: &str = "POST /mcp HTTP/1.1\r\nContent-Type: application/json";
+
+fn chunk(text: &str) -> String {
+    format!("{:X}\r\n{text}\r\n", text.len())
+}
+
+fn in_session(method: &str) -> String {
+    format!("{method} /mcp HTTP/1.1\r\nMcp-Session-Id: a,b;c=\"d\"\r\nMCP-Protocol-Version: 2025-06-18")
+}
+
+#[track_caller]
+fn contains(text: &str, expected: &str) {
+    assert!(on_one_line(text).contains(&on_one_line(expected)), "{text}");
+}
+
+/// A text laid out as if it had room: times tell how wide it is, and they differ.
+fn on_one_line(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.replace("{ ", "{").replace(" }", "}").replace("[ ", "[").replace(" ]", "]")
+}
+
+#[test]
+fn a_session_over_http_becomes_a_cassette() {
+    let scene = Scene::new();
+    let head = format!(
+        "{JSON}\r\nmcp-session-id: a,b;c=\"d\"\r\nSet-Cookie: a=secret-one; Path=/\r\nset-cookie: b=2, 3\r\nX-Empty:\r\nDate: x"
+    );
+    let begun = scene.exchange(POST, INITIALIZE, &whole(&head, INITIALIZED));
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#;
+    let first = chunk("id: 1\nretry: 5\ndata:\n\n");
+    let second =
+        chunk("event: message\r\nid: 2\r\ndata: {\"jsonrpc\":\"2.0\",\r\ndata: \"method\":\"n\"}\r\n\r\n");
+    let ended = scene.exchange(&in_session("POST"), call, &format!("{STREAM}{first}{second}0\r\n\r\n"));
+    let resumed = format!("{}\r\nLast-Event-ID: 2", in_session("GET"));
+    let answer = chunk("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n");
+    let went_on = scene.exchange(&resumed, "", &format!("{STREAM}{answer}0\r\n\r\n"));
+    let gone = whole("404 Not Found\r\nContent-Type: text/plain", "session not found");
+    let lost = scene.exchange(&in_session("POST"), &call.replace("\"id\":1", "\"id\":2"), &gone);
+    let (text, _folder) = scene.end();
+    drop((begun, ended, went_on, lost));
+    contains(
+        &text,
+        r#"
+      "http": {
+        "headers": {
+          "mcp-session-id": "<session-1>",
+          "set-cookie": ["a=<redacted:cookie-1>; Path=/", "b=<redacted:cookie-2>"],
+          "x-empty": ""
+        }
+      },
+"#,
+    );
+    let exchanges = without_times(&text);
+    contains(
+        &exchanges,
+        r#"
+      "http": {"stream": true},
+      "server": [
+        {"sse": {"id": "1", "event": null, "retry": 5}, "body": ""},
+        {"sse": {"id": "2"}, "raw": {"$lines": ["{\"jsonrpc\":\"2.0\",", "\"method\":\"n\"}"]}},
+        {"after": "http GET /mcp @1", "on": "resume", "result": {}}
+      ]
+    },
+    {
+      "key": "http GET /mcp @1",
+      "after": "tools/call a @1 #2",
+      "client": {"http": "GET /mcp"},
+      "http": {"request": {"last-event-id": "2"}, "status": 200, "stream": true}
+    },
+    {
+      "key": "tools/call a @2",
+      "after": "tools/call a @1 #3",
+      "client": {"request": {"method": "tools/call", "params": {"name": "a"}}},
+      "http": {"status": 404, "headers": {"content-type": "text/plain"}},
+      "server": [{"body": "session not found"}],
+      "unanswered": "ended"
+    }
+"#,
+    );
+}
+
+/// A cassette's text without `after_ms`, laid out as it would be without them.
+fn without_times(text: &str) -> String {
+    let times = regex::Regex::new(r#""after_ms": \d+, "#).unwrap();
+    let lines = regex::Regex::new(r#"\n *"after_ms": \d+,"#).unwrap();
+    lines.replace_all(&times.replace_all(text, ""), "").into_owned()
+}
+
+#[test]
+fn nothing_secret_is_in_any_file_wherever_it_was_said_first() {
+    let scene = Scene::new();
+    let secret = "zq81-hidden-until-later-77";
+    // The server says it in a text that looks like nothing; only then it stands where credentials stand.
+    let text = format!(
+        r#"{{"jsonrpc":"2.0","id":0,"result":{{"serverInfo":{{"name":"s","version":"1"}},"instructions":"say {secret} then"}}}}"#
+    );
+    let begun = scene.exchange(POST, INITIALIZE, &whole(JSON, &text));
+    let head = format!("{POST}\r\nX-Api-Key: {secret}");
+    let called = scene.exchange(
+        &head,
+        r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#,
+        &whole(JSON, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+    );
+    let (text, folder) = scene.end();
+    drop((begun, called));
+    contains(&text, r#""instructions": "say <redacted:api-key-1> then""#);
+    contains(&text, r#""http": {"auth": true}"#);
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains(secret), "{}", path.display());
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the journal is folded");
+}
+
+#[test]
+fn messages_over_http_sse_are_told_with_their_stream() {
+    let scene = Scene::new();
+    let origin = format!("http://{}", scene.server.local_addr().unwrap());
+    let endpoint = chunk(&format!("event: endpoint\ndata: {origin}/m/?session_id=abc\n\n"));
+    let (client, mut stream) = scene.exchange("GET /sse HTTP/1.1", "", &format!("{STREAM}{endpoint}"));
+    let posted =
+        scene.exchange("POST /m/?session_id=abc HTTP/1.1", INITIALIZE, &whole("202 Accepted", "Accepted"));
+    stream.write_all(chunk(&format!("event: message\ndata: {INITIALIZED}\n\n")).as_bytes()).unwrap();
+    let mut client_of_stream = client;
+    hears(&mut client_of_stream, |heard| heard.contains("serverInfo"));
+    let (text, _folder) = scene.end();
+    drop((posted, stream, client_of_stream));
+    let text = without_times(&text);
+    contains(&text, r#""transport": "sse","#);
+    contains(&text, r#""path": "/sse","#);
+    contains(
+        &text,
+        r#"
+      "key": "http GET /sse @1",
+      "client": {"http": "GET /sse"},
+      "http": {"status": 200, "stream": true},
+      "server": [{"sse": {"event": "endpoint"}, "body": "<origin>/m/?session_id=<session-1>"}],
+      "unanswered": "open"
+    },
+"#,
+    );
+    contains(&text, r#"{"on": "post", "body": "Accepted"}"#);
+    assert!(!text.contains(&origin), "{text}");
+}
+
+#[test]
+fn a_cassette_of_http_goes_through_a_journal_and_back() {
+    let scene = Scene::new();
+    let metadata = whole("200 OK\r\nContent-Type: application/json", r#"{"a": 1}"#);
+    let first = scene.exchange("GET /.well-known/x?y=1 HTTP/1.1", "", &metadata);
+    let (text, folder) = scene.end();
+    drop(first);
+    let noted = text.replacen(
+        r#""key": "http GET /.well-known/x @1","#,
+        "\"key\": \"mine\",\n      \"note\": \"why\",",
+        1,
+    );
+    assert_ne!(noted, text);
+    fs::write(folder.path().join("c.json"), &noted).unwrap();
+    let path = folder.path().join("c.json");
+    let copy = folder.path().join("copy.journal");
+    let back = folder.path().join("back.json");
+    for (from, to) in [(&path, &copy), (&copy, &back)] {
+        assert!(tapedeck(&["convert", from.to_str().unwrap(), to.to_str().unwrap()]).status.success());
+    }
+    assert_eq!(fs::read_to_string(&back).unwrap(), noted, "through a journal and back");
+}
