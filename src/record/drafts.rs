@@ -134,11 +134,11 @@ impl<'a> Drafts<'a> {
             http = around.http(carrier, heads, first, &mut body);
         }
         let mut events = events.iter();
-        let mut message = || around.message(events.next().expect("there is an event for each moment"));
+        let mut event = || events.next().expect("there is an event for each moment");
         let mut client_after = None;
         let client = skeleton.client.map(|moment| {
             client_after = self.after(moment);
-            message().0
+            around.client(event())
         });
         let mut server = Vec::with_capacity(skeleton.server.len());
         for (number, item) in skeleton.server.iter().enumerate() {
@@ -154,21 +154,21 @@ impl<'a> Drafts<'a> {
                     self.predecessor(item.moment)
                 }
             };
-            let (message_of_item, sse) = message();
+            let (message, sse) = around.message(event());
             let mut draft = ItemDraft {
                 after_ms: between(since, item.moment),
                 after,
                 guess: item.guess,
                 on: item.on,
                 sse,
-                message: message_of_item,
+                message,
                 answer: None,
             };
             if let Some(answer) = item.answer {
                 let (after, after_ms) = (self.after(answer), between(Some(item.moment), answer));
                 let answered = item.answer_http.as_ref();
                 let http = answered.and_then(|carrier| around.http(carrier, heads, None, &mut None));
-                draft.answer = Some(AnswerDraft { after_ms, after, http, message: message().0 });
+                draft.answer = Some(AnswerDraft { after_ms, after, http, message: around.client(event()) });
             }
             server.push(draft);
         }

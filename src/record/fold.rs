@@ -164,12 +164,14 @@ impl Open {
     fn say_why(&mut self, is_whole: bool, ended_itself: bool) {
         for (exchange, state) in self.session.exchanges.iter_mut().zip(&self.states) {
             let asked = exchange.client.map_or(0, |client| client.order);
+            // The answer may be among what was not recorded.
+            let is_gone = self.gap_at.is_some_and(|gap| gap > asked);
             exchange.unanswered = match state.over_http(self.stream_is_over) {
+                Some(Some(Unanswered::Ended)) if is_gone => Some(Unanswered::Lost),
                 Some(why) => why,
                 None if !state.is_plain && (!state.is_request || state.is_answered) => None,
                 None if state.is_cancelled => Some(Unanswered::Cancelled),
-                // The answer may be among what was not recorded.
-                _ if self.gap_at.is_some_and(|gap| gap > asked) => Some(Unanswered::Lost),
+                _ if is_gone => Some(Unanswered::Lost),
                 _ if ended_itself => None,
                 _ if is_whole => Some(Unanswered::Open),
                 _ => Some(Unanswered::Lost),

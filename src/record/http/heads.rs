@@ -68,6 +68,13 @@ impl Heads<'_> {
         (MessageDraft { part: Part::Message, bytes, omitted }, None)
     }
 
+    /// The client's message, or the line of its request. A body without its request's head is taken for a line.
+    pub(in super::super) fn client<'e>(&self, event: &'e Event<'_>) -> MessageDraft<'e> {
+        let draft = self.message(event).0;
+        let part = if draft.part == Part::Request { Part::Request } else { Part::Message };
+        MessageDraft { part, ..draft }
+    }
+
     /// The data of an event that is no message. An endpoint's address has its session's placeholder.
     fn data<'e>(&self, event: &'e SseEvent<'_>) -> Cow<'e, [u8]> {
         let data = Cow::Borrowed(&*event.data);
@@ -103,7 +110,9 @@ impl Heads<'_> {
             && let Payload::Response(head) = &events.next()?.payload
         {
             let usual = if asked.waits() { 200 } else { 202 };
-            http.status = Some(head.status).filter(|status| *status != usual);
+            // No response is over with another; a journal may be anybody's.
+            let is_status = |status: &u16| (200..=999).contains(status) && *status != usual;
+            http.status = Some(head.status).filter(is_status);
             self.response(&head.headers, carrier.content, &mut http);
         }
         if carrier.partial.is_some() {

@@ -101,8 +101,9 @@ impl Fold {
             let moment = self.moment(event.at, place);
             return self.request(number, head, moment);
         }
-        // A lane's number may come again only in a journal that is damaged; what has no head is noise.
-        let Some(mut lane) = self.lanes.under_way.remove(&number) else { return };
+        let Some(mut lane) = self.lanes.under_way.remove(&number) else {
+            return self.without_head(event, place);
+        };
         let stays = match event.direction {
             Direction::ToServer => self.part_of_request(&mut lane, event, place),
             Direction::ToClient => self.part_of_response(&mut lane, event, place),
@@ -142,6 +143,26 @@ impl Fold {
             self.plain(&mut lane);
         }
         self.lanes.under_way.insert(number, lane);
+    }
+
+    /// Files what came on a lane whose head is lost: the journal has a gap there, or was damaged.
+    fn without_head(&mut self, event: &Event<'_>, place: FramePlace) {
+        let bytes = match &event.payload {
+            Payload::SseEvent(sent) if is_message_event(sent) => Some(Cow::Borrowed(&*sent.data)),
+            Payload::SseEvent(_) | Payload::Body(_) => Some(Cow::default()),
+            payload => line(event.direction, payload),
+        };
+        let Some(bytes) = bytes else { return };
+        let message = Message::read(&bytes);
+        let moment = self.moment(event.at, place);
+        match event.direction {
+            Direction::ToServer => {
+                self.client_message(COMMON, &message, moment);
+            }
+            Direction::ToClient => {
+                self.server_message(COMMON, &message, moment, Way::Shared(Some(On::Get)));
+            }
+        }
     }
 
     /// Takes in a part of a request; whether more can come.

@@ -122,6 +122,7 @@ impl Fold {
             let into = &mut self.sessions[instead].session;
             into.path = into.path.take().or(failed.path);
             into.facts.client = into.facts.client.take().or(failed.facts.client);
+            into.gap = into.gap.saturating_add(failed.gap);
             into.exchanges.extend(failed.exchanges);
         }
         if self.lookups.len() == 1
