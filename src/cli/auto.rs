@@ -7,10 +7,11 @@ use mcp_tapedeck::{exit_code::ExitCode, store};
 
 use super::{
     args::{CassetteArgs, LogArgs, PlayArgs, TapeArgs},
+    connect::ServerArgs,
     failure::Failure,
     files, front,
     privacy::PrivacyArgs,
-    record, replay,
+    record, record_bridge, replay,
 };
 
 /// Replay the cassette if it exists, else record it
@@ -30,8 +31,11 @@ pub(super) struct AutoArgs {
     log: LogArgs,
 
     /// The server's command
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "url", conflicts_with = "url", value_name = "CMD")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    server: ServerArgs,
 
     #[command(flatten)]
     play: PlayArgs,
@@ -59,12 +63,14 @@ enum When {
 /// What is done.
 enum Session {
     Record(Box<record::Session>),
+    Bridge(Box<record_bridge::Session>),
     Replay(Box<replay::Session>),
 }
 
 pub(super) fn run(args: &AutoArgs) -> Result<ExitCode, Failure> {
     match args.prepare() {
         Ok(Session::Record(session)) => session.record(),
+        Ok(Session::Bridge(session)) => session.record(),
         Ok(Session::Replay(session)) => session.play(),
         Err(failure) => Ok(front::refuse(&failure)),
     }
@@ -84,6 +90,11 @@ impl AutoArgs {
                 .map(|session| Session::Replay(Box::new(session)));
         }
         let replace = self.record == When::Replace;
+        if let Some(url) = &self.server.url {
+            let Self { tape, privacy, server, .. } = self;
+            return record_bridge::Session::prepare(&cassette, replace, tape, privacy, url, server, notices)
+                .map(|session| Session::Bridge(Box::new(session)));
+        }
         record::Session::prepare(&cassette, replace, &self.tape, &self.privacy, &self.command, notices)
             .map(|session| Session::Record(Box::new(session)))
     }

@@ -3,18 +3,47 @@
 use std::{env, path::PathBuf, time::Duration};
 
 use clap::Args;
+use hyper::header::{HeaderName, HeaderValue};
 use mcp_tapedeck::transport::http::{
-    connect::ConnectOptions,
+    connect::{ConnectOptions, ConnectorError},
     proxies::Proxies,
     tls::{Acceptor, TlsError, Trust},
 };
 
 use super::{args, failure::Failure, output::Notices, values};
 
+/// A server that is reached over HTTP.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "HTTP")]
+pub(super) struct ServerArgs {
+    /// The server's address, instead of a command
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+
+    #[command(flatten)]
+    connect: ConnectArgs,
+
+    /// Send this header with every request to the server and record it never; `env:NAME` stands for a variable's value
+    #[arg(long, value_name = "NAME: VALUE", requires = "url")]
+    header: Vec<String>,
+}
+
+impl ServerArgs {
+    /// How the server is reached.
+    pub(super) fn options(&self, notices: &Notices) -> Result<ConnectOptions, Failure> {
+        self.connect.options(notices)
+    }
+
+    /// What every request carries.
+    pub(super) fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
+        self.header.iter().map(|given| header(given, |name| env::var(name).ok())).collect()
+    }
+}
+
 /// How the server is reached.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "HTTP")]
-pub(super) struct ConnectArgs {
+struct ConnectArgs {
     /// Wait so long for a connection to the server
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration)]
     connect_timeout: Duration,
@@ -51,7 +80,7 @@ pub(super) struct ServeTlsArgs {
 
 impl ConnectArgs {
     /// What they mean; what is unsafe about them is told.
-    pub(super) fn options(&self, notices: &Notices) -> Result<ConnectOptions, Failure> {
+    fn options(&self, notices: &Notices) -> Result<ConnectOptions, Failure> {
         if self.insecure_skip_verify {
             notices.warn(
                 "the server's certificate is not checked: anybody on the way can read and change what passes",
@@ -80,9 +109,65 @@ impl ServeTlsArgs {
     }
 }
 
+/// There is no way to the server, whoever may answer there.
+pub(super) fn unreachable(error: ConnectorError) -> Failure {
+    match error {
+        ConnectorError::Tls(error) => Failure::peer(error),
+        error => Failure::usage(error),
+    }
+}
+
 fn failure(error: TlsError) -> Failure {
     match error {
         TlsError::Roots(_) => Failure::peer(error),
         error => Failure::file(error),
+    }
+}
+
+/// Reads `--header`. Its value is not told in errors, for it may be a secret.
+fn header(
+    given: &str,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<(HeaderName, HeaderValue), Failure> {
+    let wrong = |why: &str| {
+        Err(Failure::usage(format_args!("--header: {why}"))
+            .hint("it looks like 'Authorization: Bearer env:TOKEN'"))
+    };
+    let Some((name, value)) = given.split_once(':') else { return wrong("there is no `:` behind the name") };
+    let Ok(name) = name.trim().parse::<HeaderName>() else { return wrong("that is no header's name") };
+    let mut words = Vec::new();
+    for word in value.trim().split(' ') {
+        words.push(match word.strip_prefix("env:") {
+            None => word.to_owned(),
+            Some(variable_name) => match variable(variable_name) {
+                Some(value) => value,
+                None => return wrong(&format!("the environment has no variable `{variable_name}`")),
+            },
+        });
+    }
+    match HeaderValue::from_str(&words.join(" ")) {
+        Ok(value) => Ok((name, value)),
+        Err(_) => wrong("a value has no line ends and nothing else that cannot be seen"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_takes_its_secret_from_the_environment() {
+        let variable = |name: &str| (name == "TOKEN").then(|| "a b".to_owned());
+        let (name, value) = header("Authorization:  Bearer env:TOKEN", variable).unwrap();
+        assert_eq!((name.as_str(), value.to_str().unwrap()), ("authorization", "Bearer a b"));
+        for (given, why) in [
+            ("Authorization", "no `:`"),
+            ("a b: c", "no header's name"),
+            ("a: env:NONE", "no variable `NONE`"),
+            ("a: b\nc", "no line ends"),
+        ] {
+            let failure = header(given, variable).unwrap_err().to_string();
+            assert!(failure.contains(why), "{failure}");
+        }
     }
 }

@@ -22,6 +22,7 @@ mod listen;
 mod output;
 mod privacy;
 mod record;
+mod record_bridge;
 mod record_url;
 mod recover;
 mod replay;

@@ -28,6 +28,7 @@ use super::{
     files, front,
     output::Notices,
     privacy::{Cleaner, Privacy, PrivacyArgs},
+    record_bridge,
     record_url::{self, UrlArgs},
 };
 
@@ -77,12 +78,28 @@ pub(super) struct RecordArgs {
 }
 
 pub(super) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
-    if let Some(url) = &args.url.url {
-        return record_url::run(url, args);
+    if let Some(url) = &args.url.server.url {
+        if let Some(listen) = &args.url.listen {
+            return record_url::run(url, listen, args);
+        }
+        return bridge(url, args);
     }
     let prepared = args.log.notices().and_then(|notices| {
         let cassette = args.cassette.path()?;
         Session::prepare(&cassette, args.replace, &args.tape, &args.privacy, &args.command, notices)
+    });
+    match prepared {
+        Ok(session) => session.record(),
+        Err(failure) => Ok(front::refuse(&failure)),
+    }
+}
+
+/// A client on stdio, a server on HTTP.
+fn bridge(url: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
+    let prepared = args.log.notices().and_then(|notices| {
+        let cassette = args.cassette.path()?;
+        let RecordArgs { replace, tape, privacy, .. } = args;
+        record_bridge::Session::prepare(&cassette, *replace, tape, privacy, url, &args.url.server, notices)
     });
     match prepared {
         Ok(session) => session.record(),

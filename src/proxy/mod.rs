@@ -6,8 +6,11 @@
 //! - [`reverse`]: clients and a server on HTTP, with a tap between them
 //! - [`shutdown`]: when a session ends, how a server is told, and how we end ourselves
 //! - [`stop`]: a signal as something to wait for
+//! - [`bridge`]: a client on stdio and a server on HTTP, with a tap between them
 //! - [`front`]: what speaks where a session cannot start
 
+#[cfg(unix)]
+pub mod bridge;
 pub mod front;
 #[cfg(unix)]
 pub mod listen;

@@ -4,6 +4,8 @@ mod cassettes;
 mod cli;
 mod fuzz;
 #[cfg(unix)]
+mod http_bridge;
+#[cfg(unix)]
 mod http_cassette;
 #[cfg(unix)]
 mod http_record;

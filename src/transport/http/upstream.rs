@@ -83,6 +83,18 @@ where
         };
     }
 
+    /// Another one for the same connection, where requests can share it.
+    pub fn share(&self) -> Option<Self> {
+        match &self.inner {
+            Inner::Http1(_) => None,
+            Inner::Http2(sender) => Some(Self {
+                inner: Inner::Http2(sender.clone()),
+                proxied: self.proxied.clone(),
+                origin: self.origin.clone(),
+            }),
+        }
+    }
+
     /// Whether the connection is gone.
     pub fn is_closed(&self) -> bool {
         match &self.inner {

@@ -1,0 +1,102 @@
+//! `tapedeck record --url` without `--listen`: stands between a client on stdio and a server that is reached over HTTP.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use hyper::header::{HeaderName, HeaderValue};
+use mcp_tapedeck::{
+    exit_code::ExitCode,
+    proxy::bridge::{Bridge, BridgeEnded, BridgeError, BridgeOptions},
+    store::FoldOptions,
+};
+
+use super::{
+    args::TapeArgs,
+    connect::{self, ServerArgs},
+    failure::Failure,
+    front,
+    output::Notices,
+    privacy::{Cleaner, PrivacyArgs},
+    record::{self, Tape},
+};
+
+/// A recording that is ready for its client. The server hears of it with the first message.
+pub(super) struct Session {
+    cassette: PathBuf,
+    fold: FoldOptions,
+    bridge: Bridge,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    tape: Tape,
+    max_message: usize,
+    require_recording: bool,
+    cleaner: Cleaner,
+    notices: Notices,
+}
+
+impl Session {
+    /// Starts the journal. A `cassette` that is a folder gets a file of this start's own.
+    pub(super) fn prepare(
+        cassette: &Path,
+        replace: bool,
+        tape: &TapeArgs,
+        privacy: &PrivacyArgs,
+        url: &str,
+        server: &ServerArgs,
+        notices: Notices,
+    ) -> Result<Self, Failure> {
+        let cassette = record::file_of(cassette);
+        record::check(&cassette, &notices)?;
+        let privacy = privacy.compile()?;
+        let headers = server.headers()?;
+        let bridge = Bridge::to(url, server.options(&notices)?).map_err(|error| match error {
+            BridgeError::Url(error) => Failure::usage(format_args!("--url: {error}")),
+            BridgeError::Connect(error) => connect::unreachable(error),
+            error => Failure::peer(error),
+        })?;
+        let journal = Tape::begin(&cassette, "stdio", replace, &privacy, tape.require_recording)?;
+        Ok(Self {
+            cassette,
+            fold: FoldOptions { keep_journals: tape.keep_journal, ..FoldOptions::default() },
+            bridge,
+            headers,
+            tape: journal,
+            max_message: tape.max_message,
+            require_recording: tape.require_recording,
+            cleaner: Cleaner::new(privacy),
+            notices,
+        })
+    }
+
+    /// Passes everything between client and server until the client closes its side, then writes the cassette.
+    pub(super) fn record(self) -> Result<ExitCode, Failure> {
+        let Self { cassette, fold, bridge, headers, tape, max_message, require_recording, cleaner, notices } =
+            self;
+        let client = front::take_client(&notices)?;
+        notices.info(format_args!("recording into {}", cassette.display()));
+        let notices = Arc::new(notices);
+        let warner = Arc::clone(&notices);
+        let options = BridgeOptions {
+            max_message,
+            require_recording,
+            headers,
+            signals: true,
+            hide: Box::new(cleaner.clone()),
+            warn: Box::new(move |text| warner.warn(text)),
+        };
+        let ended = bridge.record(client, tape, options).map_err(|error| match error {
+            BridgeError::Sink(_) => Failure::file(error),
+            error => Failure::peer(error),
+        });
+        let BridgeEnded { asked, missed, was_unreachable, sink } = ended?;
+        if missed > 0 {
+            notices.warn(format_args!("{missed} messages of this session were not recorded"));
+        }
+        cleaner.told().iter().for_each(|replaced| notices.info(replaced));
+        if let Some(tape) = sink {
+            tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices);
+        }
+        Ok(if was_unreachable { ExitCode::Peer } else { ExitCode::Good })
+    }
+}

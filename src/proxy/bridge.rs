@@ -1,0 +1,371 @@
+//! A client on stdio and a server on HTTP, with a tap on the client's side.
+//!
+//! Each line of the client is a POST of its own, and what comes back, on whichever stream, is a line to the client.
+//! Nothing is sent twice and no session is begun anew: where a request gets no answer, the client hears why. Requests
+//! overtake each other as they do for a client of HTTP; what follows `initialize` waits for its answer, and what
+//! follows a notification until the server has taken that.
+//!
+//! - `pipes`: the client's lines, and the tap
+//! - `shared`: what all requests share
+//! - `post`: a message and its response
+//! - `events`: event streams, the server's own, and HTTP+SSE
+//! - `headers`, `params`: what is said in headers
+//! - `flight`: what is unanswered
+//! - `failure`: what the client hears where there is no answer
+//! - `pool`: connections
+
+mod events;
+mod failure;
+mod flight;
+mod headers;
+mod params;
+mod pipes;
+mod pool;
+mod post;
+mod shared;
+
+use std::{
+    io,
+    pin::pin,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use hyper::{
+    Method,
+    body::Bytes,
+    header::{HeaderName, HeaderValue},
+    http::uri::PathAndQuery,
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Duration, timeout},
+};
+
+use self::{
+    flight::{Cancelled, Flight},
+    pipes::Told,
+    pool::Pool,
+    shared::{Call, Core, Mode, lock},
+};
+use super::{
+    recorder::{Hide, Sink},
+    signals::Signals,
+    tap::Tap,
+};
+use crate::{
+    traffic::{Direction, Exit, Payload},
+    transport::{
+        http::{
+            connect::{ConnectOptions, Connector, ConnectorError},
+            origin::{AddressError, Origin},
+        },
+        stdio::Client,
+    },
+    wire::jsonrpc::{Kind, Message, id_key},
+};
+
+/// How long the server may be silent, once the client has closed its side, before unanswered requests are given up.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long what follows a notification waits for the server to take it.
+const ACCEPTANCE: Duration = Duration::from_secs(2);
+/// How long what follows `notifications/initialized` waits for the server's own stream.
+const OPENING: Duration = Duration::from_millis(250);
+/// How long the end of the session may take to be told.
+const DELETION: Duration = Duration::from_secs(1);
+/// The same once a signal has come.
+const LAST_DELETION: Duration = Duration::from_millis(500);
+/// How long the last lines may take to be written.
+const LAST_LINES: Duration = Duration::from_millis(500);
+/// How many lines wait in each direction before whoever sends them has to.
+const LINES: usize = 64;
+
+/// How traffic is recorded.
+pub struct BridgeOptions {
+    /// Longer messages pass, and are recorded as envelope, size and hash.
+    pub max_message: usize,
+    /// A sink that fails ends the session.
+    pub require_recording: bool,
+    /// What every request to the server carries. None of it is recorded.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether signals end the session, and not the process at once.
+    pub signals: bool,
+    /// What is hidden from the sink.
+    pub hide: Box<dyn Hide>,
+    /// Told, in the middle of the session, what is wrong and no request is told of: a sentence each.
+    pub warn: Box<dyn FnMut(&str) + Send>,
+}
+
+impl Default for BridgeOptions {
+    fn default() -> Self {
+        Self {
+            max_message: 64 << 20,
+            require_recording: false,
+            headers: Vec::new(),
+            signals: true,
+            hide: Box::new(()),
+            warn: Box::new(|_| ()),
+        }
+    }
+}
+
+/// How a session ended.
+#[derive(Debug)]
+pub struct BridgeEnded<S> {
+    /// The signal that ended it, and when.
+    pub asked: Option<(i32, Instant)>,
+    /// How many messages the sink did not take.
+    pub missed: u64,
+    /// Whether the server could not be reached, at least once.
+    pub was_unreachable: bool,
+    /// The sink, with all events in it.
+    pub sink: Option<S>,
+}
+
+/// A session cannot begin, or was broken off.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BridgeError {
+    /// There is no such server.
+    #[error(transparent)]
+    Url(#[from] AddressError),
+    /// There is no way to it.
+    #[error(transparent)]
+    Connect(#[from] ConnectorError),
+    /// The system does not give what it needs.
+    #[error("cannot use the network: {0}")]
+    System(#[source] io::Error),
+    /// The sink failed, and `require_recording` says that this is fatal.
+    #[error("the recording cannot be written, and the session was ended because of it: {0}")]
+    Sink(#[source] io::Error),
+}
+
+/// The way to a server for one client on stdio.
+#[derive(Debug)]
+pub struct Bridge {
+    connector: Connector,
+    path: PathAndQuery,
+}
+
+impl Bridge {
+    /// To the server at `url`, reached in this way.
+    ///
+    /// # Errors
+    /// When there is no such server or way.
+    pub fn to(url: &str, options: ConnectOptions) -> Result<Self, BridgeError> {
+        let (origin, path) = Origin::of_url(url)?;
+        let path = path.parse().map_err(|_| AddressError::NoUrl(url.to_owned()))?;
+        Ok(Self { connector: Connector::new(origin, options)?, path })
+    }
+
+    /// Passes messages both ways until the client closes its side, and has each written to the sink before it goes on.
+    ///
+    /// When it returns, a thread may still wait for the client's next bytes; it passes nothing on.
+    ///
+    /// # Errors
+    /// When the system has no room for it, or when the sink fails and that is fatal.
+    pub fn record<S: Sink + 'static>(
+        self,
+        client: Client,
+        sink: S,
+        options: BridgeOptions,
+    ) -> Result<BridgeEnded<S>, BridgeError> {
+        let BridgeOptions { max_message, require_recording, mut headers, signals, mut hide, warn } = options;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(BridgeError::System)?;
+        for (name, value) in &mut headers {
+            value.set_sensitive(true);
+            // A server may repeat it anywhere; what was shown as a credential is hidden from then on.
+            let _ = hide.header(name.as_str(), value.as_bytes());
+        }
+        let tap = Arc::new(Tap::new(sink, hide, max_message, require_recording));
+        let (told, tellings) = mpsc::unbounded_channel();
+        let (to_server, lines) = mpsc::channel(LINES);
+        let (to_client, answers) = mpsc::channel(LINES);
+        pipes::read(Arc::clone(&tap), client.input, to_server, told.clone());
+        let written = pipes::write(Arc::clone(&tap), client.output, answers, told.clone());
+        let core = Arc::new(Core {
+            pool: Pool::new(self.connector),
+            path: Mutex::new(self.path),
+            mode: Mutex::new(Mode::Streamable),
+            agreed: Mutex::default(),
+            flight: Flight::default(),
+            listening: Mutex::default(),
+            extra: headers,
+            out: Mutex::new(Some(to_client)),
+            told,
+            max_message,
+        });
+        let mut watch = Watch { tellings, warn, asked: None, failure: None, was_unreachable: false };
+        let run = run(Arc::clone(&core), lines, written, signals, &mut watch);
+        let outcome = runtime.block_on(run);
+        // Requests that are still under way have nothing to say any more.
+        runtime.shutdown_background();
+        outcome.map_err(BridgeError::System)?;
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            tap.close(direction, false);
+        }
+        // A server on HTTP has no exit status; it was there to the end.
+        let exit = Exit { status: Some(0), signal: None, by_itself: false };
+        let (sink, missed) = tap.finish(Payload::Exit(exit)).unzip();
+        match watch.failure {
+            Some(error) => Err(BridgeError::Sink(error)),
+            None => Ok(BridgeEnded {
+                asked: watch.asked,
+                missed: missed.unwrap_or(0),
+                was_unreachable: watch.was_unreachable,
+                sink,
+            }),
+        }
+    }
+}
+
+/// What happens beside the messages.
+struct Watch {
+    tellings: mpsc::UnboundedReceiver<Told>,
+    warn: Box<dyn FnMut(&str) + Send>,
+    asked: Option<(i32, Instant)>,
+    failure: Option<io::Error>,
+    was_unreachable: bool,
+}
+
+impl Watch {
+    /// Whether the session goes on.
+    fn hears(&mut self, told: Told) -> bool {
+        match told {
+            Told::Failed(error) => (self.warn)(&format!(
+                "the recording has a gap, the session goes on: the journal cannot be written ({error})"
+            )),
+            Told::Wrong(text) => (self.warn)(&text),
+            Told::Unreached => self.was_unreachable = true,
+            Told::Gone => return false,
+            Told::Refused(error) => {
+                self.failure = Some(error);
+                return false;
+            }
+        }
+        true
+    }
+}
+
+async fn run(
+    core: Arc<Core>,
+    lines: mpsc::Receiver<Vec<u8>>,
+    written: oneshot::Receiver<()>,
+    signals: bool,
+    watch: &mut Watch,
+) -> io::Result<()> {
+    let mut signals = signals.then(Signals::install).transpose()?;
+    let mut session = pin!(async {
+        dispatch_all(&core, lines).await;
+        core.flight.settle(PATIENCE).await;
+    });
+    loop {
+        tokio::select! {
+            signal = Signals::next(&mut signals) => {
+                watch.asked = Some((signal, Instant::now()));
+                break;
+            }
+            Some(told) = watch.tellings.recv() => {
+                if !watch.hears(told) {
+                    break;
+                }
+            }
+            () = &mut session => break,
+        }
+    }
+    if let Some(listening) = lock(&core.listening).take() {
+        listening.abort();
+    }
+    let limit = if watch.asked.is_some() { LAST_DELETION } else { DELETION };
+    // The client's output is closed first: it may wait for that.
+    drop(lock(&core.out).take());
+    let _ = timeout(LAST_LINES, written).await;
+    let _ = timeout(limit, core.delete()).await;
+    while let Ok(told) = watch.tellings.try_recv() {
+        watch.hears(told);
+    }
+    Ok(())
+}
+
+async fn dispatch_all(core: &Arc<Core>, mut lines: mpsc::Receiver<Vec<u8>>) {
+    while let Some(line) = lines.recv().await {
+        if !line.trim_ascii().is_empty() {
+            core.dispatch(line).await;
+        }
+    }
+}
+
+impl Core {
+    /// Sends one of the client's messages on its way; returns when the next one may follow.
+    async fn dispatch(self: &Arc<Self>, line: Vec<u8>) {
+        let message = Message::read(&line);
+        // On HTTP+SSE a request has no connection that could be closed.
+        if let Some(id) = message.cancelled_id()
+            && self.flight.cancel(&id_key(id)) == Cancelled::Closed
+            && *lock(&self.mode) == Mode::Streamable
+        {
+            return;
+        }
+        let holds = message.kind == Kind::Notification || is_initialize(&message);
+        let (go, gone) = oneshot::channel();
+        let call = Call::new(&message, holds.then_some(go));
+        let is_initialize = call.is_initialize;
+        let is_initialized =
+            message.kind == Kind::Notification && message.method() == "notifications/initialized";
+        if is_initialize {
+            self.begin_session();
+        }
+        let headers = lock(&self.agreed).post(&message);
+        let requests = call.requests.clone();
+        requests.iter().for_each(|request| self.flight.begins(request));
+        let posted = tokio::spawn(post::post(Arc::clone(self), Bytes::from(line), headers, call));
+        requests.iter().for_each(|request| self.flight.is_carried(request, &posted.abort_handle()));
+        if !holds {
+            // It gets under way before the next one does.
+            tokio::task::yield_now().await;
+            return;
+        }
+        if is_initialize {
+            // It ends with the request, however that ends.
+            let _ = gone.await;
+            return;
+        }
+        let was_taken = matches!(timeout(ACCEPTANCE, gone).await, Ok(Ok(())));
+        if is_initialized && was_taken && *lock(&self.mode) == Mode::Streamable {
+            let (opened, is_open) = oneshot::channel();
+            let listening = tokio::spawn(Arc::clone(self).listen(opened));
+            *lock(&self.listening) = Some(listening.abort_handle());
+            let _ = timeout(OPENING, is_open).await;
+        }
+    }
+
+    /// What was agreed on before is over.
+    fn begin_session(&self) {
+        if let Some(listening) = lock(&self.listening).take() {
+            listening.abort();
+        }
+        *lock(&self.agreed) = headers::Agreed::default();
+        *lock(&self.mode) = Mode::Streamable;
+    }
+
+    /// Tells the server that the session is over, where it began one.
+    async fn delete(&self) {
+        let headers = {
+            let agreed = lock(&self.agreed);
+            if agreed.session.is_none() {
+                return;
+            }
+            agreed.delete()
+        };
+        let path = lock(&self.path).clone();
+        // Servers may have no use for it (405), and nothing is left to be done where it fails.
+        let _ = self.send(Method::DELETE, path, headers, Bytes::new()).await;
+    }
+}
+
+fn is_initialize(message: &Message<'_>) -> bool {
+    message.kind == Kind::Request && message.method() == "initialize"
+}

@@ -1,0 +1,129 @@
+//! The client's side: lines in, lines out, each written down before it goes on.
+
+use std::{io, os::fd::OwnedFd, sync::Arc, thread};
+
+use tokio::sync::{
+    mpsc::{Receiver, Sender, UnboundedSender},
+    oneshot,
+};
+
+use super::super::{record::Sink, recorder::Tapped, tap::Tap};
+use crate::{
+    traffic::Direction,
+    transport::stdio::{self, Outlet},
+    wire::{
+        jsonrpc::{Kind, Message},
+        lines::{Line, LineSplitter},
+    },
+};
+
+/// The room of one read.
+const READ: usize = 128 << 10;
+
+/// Something that whoever runs the session has to know.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// The sink failed for the first time, and the session goes on.
+    Failed(io::Error),
+    /// The sink failed, and the session must not go on.
+    Refused(io::Error),
+    /// The client takes no more output.
+    Gone,
+    /// Something is wrong that no request is told of.
+    Wrong(String),
+    /// The server could not be reached.
+    Unreached,
+}
+
+/// Reads the client's lines and gives them on, until it closes its side.
+pub(super) fn read<S: Sink + 'static>(
+    tap: Arc<Tap<S>>,
+    input: OwnedFd,
+    lines: Sender<Vec<u8>>,
+    told: UnboundedSender<Told>,
+) {
+    thread::spawn(move || {
+        // Whatever its length, a line has to be sent whole.
+        let mut splitter = LineSplitter::new(usize::MAX);
+        let mut room = vec![0; READ];
+        while let Ok(length @ 1..) = stdio::read(&input, &mut room) {
+            let chunk = &room[..length];
+            if !passes(tap.chunk(Direction::ToServer, chunk), &told) {
+                return;
+            }
+            let mut is_open = true;
+            splitter.feed(chunk, |line| {
+                if let Line::Whole(line) = line {
+                    is_open &= lines.blocking_send(line.to_vec()).is_ok();
+                }
+            });
+            if !is_open {
+                return;
+            }
+        }
+        passes(tap.close(Direction::ToServer, true), &told);
+        // A message whose line end is missing is one all the same.
+        if let Some(rest) = splitter.finish()
+            && Message::read(&rest).kind != Kind::Noise
+        {
+            let _ = lines.blocking_send(rest);
+        }
+    });
+}
+
+/// Writes lines to the client until there are no more, then closes its output. What it gives is told when that is done.
+pub(super) fn write<S: Sink + 'static>(
+    tap: Arc<Tap<S>>,
+    output: OwnedFd,
+    mut lines: Receiver<Vec<u8>>,
+    told: UnboundedSender<Told>,
+) -> oneshot::Receiver<()> {
+    let (done, is_done) = oneshot::channel();
+    thread::spawn(move || {
+        let output = Outlet::new(output);
+        // One write a line: some clients lose a notification that comes with the answer behind it (F10.12).
+        while let Some(line) = lines.blocking_recv() {
+            if !passes(tap.chunk(Direction::ToClient, &line), &told) {
+                return;
+            }
+            if output.write(&line).is_err() {
+                let _ = told.send(Told::Gone);
+                return;
+            }
+        }
+        passes(tap.close(Direction::ToClient, true), &told);
+        output.close();
+        let _ = done.send(());
+    });
+    is_done
+}
+
+/// Whether what was tapped goes on.
+fn passes(tapped: Tapped, told: &UnboundedSender<Told>) -> bool {
+    // Nobody listens once the session is over.
+    match tapped {
+        Tapped::Pass => true,
+        Tapped::PassUnwritten(error) => {
+            let _ = told.send(Told::Failed(error));
+            true
+        }
+        Tapped::Refuse(error) => {
+            let _ = told.send(Told::Refused(error));
+            false
+        }
+        Tapped::Over => false,
+    }
+}
+
+/// A message on one line: line ends can only stand between its tokens, where a space means the same.
+pub(super) fn one_line(message: &[u8]) -> Vec<u8> {
+    let whole = crate::wire::scan::trim(message);
+    let mut line = whole.of(message).to_vec();
+    for byte in &mut line {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    line.push(b'\n');
+    line
+}
