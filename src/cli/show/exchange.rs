@@ -52,7 +52,7 @@ fn http(cassette: &Cassette, exchange: &Exchange) -> Option<Span> {
 
 /// Writes a value as it stands in the file, under a heading.
 fn write_place(heading: &str, cassette: &Cassette, place: Span, out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "\n{heading}:")?;
+    writeln!(out, "\n{heading}")?;
     for line in dedented(&cassette.text, place) {
         writeln!(out, "  {}", visible(&String::from_utf8_lossy(line)))?;
     }
