@@ -18,6 +18,7 @@ use super::{
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   tapedeck auto session.json -- npx -y @modelcontextprotocol/server-everything
+  tapedeck auto session.json --url https://mcp.example/mcp
   tapedeck auto session.json --record none -- python server.py     in CI: never start the server")]
 pub(super) struct AutoArgs {
     #[command(flatten)]

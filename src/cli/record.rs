@@ -47,7 +47,8 @@ Examples:
   tapedeck record session.json -- npx -y @modelcontextprotocol/server-everything
   tapedeck record --cassette sessions/ -- python server.py     a cassette for each start
   tapedeck record session.json --replace -- python server.py   keeps what people wrote
-  tapedeck record session.json --url http://127.0.0.1:9000/mcp --listen 127.0.0.1:9001
+  tapedeck record session.json --url https://mcp.example/mcp --header 'Authorization: Bearer env:TOKEN'
+  tapedeck record session.json --url http://127.0.0.1:9000/mcp --listen 127.0.0.1:9001   for clients that speak HTTP
 
 In a client's configuration:
   {\"command\": \"tapedeck\", \"args\": [\"record\", \"/path/session.json\", \"--\", \"npx\", \"-y\", \"some-server\"]}"

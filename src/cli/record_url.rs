@@ -83,9 +83,9 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
         allow_hosts: args.url.allow_host.clone(),
         allow_origins: args.url.allow_origin.clone(),
         headers,
-        signals: true,
         hide: Box::new(cleaner.clone()),
         warn: Box::new(move |text| warner.warn(text)),
+        ..ReverseOptions::default()
     };
     let ReverseEnded { asked, missed, sink } = front.record(tape, options).map_err(Failure::file)?;
     if missed > 0 {

@@ -66,6 +66,8 @@ pub struct ReverseOptions {
     pub allow_origins: Vec<String>,
     /// What every request to the server carries, whatever its client sent by that name. None of it is recorded.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// How long a client may take to send a head it has begun.
+    pub head_time: Duration,
     /// Whether signals end the front, and not the process at once.
     pub signals: bool,
     /// What is hidden from the sink.
@@ -82,6 +84,7 @@ impl Default for ReverseOptions {
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             headers: Vec::new(),
+            head_time: Duration::from_secs(30),
             signals: true,
             hide: Box::new(()),
             warn: Box::new(|_| ()),
@@ -240,6 +243,7 @@ impl Reverse {
                 origins: options.allow_origins,
             },
             address: self.address.to_string(),
+            head_time: options.head_time,
             documents: Mutex::default(),
             closing,
         });
@@ -289,6 +293,7 @@ struct Front {
     guard: Guard,
     /// Where it listens.
     address: String,
+    head_time: Duration,
     /// Where the server's metadata documents lie, as challenges named them.
     documents: Mutex<HashSet<Vec<u8>>>,
     closing: watch::Receiver<bool>,

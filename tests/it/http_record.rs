@@ -551,3 +551,109 @@ fn what_is_over_the_limit_passes_and_is_measured() {
     assert_eq!(lines[1], "1 > oversize 3000");
     assert_eq!(lines[3..5], ["1 < oversize 3000", "1 < event 1"]);
 }
+
+#[test]
+fn a_client_that_never_finishes_a_head_is_cut_off_and_disturbs_nobody() {
+    let scene = Scene::with(|options| options.head_time = std::time::Duration::from_millis(40));
+    let mut other = scene.client();
+    other.say(call("localhost"));
+    let mut server = scene.accept();
+    server.takes_call();
+    // A head that only grows.
+    let mut endless = scene.client();
+    endless.say("GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
+    let _ = endless.0.write_all(&vec![b'a'; 1 << 20]);
+    let mut status = [0; 12];
+    endless.0.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 431");
+    // One that stands still.
+    let mut slow = scene.client();
+    slow.say("POST /mcp HTTP/1.1\r\nHost: loc");
+    assert_eq!(slow.rest().0, "");
+    // A call is no head: it takes its time.
+    server.say(json(ANSWER));
+    other.hears(json(ANSWER));
+    let lines = scene.end();
+    assert!(lines.iter().all(|line| line.starts_with("1 ")), "{lines:#?}");
+}
+
+#[test]
+fn lengths_that_contradict_each_other_go_no_further() {
+    let scene = Scene::new();
+    for headers in [
+        "Content-Length: 4\r\nContent-Length: 5\r\n",
+        "Content-Length: -1\r\n",
+        "Transfer-Encoding: chunked, identity\r\n",
+        "Transfer-Encoding: gzip\r\n",
+    ] {
+        let mut client = scene.client();
+        client.say(format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n12345"));
+        let (heard, _) = client.rest();
+        assert!(heard.starts_with("HTTP/1.1 400"), "{headers}: {heard}");
+    }
+    assert!(scene.end().is_empty());
+}
+
+#[test]
+fn a_body_that_is_no_message_is_recorded_as_what_it_is() {
+    let scene = Scene::new();
+    let mut client = scene.client();
+    client.say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{\"not\": j");
+    let mut server = scene.accept();
+    server.head();
+    server.hears("{\"not\": j");
+    let answer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>";
+    server.say(answer);
+    client.hears(answer);
+    let lines = scene.end();
+    assert!(lines.contains(&"1 > body {\"not\": j".to_owned()), "{lines:#?}");
+    assert!(lines.contains(&"1 < body <p>".to_owned()), "{lines:#?}");
+}
+
+#[test]
+fn a_client_that_leaves_in_the_middle_of_its_body_is_recorded_so_far() {
+    let scene = Scene::new();
+    let mut client = scene.client();
+    client.say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"half\"");
+    let mut server = scene.accept();
+    server.head();
+    server.hears("{\"half\"");
+    drop(client);
+    assert_eq!(server.rest().0, "");
+    let lines = scene.end();
+    assert!(lines.contains(&"1 > partial {\"half\"".to_owned()), "{lines:#?}");
+}
+
+#[test]
+fn a_server_whose_head_makes_no_sense_is_cut_off_and_the_next_client_is_served() {
+    let scene = Scene::new();
+    let many: String = (0..10_000).map(|number| format!("X-{number}: 1\r\n")).collect();
+    let long = format!("X: {}", "a".repeat(1 << 20));
+    for head in [
+        format!("HTTP/1.1 200 OK\r\n{many}\r\n"),
+        format!("HTTP/1.1 200 OK\r\n{long}"),
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nabc".to_owned(),
+        "SSH-2.0-OpenSSH\r\n\r\n".to_owned(),
+    ] {
+        let mut client = scene.client();
+        client.say(call("localhost"));
+        let mut server = scene.accept();
+        server.takes_call();
+        // It may be cut off before all of it is sent.
+        let _ = server.0.write_all(head.as_bytes());
+        let mut heard = Vec::new();
+        let _ = client.0.read_to_end(&mut heard);
+        assert!(heard.is_empty(), "{}", String::from_utf8_lossy(&heard));
+    }
+    let mut client = scene.client();
+    client.say(call("localhost"));
+    let mut server = scene.accept();
+    server.takes_call();
+    server.say(json(ANSWER));
+    client.hears(json(ANSWER));
+    let lines = scene.end();
+    for lane in 1..=4 {
+        let broken = [format!("{lane} < cut"), format!("{lane} < reset")];
+        assert!(lines.iter().any(|line| broken.contains(line)), "{lane}: {lines:#?}");
+    }
+}

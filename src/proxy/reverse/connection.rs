@@ -29,8 +29,6 @@ use crate::transport::http::{
 
 /// How many requests of one client may be under way on one connection (HTTP/2).
 const MAX_STREAMS: u32 = 256;
-/// How long a client may take to send a head it has begun.
-const HEAD_TIME: Duration = Duration::from_secs(30);
 
 /// What the requests of one client's connection share.
 pub(super) struct Link {
@@ -151,6 +149,7 @@ async fn serve_http2(stream: Accepted, front: Arc<Front>) {
 
 async fn serve_http1(stream: Accepted, front: Arc<Front>) {
     let mut closing: watch::Receiver<bool> = front.closing.clone();
+    let head_time = front.head_time;
     let (socket, control) = Socket::new(stream);
     let (opened, mut openings) = mpsc::unbounded_channel();
     let link = Link::new(front, Arc::clone(&control), Some(opened));
@@ -167,7 +166,7 @@ async fn serve_http1(stream: Accepted, front: Arc<Front>) {
         .serve_connection(TokioIo::new(socket), service);
     let mut to_client = Box::pin(to_client);
     let mut to_server: Option<Driver> = None;
-    let mut ticks = interval(HEAD_TIME / 4);
+    let mut ticks = interval((head_time / 4).max(Duration::from_millis(1)));
     loop {
         tokio::select! {
             biased;
@@ -183,7 +182,7 @@ async fn serve_http1(stream: Accepted, front: Arc<Front>) {
             Some(connection) = openings.recv() => to_server = Some(connection),
             Ok(()) = closing.changed() => to_client.as_mut().graceful_shutdown(),
             _ = ticks.tick() => {
-                if control.head_age().is_some_and(|age| age > HEAD_TIME) {
+                if control.head_age().is_some_and(|age| age > head_time) {
                     break;
                 }
             }

@@ -1,5 +1,7 @@
 //! Every real client with every real server: directly, recorded, replayed, and the replay recorded.
 
+#[cfg(unix)]
+mod bridge;
 mod cassette;
 mod difference;
 mod inspector;

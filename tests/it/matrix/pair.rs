@@ -9,7 +9,7 @@ use crate::support::server::Server;
 use crate::support::wire::assert_rebuilds;
 
 /// What differs between two sessions with the same server, with nothing between it and its client.
-fn varies(server: &str) -> Varies {
+pub(super) fn varies(server: &str) -> Varies {
     match server {
         // Both put the time of day into what they make up; one of eight log messages is drawn by lot.
         "everything" => Varies {

@@ -67,7 +67,16 @@ pub(crate) struct Run {
 impl Client {
     /// Drives the server that `command` starts as `plan` says; none where this client cannot be had.
     pub(crate) fn run(&self, command: &[String], plan: &Value, roots: &[String]) -> Option<Run> {
-        let mut job = json!({"command": command, "mode": self.mode, "roots": roots, "seconds": SECONDS});
+        self.run_job(json!({"command": command, "mode": self.mode, "roots": roots, "seconds": SECONDS}), plan)
+    }
+
+    /// The same with a server that is reached over HTTP.
+    pub(crate) fn run_url(&self, url: &str, plan: &Value, roots: &[String]) -> Option<Run> {
+        let job = json!({"command": [], "url": url, "mode": self.mode, "roots": roots, "seconds": SECONDS});
+        self.run_job(job, plan)
+    }
+
+    fn run_job(&self, mut job: Value, plan: &Value) -> Option<Run> {
         for (name, value) in plan.as_object().expect("a plan is an object") {
             job[name] = value.clone();
         }

@@ -1,7 +1,7 @@
 // What both generations of the TypeScript SDK's client do with a job; ../plans has the steps.
 //
-// Each line on stdin is a job, `{"command": [...], "mode": "auto", "roots": [...], "steps": [...]}`; each line on stdout
-// is what the client saw: `{"server": ..., "calls": [...], "asked": [...], "notices": [...]}`, or `{"failed": "..."}`.
+// Each line on stdin is a job, `{"command": [...], "mode": "auto", "roots": [...], "steps": [...]}`, with a `"url"` where
+// the server is reached over HTTP; each line on stdout is what the client saw: `{"server": ..., "calls": [...], "asked": [...], "notices": [...]}`, or `{"failed": "..."}`.
 // Ids and times are not in it.
 
 import { createInterface } from "node:readline";

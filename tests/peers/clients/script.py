@@ -1,6 +1,7 @@
 """Drives MCP servers with the Python SDK's client.
 
-Each line on stdin is a job, `{"command": [...], "mode": "auto", "roots": [...], "steps": [...]}`; each line on stdout is
+Each line on stdin is a job, `{"command": [...], "mode": "auto", "roots": [...], "steps": [...]}`, with a `"url"` where the
+server is reached over HTTP; each line on stdout is
 what the client saw: `{"server": ..., "calls": [...], "asked": [...], "notices": [...]}`, or `{"failed": "..."}`. Ids and
 times are not in it. The steps are the plans in `../plans`.
 """
@@ -159,9 +160,9 @@ class Script:
                 raise ValueError(f"a plan has the unknown step {other!r}")
 
     async def run(self):
-        command, *arguments = self.job["command"]
+        command, *arguments = self.job["command"] or [""]
         client = Client(
-            stdio_client(StdioServerParameters(command=command, args=arguments)),
+            self.job.get("url") or stdio_client(StdioServerParameters(command=command, args=arguments)),
             mode=self.job["mode"],
             client_info=types.Implementation(name="python-script", version="1.0.0"),
             sampling_callback=self.sampling,

@@ -2,6 +2,7 @@
 
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
@@ -20,6 +21,7 @@ await serve((script, job) => {
     client.setRequestHandler(schema, script.answers[schema.shape.method.value]);
   }
   client.fallbackNotificationHandler = async ({ method, params }) => script.notice({ method, params });
+  if (job.url) return script.run(client, new StreamableHTTPClientTransport(new URL(job.url)));
   const [command, ...args] = job.command;
   return script.run(client, new StdioClientTransport({ command, args }));
 });

@@ -1,6 +1,7 @@
 """A server of ours on FastMCP. Nothing in it depends on time."""
 
 import asyncio
+import sys
 from dataclasses import dataclass
 
 from fastmcp import Context, FastMCP
@@ -79,4 +80,7 @@ def explain(topic: str) -> str:
 
 
 if __name__ == "__main__":
-    server.run(transport="stdio", show_banner=False)
+    if len(sys.argv) > 1:
+        server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banner=False)
+    else:
+        server.run(transport="stdio", show_banner=False)
