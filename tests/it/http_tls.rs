@@ -161,15 +161,22 @@ fn any_certificate_is_good_where_the_check_is_skipped_and_one_that_was_named_nee
     std::fs::write(file.path(), certificate.pem()).unwrap();
     let named = Trust::load(&[file.path().to_owned()]).unwrap();
     let shown = crate::support::tls::Shown { certificate, key };
-    for (trust, name, is_good) in
-        [(Trust::blind(), "127.0.0.1", true), (named.clone(), "localhost", true), (named, "127.0.0.1", false)]
-    {
+    for (trust, name, is_good) in [
+        (Trust::blind(), "127.0.0.1", true),
+        (named.clone(), "localhost", true),
+        (named, "127.0.0.1", false),
+        (trusting(&Issuer::new()).trust, "localhost", false),
+    ] {
         let (listener, port) = listener();
         let server = serve_once(listener, config(&shown, &[]), ANSWER);
         let options = ConnectOptions { trust, ..ConnectOptions::default() };
         let front = Front::of(&format!("https://{name}:{port}/mcp"), options);
         let heard = front.heard();
         assert_eq!(heard.ends_with(ANSWER), is_good, "{heard}");
+        assert!(
+            is_good || heard.contains("not for `127.0.0.1`") || heard.contains("give it as --ca FILE"),
+            "{heard}"
+        );
         assert_eq!(server.join().unwrap().is_some(), is_good);
         drop(front.end());
     }

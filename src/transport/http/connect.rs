@@ -350,6 +350,11 @@ fn tell_handshake(f: &mut fmt::Formatter<'_>, error: &io::Error, origin: &Origin
                 f,
                 "nobody this machine trusts has issued its certificate; give the issuer's certificate as --ca FILE ({anyway})"
             ),
+            // One that its owner has signed, as `openssl req -x509` makes them.
+            CertificateError::Other(_) => write!(
+                f,
+                "its certificate was not issued for a server by anybody ({certificate}); where it is the server's own, give it as --ca FILE ({anyway})"
+            ),
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                 write!(
                     f,
