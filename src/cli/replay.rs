@@ -140,8 +140,8 @@ impl Session {
         let Self { replayer, again, report, notices } = self;
         let front = args.bind()?;
         let origin = front.origin();
-        notices.info(format_args!("clients use {origin}/mcp, old ones {origin}/sse"));
         args.tell(&origin)?;
+        notices.info(format_args!("clients use {origin}/mcp, old ones {origin}/sse"));
         let mut missed = |latest: &Report| {
             if let Some(miss) = latest.misses.last() {
                 notices.log("miss", &miss.message);

@@ -2,6 +2,8 @@
 
 mod cassettes;
 mod cli;
+#[cfg(unix)]
+mod conformance;
 mod fuzz;
 #[cfg(unix)]
 mod http_bridge;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::difference::assert_same;
+use crate::support::difference::assert_same;
 
 /// What servers send when they please. On stdio nothing says which call it belongs to, so it is filed to whichever is
 /// in flight when it comes; and a client that is answered sooner has made its next call sooner.

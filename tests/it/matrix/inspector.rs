@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::cassette::Cassette;
-use super::difference::assert_same;
+use crate::support::difference::assert_same;
 use crate::support::install::node;
 use crate::support::program::{assert_good_verdict, record, replay};
 use crate::support::scene::Scene;

@@ -3,7 +3,6 @@
 #[cfg(unix)]
 mod bridge;
 mod cassette;
-mod difference;
 mod inspector;
 mod pair;
 mod transcript;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::difference::assert_same;
+use crate::support::difference::assert_same;
 
 /// What a client saw, without what its SDK makes up anew in each process.
 pub(super) struct Transcript {

@@ -176,7 +176,7 @@ impl Worker {
 }
 
 /// Copies a file unless it is already there; others may be doing the same.
-fn refresh(from: &std::path::Path, to: &std::path::Path) {
+pub(crate) fn refresh(from: &std::path::Path, to: &std::path::Path) {
     let wanted = fs::read(from).expect("a client script is readable");
     if fs::read(to).is_ok_and(|found| found == wanted) {
         return;

@@ -1,6 +1,7 @@
 //! Starts the program and the peers around it.
 
 pub(crate) mod client;
+pub(crate) mod difference;
 #[cfg(unix)]
 pub(crate) mod http;
 pub(crate) mod install;

@@ -42,3 +42,17 @@ pub(crate) fn assert_good_verdict(reports: &Path) {
         said(&output.stderr)
     );
 }
+
+/// Asserts that a cassette has no faults.
+///
+/// # Panics
+/// Panics with what `tapedeck lint` said otherwise.
+pub(crate) fn assert_lint(cassette: &str) {
+    let output = tapedeck(&["lint", cassette]);
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

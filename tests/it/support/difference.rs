@@ -6,7 +6,7 @@ use serde_json::Value;
 ///
 /// # Panics
 /// Panics with the first lines that differ and some around them.
-pub(super) fn assert_same(what: &str, expected: &Value, found: &Value) {
+pub(crate) fn assert_same(what: &str, expected: &Value, found: &Value) {
     if expected == found {
         return;
     }

@@ -1,0 +1,68 @@
+//! A process of ours that listens, and ends when it is told to.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread::JoinHandle,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::program::TAPEDECK;
+
+/// A recorder or a replay.
+pub(super) struct Front {
+    child: Child,
+    /// Where clients reach it.
+    pub(super) url: String,
+    stderr: Option<JoinHandle<String>>,
+}
+
+impl Front {
+    /// Starts one, with its files in a folder.
+    pub(super) fn start(arguments: &[&str], folder: &Path) -> Self {
+        let ready = folder.join(arguments[0]).with_extension("ready");
+        let mut child = Command::new(TAPEDECK)
+            .args(arguments)
+            .args(["-v", "--listen", "127.0.0.1:0", "--ready-file"])
+            .arg(&ready)
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program can be started");
+        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut said = String::new();
+        while !said.contains("clients use") {
+            let length = stderr.read_line(&mut said).expect("lines of text");
+            assert!(length > 0, "it does not listen:\n{said}");
+        }
+        let stderr = std::thread::spawn(move || {
+            stderr.read_to_string(&mut said).expect("lines of text");
+            said
+        });
+        let ready = fs::read(ready).expect("it is written before that is said");
+        let ready: Value = serde_json::from_slice(&ready).expect("JSON");
+        let url = ready["url"].as_str().expect("a URL").to_owned();
+        Self { child, url, stderr: Some(stderr) }
+    }
+
+    /// Tells it to end, and asserts that all went well.
+    pub(super) fn end(mut self) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(pid, Signal::TERM).expect("it still runs");
+        let status = self.child.wait().expect("it ends");
+        let said = self.stderr.take().expect("it is read once").join().expect("text");
+        assert!(status.success(), "it ended with {status}:\n{said}");
+    }
+}
+
+impl Drop for Front {
+    /// Leaves nothing behind where a test failed.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
