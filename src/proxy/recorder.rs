@@ -60,21 +60,27 @@ impl Hide for Redactor {
     }
 
     fn header<'a>(&mut self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
-        as_text(value, |text| self.header_value(name, text).into_owned())
+        as_text(value, |text| self.header_value(name, text))
     }
 
     fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
-        as_text(target, |text| self.url(text).into_owned())
+        as_text(target, |text| self.url(text))
     }
 }
 
 /// Bytes of a head as the text that they are in ISO-8859-1, and back.
-fn as_text<'a>(bytes: &'a [u8], hide: impl FnOnce(&str) -> String) -> Cow<'a, [u8]> {
-    let text: String = bytes.iter().copied().map(char::from).collect();
-    let hidden = hide(&text);
-    match hidden == text {
-        true => Cow::Borrowed(bytes),
-        false => Cow::Owned(hidden.chars().map(|char| u8::try_from(char).unwrap_or(b'?')).collect()),
+fn as_text<'a>(bytes: &'a [u8], hide: impl FnOnce(&str) -> Cow<'_, str>) -> Cow<'a, [u8]> {
+    // Nearly all of them are ASCII, which is the same in UTF-8.
+    let ascii = std::str::from_utf8(bytes).ok().filter(|text| text.is_ascii());
+    let text = match ascii {
+        Some(text) => Cow::Borrowed(text),
+        None => Cow::Owned(bytes.iter().copied().map(char::from).collect()),
+    };
+    match hide(&text) {
+        Cow::Owned(hidden) if hidden != text => {
+            Cow::Owned(hidden.chars().map(|char| u8::try_from(char).unwrap_or(b'?')).collect())
+        }
+        _ => Cow::Borrowed(bytes),
     }
 }
 

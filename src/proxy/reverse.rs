@@ -194,7 +194,8 @@ impl Reverse {
         sink: S,
         options: ReverseOptions,
     ) -> Result<ReverseEnded<S>, ReverseError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
+        // All is recorded through one door, and an exchange is little work: more threads would mostly wake each other.
+        let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .build()
@@ -233,9 +234,11 @@ impl Reverse {
         let (told, mut tellings) = mpsc::unbounded_channel();
         let tape = Tape::new(sink, hide, options.require_recording, options.max_message, told);
         let (close, closing) = watch::channel(false);
+        // It was parsed as a part of a URL, so it is a header's value.
+        let host = HeaderValue::from_str(self.origin.authority()).unwrap_or(HeaderValue::from_static(""));
         let front = Arc::new(Front {
             tape: Arc::new(tape),
-            upstream: Upstream { origin: self.origin, connector, headers: options.headers },
+            upstream: Upstream { origin: self.origin, host, connector, headers: options.headers },
             acceptor: self.acceptor,
             guard: Guard {
                 is_open: !self.address.ip().is_loopback(),
@@ -301,6 +304,8 @@ struct Front {
 
 struct Upstream {
     origin: Origin,
+    /// Its authority.
+    host: HeaderValue,
     connector: Connector,
     headers: Vec<(HeaderName, HeaderValue)>,
 }

@@ -10,8 +10,8 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri, Version,
     body::{Body, Bytes, Incoming},
     header::{
-        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderValue,
-        LOCATION, ORIGIN, WWW_AUTHENTICATE,
+        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderName,
+        HeaderValue, LOCATION, ORIGIN, WWW_AUTHENTICATE,
     },
 };
 
@@ -20,7 +20,7 @@ use super::{
     connection::Link,
     endpoint::Endpoint,
     is_reset,
-    item::Item,
+    item::{Heads, Item},
     metadata,
     request::{GoOn, RequestBody},
     response::{Kind as BodyKind, ResponseBody, read_on_from_head},
@@ -29,7 +29,7 @@ use super::{
 use crate::{
     transport::http::{
         coding::Decoder,
-        headers::{is_coded, pass_on},
+        headers::{all_go_on, is_coded, list_on, pass_on},
         origin::{Origin, PLACEHOLDER},
         upstream::Answer,
     },
@@ -118,7 +118,7 @@ async fn forward(link: &Arc<Link>, request: Request<Incoming>) -> Result<Respons
     });
     let go_on = go_on.then(Arc::<GoOn>::default);
     let is_coded = is_coded(&head.headers);
-    head.headers = request_headers(&head.headers, &link.front.upstream);
+    head.headers = request_headers(head.headers, &link.front.upstream);
     let mut request =
         Request::from_parts(head, RequestBody::new(body, Arc::clone(&lane), is_coded, go_on.clone()));
     if let Some(go_on) = go_on {
@@ -171,11 +171,11 @@ async fn pass_back(
     let decoder = Decoder::of(&head.headers);
     if asked.is_get && head.status == StatusCode::OK && link.front.is_document(&asked.path) {
         lane.note(Item::Response(head.status, recorded_response(&head.headers, upstream)));
-        head.headers = rewritten(&head.headers, upstream, &asked.ours);
+        head.headers = rewritten(head.headers, upstream, &asked.ours);
         return metadata::pass_back(head, body, &asked.ours, lane, link).await;
     }
     lane.note(Item::Response(head.status, recorded_response(&head.headers, upstream)));
-    head.headers = rewritten(&head.headers, upstream, &asked.ours);
+    head.headers = rewritten(head.headers, upstream, &asked.ours);
     let may_have_endpoint = asked.is_get && matches!(kind, BodyKind::Events(_)) && decoder.is_none();
     let endpoint = may_have_endpoint.then(|| Endpoint::new(upstream, &asked.ours));
     if endpoint.is_some() {
@@ -201,22 +201,32 @@ pub(super) fn record(
 }
 
 /// What the server is sent: its own authority as the host, and no coding that we could not read.
-fn request_headers(headers: &HeaderMap, upstream: &Upstream) -> HeaderMap {
-    // It was parsed as a part of a URL, so it is a header's value.
-    let host = HeaderValue::from_str(upstream.origin.authority()).unwrap_or(HeaderValue::from_static(""));
+fn request_headers(headers: HeaderMap, upstream: &Upstream) -> HeaderMap {
     let mut has_coding = false;
-    let mut passed = pass_on(headers, |name, value| {
+    let mut each = |name: &HeaderName, value: &HeaderValue| {
         if *name == HOST {
-            Some(host.clone())
+            Some(upstream.host.clone())
         } else if *name == ACCEPT_ENCODING {
             let is_first = !std::mem::replace(&mut has_coding, true);
             is_first.then(|| HeaderValue::from_static("identity"))
         } else {
             Some(value.clone())
         }
-    });
+    };
+    let codings = headers.get_all(ACCEPT_ENCODING).iter().count();
+    let mut passed = if codings <= 1 && all_go_on(&headers) {
+        let mut passed = headers;
+        for (name, value) in &mut passed {
+            if *name == HOST || *name == ACCEPT_ENCODING {
+                each(name, value).into_iter().for_each(|changed| *value = changed);
+            }
+        }
+        passed
+    } else {
+        pass_on(&headers, each)
+    };
     if !passed.contains_key(HOST) {
-        passed.insert(HOST, host);
+        passed.insert(HOST, upstream.host.clone());
     }
     for (name, value) in &upstream.headers {
         passed.insert(name, value.clone());
@@ -224,8 +234,8 @@ fn request_headers(headers: &HeaderMap, upstream: &Upstream) -> HeaderMap {
     passed
 }
 
-fn recorded_request(headers: &HeaderMap, asked: &Asked) -> HeaderMap {
-    pass_on(headers, |name, value| {
+fn recorded_request(headers: &HeaderMap, asked: &Asked) -> Heads {
+    list_on(headers, |name, value| {
         if *name == HOST {
             None
         } else if value.as_bytes() == asked.ours.as_bytes() {
@@ -237,28 +247,31 @@ fn recorded_request(headers: &HeaderMap, asked: &Asked) -> HeaderMap {
 }
 
 /// A response's headers as they are recorded: a body that was decoded is no longer what they say of it.
-fn recorded_response(headers: &HeaderMap, upstream: &Origin) -> HeaderMap {
-    let recorded = rewritten(headers, upstream, PLACEHOLDER);
-    if Decoder::of(&recorded).is_none() {
-        return recorded;
-    }
-    pass_on(&recorded, |name, value| {
-        (*name != CONTENT_ENCODING && *name != CONTENT_LENGTH).then(|| value.clone())
+fn recorded_response(headers: &HeaderMap, upstream: &Origin) -> Heads {
+    let is_decoded = Decoder::of(headers).is_some();
+    list_on(headers, |name, value| {
+        let is_left_out = is_decoded && (*name == CONTENT_ENCODING || *name == CONTENT_LENGTH);
+        (!is_left_out).then(|| moved(name, value, upstream, PLACEHOLDER).unwrap_or_else(|| value.clone()))
     })
 }
 
 /// A response's headers with another origin in the place of the server's.
-fn rewritten(headers: &HeaderMap, upstream: &Origin, by: &str) -> HeaderMap {
-    pass_on(headers, |name, value| {
-        let rewritten = match *name {
-            LOCATION => upstream.replace(value.as_bytes(), by),
-            WWW_AUTHENTICATE => metadata::rewrite_challenge(value.as_bytes(), upstream, by),
-            _ => None,
-        };
-        // Both parts were headers' values.
-        let rewritten = rewritten.and_then(|value| HeaderValue::from_bytes(&value).ok());
-        Some(rewritten.unwrap_or_else(|| value.clone()))
-    })
+fn rewritten(headers: HeaderMap, upstream: &Origin, by: &str) -> HeaderMap {
+    if all_go_on(&headers) && !headers.contains_key(LOCATION) && !headers.contains_key(WWW_AUTHENTICATE) {
+        return headers;
+    }
+    pass_on(&headers, |name, value| Some(moved(name, value, upstream, by).unwrap_or_else(|| value.clone())))
+}
+
+/// The value of a header that names the server's origin, with another one in its place.
+fn moved(name: &HeaderName, value: &HeaderValue, upstream: &Origin, by: &str) -> Option<HeaderValue> {
+    let moved = match *name {
+        LOCATION => upstream.replace(value.as_bytes(), by),
+        WWW_AUTHENTICATE => metadata::rewrite_challenge(value.as_bytes(), upstream, by),
+        _ => None,
+    };
+    // Both parts were headers' values.
+    moved.and_then(|value| HeaderValue::from_bytes(&value).ok())
 }
 
 /// The target as it is recorded.

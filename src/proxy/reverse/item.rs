@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
-use hyper::{HeaderMap, Method, StatusCode, body::Bytes};
+use hyper::{
+    Method, StatusCode,
+    body::Bytes,
+    header::{HeaderName, HeaderValue},
+};
 
 use super::super::recorder::Hide;
 use crate::{
@@ -14,11 +18,14 @@ use crate::{
     },
 };
 
+/// Headers as they are recorded.
+pub(super) type Heads = Vec<(HeaderName, HeaderValue)>;
+
 /// Something that happened.
 pub(super) enum Item {
-    Request(Method, Bytes, HeaderMap),
+    Request(Method, Bytes, Heads),
     RequestBody(Vec<u8>),
-    Response(StatusCode, HeaderMap),
+    Response(StatusCode, Heads),
     ResponseBody(Vec<u8>),
     Event(SseEvent<'static>),
     Oversize(Direction, Oversize),
@@ -95,7 +102,7 @@ fn whole<'a>(hide: &mut dyn Hide, direction: Direction, body: &'a [u8]) -> Paylo
     if is_message { Payload::Message(body) } else { Payload::Body(body) }
 }
 
-fn headers<'a>(hide: &mut dyn Hide, headers: &'a HeaderMap) -> Headers<'a> {
+fn headers<'a>(hide: &mut dyn Hide, headers: &'a Heads) -> Headers<'a> {
     let each = headers.iter().map(|(name, value)| {
         (Cow::Borrowed(name.as_str().as_bytes()), hide.header(name.as_str(), value.as_bytes()))
     });

@@ -11,12 +11,16 @@ const HOP_BY_HOP: [&str; 3] = ["keep-alive", "proxy-connection", "proxy-authoriz
 
 /// Whether a header ends at this hop. The framing that both hops share does not: a chunked body stays chunked.
 pub fn ends_here(name: &HeaderName, headers: &HeaderMap) -> bool {
+    ends_at_hops(name) || connection_options(headers).any(|option| option.eq_ignore_ascii_case(name.as_str()))
+}
+
+/// Whether a header ends at any hop.
+fn ends_at_hops(name: &HeaderName) -> bool {
     *name == CONNECTION
         || *name == TE
         || *name == UPGRADE
         || *name == TRANSFER_ENCODING
         || HOP_BY_HOP.contains(&name.as_str())
-        || connection_options(headers).any(|option| option.eq_ignore_ascii_case(name.as_str()))
 }
 
 /// Whether the sender closes the connection after this message.
@@ -37,22 +41,49 @@ pub fn pass_on(
     mut each: impl FnMut(&HeaderName, &HeaderValue) -> Option<HeaderValue>,
 ) -> HeaderMap {
     let mut passed = HeaderMap::with_capacity(headers.len() + 1);
+    going_on(headers, |name, value, is_ours| {
+        if let Some(value) = if is_ours { Some(value.clone()) } else { each(name, value) } {
+            passed.append(name, value);
+        }
+    });
+    passed
+}
+
+/// The same as a list, for those who only read it.
+pub fn list_on(
+    headers: &HeaderMap,
+    mut each: impl FnMut(&HeaderName, &HeaderValue) -> Option<HeaderValue>,
+) -> Vec<(HeaderName, HeaderValue)> {
+    let mut passed = Vec::with_capacity(headers.len());
+    going_on(headers, |name, value, is_ours| {
+        if let Some(value) = if is_ours { Some(value.clone()) } else { each(name, value) } {
+            passed.push((name.clone(), value));
+        }
+    });
+    passed
+}
+
+/// Whether every header goes on as it is, so that values may be changed in place.
+pub fn all_go_on(headers: &HeaderMap) -> bool {
+    !headers.contains_key(CONNECTION)
+        && headers.keys().all(|name| !ends_at_hops(name) || *name == TRANSFER_ENCODING && is_chunked(headers))
+}
+
+/// Gives each header that goes on to `push`, and whether its value is ours.
+fn going_on(headers: &HeaderMap, mut push: impl FnMut(&HeaderName, &HeaderValue, bool)) {
     let is_chunked = is_chunked(headers);
     let closes = closes(headers);
     let mut has_closed = false;
     for (name, value) in headers {
         if *name == TRANSFER_ENCODING && is_chunked {
-            passed.append(name, value.clone());
+            push(name, value, true);
         } else if *name == CONNECTION && closes && !has_closed {
             has_closed = true;
-            passed.append(name, HeaderValue::from_static("close"));
-        } else if !ends_here(name, headers)
-            && let Some(value) = each(name, value)
-        {
-            passed.append(name, value);
+            push(name, &HeaderValue::from_static("close"), true);
+        } else if !ends_here(name, headers) {
+            push(name, value, false);
         }
     }
-    passed
 }
 
 fn connection_options(headers: &HeaderMap) -> impl Iterator<Item = &str> {
