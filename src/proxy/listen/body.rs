@@ -23,7 +23,8 @@ pub(super) enum ResponseBody {
 pub(super) struct Under {
     passing: Passing,
     control: Arc<Control>,
-    /// Of an event stream: when a comment goes.
+    is_stream: bool,
+    /// Of an event stream that has waited: when a comment goes.
     keep_alive: Option<Pin<Box<Sleep>>>,
     /// It has ended, in good order or not.
     ending: Option<Option<StreamEnd>>,
@@ -36,8 +37,7 @@ pub(super) struct Cut;
 
 impl ResponseBody {
     pub(super) fn passing(passing: Passing, control: Arc<Control>, is_stream: bool) -> Self {
-        let keep_alive = is_stream.then(|| Box::pin(sleep(Duration::from_micros(KEEP_ALIVE))));
-        Self::Passing(Box::new(Under { passing, control, keep_alive, ending: None }))
+        Self::Passing(Box::new(Under { passing, control, is_stream, keep_alive: None, ending: None }))
     }
 }
 
@@ -64,7 +64,12 @@ impl Under {
                 }
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => {
-                    let Some(keep_alive) = &mut self.keep_alive else { return Poll::Pending };
+                    if !self.is_stream {
+                        return Poll::Pending;
+                    }
+                    // Most streams have ended before anybody has to wait.
+                    let soon = || Box::pin(sleep(Duration::from_micros(KEEP_ALIVE)));
+                    let keep_alive = self.keep_alive.get_or_insert_with(soon);
                     ready!(keep_alive.as_mut().poll(cx));
                     return self.send(Bytes::from_static(b": keep-alive\n\n"));
                 }

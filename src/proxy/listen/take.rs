@@ -78,12 +78,14 @@ struct State {
     lanes: HashMap<u32, mpsc::UnboundedSender<Piece>>,
     last_lane: u32,
     misses: u64,
+    /// The deadline that the task that keeps the time waits for.
+    awaited: Option<Micros>,
 }
 
 impl Take {
     /// A take, and the task that keeps its time.
     pub(super) fn begin(replayer: Replayer, told: mpsc::UnboundedSender<Told>) -> Arc<Self> {
-        let state = State { replayer, lanes: HashMap::new(), last_lane: 0, misses: 0 };
+        let state = State { replayer, lanes: HashMap::new(), last_lane: 0, misses: 0, awaited: None };
         let take =
             Arc::new(Self { start: Instant::now(), state: Mutex::new(state), changed: Notify::new(), told });
         drop(tokio::spawn(Arc::clone(&take).keep_time()));
@@ -96,7 +98,11 @@ impl Take {
 
     async fn keep_time(self: Arc<Self>) {
         loop {
-            let deadline = lock(&self.state).replayer.deadline();
+            let deadline = {
+                let mut state = lock(&self.state);
+                state.awaited = state.replayer.deadline();
+                state.awaited
+            };
             let changed = self.changed.notified();
             match deadline.and_then(|due| self.start.checked_add(Duration::from_micros(due))) {
                 None => changed.await,
@@ -145,7 +151,6 @@ impl Take {
             state.lanes.insert(lane.0, sender);
         }
         drop(state);
-        self.changed.notify_one();
         let place = Place { take: Arc::clone(self), lane, has_ended: false };
         Reply::Passing(Passing { pieces: receiver, place })
     }
@@ -155,8 +160,6 @@ impl Take {
         state.lanes.remove(&lane.0);
         state.replayer.handle(self.now(), Input::Left { lane });
         self.pump(&mut state, None);
-        drop(state);
-        self.changed.notify_one();
     }
 
     /// Passes on what the replayer wants sent; what goes on the lane of `own` is put there.
@@ -188,6 +191,9 @@ impl Take {
                     }
                 }
             }
+        }
+        if state.replayer.deadline() != state.awaited {
+            self.changed.notify_one();
         }
         let misses = state.replayer.misses();
         if misses > state.misses {

@@ -124,6 +124,12 @@ impl Replayer {
 
     /// Whether the client waits for an answer to this exchange's message.
     fn asks(&self, exchange: u32) -> bool {
+        let client = self.cassette.exchanges[exchange as usize].client.as_ref();
+        match client.map(|client| client.form) {
+            Some(Form::Request) => return true,
+            Some(Form::Notification | Form::Result | Form::Error | Form::Http) => return false,
+            _ => {}
+        }
         let bytes = self.recorded_request(exchange);
         let message = Message::read(&bytes);
         message.kind == Kind::Request || message.members().any(|member| member.kind == Kind::Request)
@@ -145,13 +151,12 @@ impl Replayer {
     /// The recorded headers of a response, with what is live in its place.
     fn headers(&mut self, http: Option<&Http>, lane: Lane, live: usize) -> Vec<(Box<str>, Vec<u8>)> {
         let Some(http) = http else { return Vec::new() };
-        let recorded: Vec<(Box<str>, Box<[u8]>)> = http
+        let origin = self.streams.get(&lane.0).map(|stream| stream.origin.clone()).unwrap_or_default();
+        let recorded = http
             .headers
             .iter()
-            .flat_map(|header| header.values.iter().map(|value| (header.name.clone(), value.clone())))
-            .collect();
-        let origin = self.streams.get(&lane.0).map(|stream| stream.origin.clone()).unwrap_or_default();
-        recorded.into_iter().map(|(name, value)| (name, self.filled(&value, &origin, live))).collect()
+            .flat_map(|header| header.values.iter().map(|value| (header.name.clone(), value)));
+        recorded.map(|(name, value)| (name, self.filled(value, &origin, live))).collect()
     }
 
     /// A recorded text with the live origin and session id in the place of what stands for them.
