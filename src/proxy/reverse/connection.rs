@@ -165,7 +165,7 @@ async fn serve_http1(stream: Accepted, front: Arc<Front>) {
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(socket), service);
     let mut to_client = Box::pin(to_client);
-    let mut to_server: Option<Driver> = None;
+    let (mut is_opened, mut to_server): (_, Option<Driver>) = (false, None);
     let mut ticks = interval((head_time / 4).max(Duration::from_millis(1)));
     loop {
         tokio::select! {
@@ -179,7 +179,11 @@ async fn serve_http1(stream: Accepted, front: Arc<Front>) {
                 to_client.as_mut().graceful_shutdown();
             }
             _ = &mut to_client => break,
-            Some(connection) = openings.recv() => to_server = Some(connection),
+            // It is opened once.
+            Some(connection) = openings.recv(), if !is_opened => {
+                is_opened = true;
+                to_server = Some(connection);
+            }
             Ok(()) = closing.changed() => to_client.as_mut().graceful_shutdown(),
             _ = ticks.tick() => {
                 if control.head_age().is_some_and(|age| age > head_time) {

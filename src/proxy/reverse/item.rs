@@ -24,7 +24,10 @@ pub(super) type Heads = Vec<(HeaderName, HeaderValue)>;
 /// Something that happened.
 pub(super) enum Item {
     Request(Method, Bytes, Heads),
+    /// A message, or once that is known [`OtherBody`](Self::OtherBody).
     RequestBody(Vec<u8>),
+    /// A request's body that is no message.
+    OtherBody(Vec<u8>),
     Response(StatusCode, Heads),
     ResponseBody(Vec<u8>),
     Event(SseEvent<'static>),
@@ -48,7 +51,14 @@ impl Item {
     }
 
     pub(super) const fn is_message(&self) -> bool {
-        matches!(self, Self::RequestBody(_) | Self::ResponseBody(_) | Self::Event(_) | Self::Oversize(..))
+        matches!(
+            self,
+            Self::RequestBody(_)
+                | Self::OtherBody(_)
+                | Self::ResponseBody(_)
+                | Self::Event(_)
+                | Self::Oversize(..)
+        )
     }
 
     /// Which way it went, and what it is, as it may be written.
@@ -62,12 +72,17 @@ impl Item {
                 };
                 (Direction::ToServer, Payload::Request(request))
             }
-            Self::RequestBody(body) => (Direction::ToServer, whole(hide, Direction::ToServer, body)),
+            Self::RequestBody(body) => {
+                (Direction::ToServer, Payload::Message(hide.message(Direction::ToServer, body)))
+            }
+            Self::OtherBody(body) => {
+                (Direction::ToServer, Payload::Body(hide.message(Direction::ToServer, body)))
+            }
             Self::Response(status, head) => {
                 let response = ResponseHead { status: status.as_u16(), headers: headers(hide, head) };
                 (Direction::ToClient, Payload::Response(response))
             }
-            Self::ResponseBody(body) => (Direction::ToClient, whole(hide, Direction::ToClient, body)),
+            Self::ResponseBody(body) => (Direction::ToClient, whole(hide, body)),
             Self::Event(event) => {
                 let event = SseEvent {
                     id: event.id.as_deref().map(Cow::Borrowed),
@@ -95,10 +110,10 @@ impl Item {
     }
 }
 
-/// A body that came whole: a message, or anything else.
-fn whole<'a>(hide: &mut dyn Hide, direction: Direction, body: &'a [u8]) -> Payload<'a> {
+/// A response's body that came whole: a message, or anything else.
+fn whole<'a>(hide: &mut dyn Hide, body: &'a [u8]) -> Payload<'a> {
     let is_message = Message::read(body).kind != Kind::Noise;
-    let body = hide.message(direction, body);
+    let body = hide.message(Direction::ToClient, body);
     if is_message { Payload::Message(body) } else { Payload::Body(body) }
 }
 

@@ -190,9 +190,14 @@ impl Lane {
 }
 
 impl State {
-    fn note(&mut self, item: Item) {
-        match &item {
-            Item::RequestBody(bytes) => self.call = Call::begun(bytes),
+    fn note(&mut self, mut item: Item) {
+        match &mut item {
+            Item::RequestBody(bytes) => {
+                self.call = Call::begun(bytes);
+                if self.call == Call::None {
+                    item = Item::OtherBody(std::mem::take(bytes));
+                }
+            }
             Item::Event(event)
                 if self.call != Call::None && Message::read(&event.data).kind.is_response() =>
             {

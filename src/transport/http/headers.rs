@@ -72,7 +72,9 @@ pub fn all_go_on(headers: &HeaderMap) -> bool {
 /// Gives each header that goes on to `push`, and whether its value is ours.
 fn going_on(headers: &HeaderMap, mut push: impl FnMut(&HeaderName, &HeaderValue, bool)) {
     let is_chunked = is_chunked(headers);
-    let closes = closes(headers);
+    // Most connections say nothing of themselves.
+    let has_options = headers.contains_key(CONNECTION);
+    let closes = has_options && closes(headers);
     let mut has_closed = false;
     for (name, value) in headers {
         if *name == TRANSFER_ENCODING && is_chunked {
@@ -80,7 +82,7 @@ fn going_on(headers: &HeaderMap, mut push: impl FnMut(&HeaderName, &HeaderValue,
         } else if *name == CONNECTION && closes && !has_closed {
             has_closed = true;
             push(name, &HeaderValue::from_static("close"), true);
-        } else if !ends_here(name, headers) {
+        } else if !if has_options { ends_here(name, headers) } else { ends_at_hops(name) } {
             push(name, value, false);
         }
     }
