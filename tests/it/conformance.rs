@@ -5,7 +5,6 @@
 
 mod checks;
 mod client;
-mod front;
 mod server;
 mod suite;
 

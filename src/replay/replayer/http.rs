@@ -6,8 +6,13 @@ use super::{
     streams::{Stream, is_line},
 };
 use crate::{
-    cassette::model::{Cassette, EventType, Header, Item, Unanswered},
-    replay::{exchange::HttpRequest, miss, play::Play, script::client_message},
+    cassette::model::{Cassette, EventType, Header, Item, On, Unanswered},
+    replay::{
+        exchange::HttpRequest,
+        miss,
+        play::Play,
+        script::{Step, client_message},
+    },
     traffic::{Lane, Micros},
     wire::jsonrpc::{Kind, Message},
 };
@@ -24,6 +29,16 @@ const AUTH: u8 = 1;
 
 const SSE_PATH: &str = "/sse";
 const EVENT_STREAM: &[u8] = b"text/event-stream";
+
+/// Until when a recorded stream was open.
+enum Until {
+    /// To the end, or to a bad one.
+    Open,
+    /// The server ended it behind this item.
+    Item(u32, u32),
+    /// The server ended it before anything of the session's was sent on it.
+    Now,
+}
 
 /// What the answer to an HTTP request can depend on beside its message.
 #[derive(Clone, Debug)]
@@ -259,18 +274,25 @@ impl Replayer {
         {
             return;
         }
+        if let Some(script) = self.sse_script(&line) {
+            return self.open_sse(now, lane, &line, script);
+        }
         match found {
-            Some(found) if self.is_endpoint(found) => self.open_sse(now, lane, &line, found),
             Some(found) if !self.opens_stream(found) => self.play_line(now, lane, &line, found),
             Some(found) if !found.repeat => {
+                let until = self.until(found);
                 self.play_line(now, lane, &line, found);
-                self.is_get(lane);
+                match until {
+                    Until::Open => self.is_get(lane, None),
+                    Until::Item(exchange, item) => self.is_get(lane, Some((exchange, item))),
+                    Until::Now => {}
+                }
             }
             // It comes back to a stream that it had.
             Some(found) => {
                 let exchange = self.exchange_of(found);
                 self.respond(lane, exchange, false);
-                self.is_get(lane);
+                self.is_get(lane, None);
             }
             None if request.target.split('?').next() == Some(SSE_PATH) && self.legacy_recording => {
                 self.open_own_sse(lane);
@@ -278,7 +300,7 @@ impl Replayer {
             None if self.may_open() => {
                 self.count_own("GET");
                 self.stream_head(lane);
-                self.is_get(lane);
+                self.is_get(lane, None);
             }
             None => {
                 self.count_own("GET");
@@ -287,10 +309,48 @@ impl Replayer {
         }
     }
 
-    /// Whether this is the event stream of HTTP+SSE.
-    fn is_endpoint(&self, found: Found) -> bool {
-        let entry = &self.cassette.exchanges[self.exchange_of(found) as usize];
-        self.cassette.sessions[entry.session as usize].is_sse() && self.opens_stream(found)
+    /// The session over HTTP+SSE that begins with this request: the first not yet played, else the last.
+    fn sse_script(&self, line: &str) -> Option<usize> {
+        let begins = |script: &usize| {
+            let script = &self.scripts[*script];
+            let is_sse = script.session.is_some_and(|at| self.cassette.sessions[at as usize].is_sse());
+            is_sse
+                && script.steps.iter().any(|step| {
+                    let entry = &self.cassette.exchanges[step.exchange as usize];
+                    is_line(entry) && self.recorded_request(step.exchange) == line.as_bytes()
+                })
+        };
+        let all = 1..self.scripts.len();
+        all.clone().filter(|script| !self.played[*script]).find(begins).or_else(|| all.rev().find(begins))
+    }
+
+    /// Until when a recorded `GET` stream was open.
+    fn until(&self, found: Found) -> Until {
+        let exchange = self.exchange_of(found);
+        let http = self.cassette.exchanges[exchange as usize].http.as_ref();
+        if self.stays_open(exchange) || http.is_some_and(|http| http.end.is_some()) {
+            return Until::Open;
+        }
+        let script = &self.scripts[self.plays[found.play].script];
+        let began = script.steps[found.step as usize].rank;
+        let is_get = |step: &&Step| {
+            let entry = &self.cassette.exchanges[step.exchange as usize];
+            is_line(entry) && entry.http.as_ref().is_some_and(|http| http.stream)
+        };
+        let next =
+            script.steps.iter().filter(is_get).map(|step| step.rank).filter(|rank| *rank > began).min();
+        let items = script.steps.iter().flat_map(|step| {
+            let server = &self.cassette.exchanges[step.exchange as usize].server;
+            let items = (0..).zip(script.items(step)).zip(server);
+            items
+                .filter(|(_, item)| item.on == Some(On::Get))
+                .map(|((at, item), _)| (item.rank, step.exchange, at))
+        });
+        let within = |(rank, ..): &(u32, u32, u32)| *rank > began && next.is_none_or(|next| *rank < next);
+        match items.filter(within).max() {
+            Some((_, exchange, item)) => Until::Item(exchange, item),
+            None => Until::Now,
+        }
     }
 
     /// Whether what was found is a `GET` that was answered by an event stream.
@@ -310,23 +370,16 @@ impl Replayer {
     }
 
     /// The recorded event stream of HTTP+SSE: a live session of its own, which plays the session that began so.
-    fn open_sse(&mut self, now: Micros, lane: Lane, line: &str, found: Found) {
-        let session = self.cassette.exchanges[self.exchange_of(found) as usize].session;
-        let script = (1..self.scripts.len()).find(|&script| self.scripts[script].session == Some(session));
-        let id = self.mint();
-        let live = self.begin_live(Live { id: Some(id), ..Live::default() });
-        let mut found = found;
-        if let Some(script) = script.filter(|&script| !self.played[script] || found.repeat) {
-            self.played[script] = true;
-            self.lives[live].play = Some(self.begin_play(script));
-            self.at_hand.live = live;
-            found = self.find(&Message::read(line.as_bytes())).unwrap_or(found);
-        }
+    fn open_sse(&mut self, now: Micros, lane: Lane, line: &str, script: usize) {
+        self.played[script] = true;
+        let (id, play) = (self.mint(), self.begin_play(script));
+        let live = self.begin_live(Live { id: Some(id), play: Some(play), ..Live::default() });
         self.at_hand.live = live;
-        let exchange = self.exchange_of(found);
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.live = live;
         }
+        let Some(found) = self.find_in(play, &Message::read(line.as_bytes())) else { return };
+        let exchange = self.exchange_of(found);
         let endpoint = self.endpoint(exchange, live).unwrap_or_else(|| self.own_endpoint(live));
         self.lives[live].sse = Some((lane, endpoint));
         self.play_line(now, lane, line, found);

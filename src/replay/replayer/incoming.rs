@@ -32,8 +32,8 @@ impl Replayer {
         let message = if changed { Message::read(&redacted) } else { original };
         match message.kind {
             Kind::Result | Kind::Error => {
-                self.response(now, &message);
-                self.accept(lane);
+                let answered = self.response(now, &message);
+                self.accept_answer(lane, answered);
             }
             Kind::Request => {
                 self.count(&message);
@@ -231,11 +231,11 @@ impl Replayer {
         }
     }
 
-    /// The client answers a server request.
-    fn response(&mut self, now: Micros, message: &Message<'_>) {
-        let Some(id) = message.id_key() else { return };
+    /// The client answers a server request: which item of which exchange.
+    fn response(&mut self, now: Micros, message: &Message<'_>) -> Option<(u32, u32)> {
+        let id = message.id_key()?;
         let pending = &mut self.lives[self.at_hand.live].pending;
-        let Some(at) = pending.iter().position(|pending| pending.id == *id) else { return };
+        let at = pending.iter().position(|pending| pending.id == *id)?;
         let pending = pending.remove(at);
         if let Some(run) = pending.run {
             self.plays[pending.play].answered(run, pending.item, now);
@@ -246,6 +246,7 @@ impl Replayer {
             method: pending.method,
             answer: if same { "as_recorded" } else { "differs" }.to_owned(),
         });
+        Some((pending.exchange, pending.item))
     }
 
     fn same_answer(&self, pending: &Pending, live: &Message<'_>) -> bool {

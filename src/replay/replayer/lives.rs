@@ -26,6 +26,8 @@ pub(super) struct Live {
     pub pending: Vec<Pending>,
     /// Its open `GET` stream.
     pub get: Option<Lane>,
+    /// The item behind which the recorded server ended that stream.
+    pub get_until: Option<(u32, u32)>,
     /// Its event stream, over HTTP+SSE, and where its messages are posted.
     pub sse: Option<(Lane, String)>,
     /// What waits for a stream that is not open.

@@ -59,7 +59,7 @@ impl Replayer {
             self.send_again(lane, exchange, item, bytes);
         }
         if on_get {
-            self.is_get(lane);
+            self.is_get(lane, None);
             return true;
         }
         self.lives[live].resumed.push((exchange, lane));

@@ -117,7 +117,8 @@ impl Replayer {
             None => !is_sse || is_line(entry),
             Some(on) => is_sse && on == On::Post,
         };
-        let waits = asks && (stays_silent(entry) || entry.unanswered == Some(Unanswered::Lost));
+        let is_unanswered = stays_silent(entry) || entry.unanswered == Some(Unanswered::Lost);
+        let waits = asks && !is_sse && is_unanswered;
         let ends_badly = entry.http.as_ref().is_some_and(|http| http.end.is_some());
         !waits && !ends_badly && !entry.server.iter().any(on_it)
     }
@@ -235,6 +236,8 @@ impl Replayer {
         if stream.head.is_some() {
             self.begin_response(lane, is_message);
             self.outputs.push_back(Output::Body { lane, bytes });
+            // A body is all there is, whatever its exchange waits for.
+            self.finish_lane(lane);
         }
     }
 
@@ -284,6 +287,15 @@ impl Replayer {
         };
         self.note_sent(live, exchange, item, to, on == Some(On::Get));
         self.deliver(lane, bytes, apart, sse.as_deref(), !is_body);
+        self.end_of_get(live, exchange, item);
+    }
+
+    /// Ends a `GET` stream behind the last item that was sent on it, where the recorded server ended it there.
+    fn end_of_get(&mut self, live: usize, exchange: u32, item: u32) {
+        let is_last = self.lives[live].get_until == Some((exchange, item));
+        if is_last && let Some(lane) = self.lives[live].get.take() {
+            self.end(lane, None, &[]);
+        }
     }
 
     /// The stream of the session's that an item goes on; none for the one that its exchange has.
@@ -331,14 +343,16 @@ impl Replayer {
             let sse = self.cassette.exchanges[held.exchange as usize].server[held.item as usize].sse.clone();
             self.note_sent(live, held.exchange, held.item, &held.to, on == On::Get);
             self.deliver(lane, held.bytes, false, sse.as_deref(), true);
+            self.end_of_get(live, held.exchange, held.item);
         }
     }
 
-    /// This lane is from now on its session's `GET` stream.
-    pub(super) fn is_get(&mut self, lane: Lane) {
+    /// This lane is from now on its session's `GET` stream, until the item behind which the recorded one ended.
+    pub(super) fn is_get(&mut self, lane: Lane, until: Option<(u32, u32)>) {
         let Some(stream) = self.streams.get(&lane.0) else { return };
         let live = stream.live;
         self.lives[live].get = Some(lane);
+        self.lives[live].get_until = until;
         self.release(live, On::Get, None, lane);
     }
 
@@ -397,6 +411,25 @@ impl Replayer {
         if self.streams.get(&lane.0).is_some_and(|stream| stream.head.is_some()) {
             self.plain(lane, 202, "");
         }
+    }
+
+    /// What was said to a client that answered a server request: as recorded, or that it was taken in.
+    pub(super) fn accept_answer(&mut self, lane: Lane, answered: Option<(u32, u32)>) {
+        let cassette = Arc::clone(&self.cassette);
+        let recorded = answered.and_then(|(exchange, item)| {
+            let entry = &cassette.exchanges[exchange as usize];
+            let session = &cassette.sessions[entry.session as usize];
+            let is_alike = session.is_http() && session.is_sse() == self.at_hand.post.is_some();
+            entry.server[item as usize].answer.as_ref()?.http.as_deref().filter(|_| is_alike)
+        });
+        let (Some(http), Some(stream)) = (recorded, self.streams.get(&lane.0)) else {
+            return self.accept(lane);
+        };
+        let live = stream.live;
+        let status = http.status.unwrap_or(202);
+        let head = ResponseHead { status, headers: self.headers(Some(http), lane, live), stream: false };
+        self.outputs.push_back(Output::Head { lane, head });
+        self.finish_lane(lane);
     }
 
     /// 202 as servers of HTTP+SSE say it.

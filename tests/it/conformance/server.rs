@@ -10,7 +10,8 @@ use std::{
 
 use serde_json::Value;
 
-use super::{checks, front::Front, suite::Suite};
+use super::{checks, suite::Suite};
+use crate::support::front::Front;
 use crate::support::{
     client::refresh,
     difference::assert_same,

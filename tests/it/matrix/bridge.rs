@@ -57,7 +57,7 @@ fn check(client: Client, server: Server) {
     let roots = [root(&scene.files())];
     scene.reset();
     let Some(peer) = HttpServer::start(&server) else { return };
-    let Some(direct) = transcript(client.run_url(&peer.url, &plan, &roots)) else { return };
+    let Some(direct) = transcript(client.run_at(&peer.url, "http", &plan, &roots)) else { return };
     assert!(direct.calls() > 4, "{} made hardly any calls to {}", client.name, server.name);
     drop(peer);
 

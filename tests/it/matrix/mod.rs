@@ -3,6 +3,8 @@
 #[cfg(unix)]
 mod bridge;
 mod cassette;
+#[cfg(unix)]
+mod http;
 mod inspector;
 mod pair;
 mod transcript;
@@ -18,6 +20,30 @@ macro_rules! matrix {
             })*
         })*
     };
+}
+
+#[cfg(unix)]
+macro_rules! matrix_over_http {
+    ($($client:ident: $($service:ident)*;)*) => {
+        mod over_http {
+            $(mod $client {
+                $(#[test]
+                fn $service() {
+                    super::super::http::check(super::super::client::$client(), super::super::http::$service());
+                })*
+            })*
+        }
+    };
+}
+
+#[cfg(unix)]
+matrix_over_http! {
+    python_auto: everything everything_sse fast fast_stateless fast_json modern;
+    python_legacy: everything everything_sse fast fast_json modern;
+    python_modern: modern;
+    typescript_1: everything everything_sse fast fast_stateless modern;
+    typescript_2: everything everything_sse fast fast_json modern;
+    typescript_2_auto: everything fast modern;
 }
 
 matrix! {

@@ -67,16 +67,18 @@ pub(crate) struct Run {
 impl Client {
     /// Drives the server that `command` starts as `plan` says; none where this client cannot be had.
     pub(crate) fn run(&self, command: &[String], plan: &Value, roots: &[String]) -> Option<Run> {
-        self.run_job(json!({"command": command, "mode": self.mode, "roots": roots, "seconds": SECONDS}), plan)
+        self.run_job(json!({"command": command}), plan, roots)
     }
 
-    /// The same with a server that is reached over HTTP.
-    pub(crate) fn run_url(&self, url: &str, plan: &Value, roots: &[String]) -> Option<Run> {
-        let job = json!({"command": [], "url": url, "mode": self.mode, "roots": roots, "seconds": SECONDS});
-        self.run_job(job, plan)
+    /// Drives the server at `url`, which speaks `transport` (`http` or `sse`).
+    pub(crate) fn run_at(&self, url: &str, transport: &str, plan: &Value, roots: &[String]) -> Option<Run> {
+        self.run_job(json!({"url": url, "transport": transport}), plan, roots)
     }
 
-    fn run_job(&self, mut job: Value, plan: &Value) -> Option<Run> {
+    fn run_job(&self, mut job: Value, plan: &Value, roots: &[String]) -> Option<Run> {
+        job["mode"] = self.mode.into();
+        job["roots"] = roots.into();
+        job["seconds"] = SECONDS.into();
         for (name, value) in plan.as_object().expect("a plan is an object") {
             job[name] = value.clone();
         }

@@ -3,6 +3,8 @@
 pub(crate) mod client;
 pub(crate) mod difference;
 #[cfg(unix)]
+pub(crate) mod front;
+#[cfg(unix)]
 pub(crate) mod http;
 pub(crate) mod install;
 pub(crate) mod playback;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use mcp_tapedeck::cassette::blob::BlobSource;
 use mcp_tapedeck::cassette::format;
 use mcp_tapedeck::cassette::journal::{Entry, JournalReader};
-use mcp_tapedeck::cassette::model::{Cassette, Form, Message};
-use mcp_tapedeck::traffic::{Direction, Payload};
+use mcp_tapedeck::cassette::model::{Cassette, EventType, Form, Item, Message, Sse};
+use mcp_tapedeck::traffic::{Direction, Payload, SseEvent};
 
 /// Lines as they were on the wire, by journal and by who sent them (the client first), in an order of their own.
 type Lines = BTreeMap<(String, bool), Vec<String>>;
@@ -66,7 +66,10 @@ fn journals(cassette: &Path) -> Lines {
             reader.next().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         {
             if let Entry::Event(event) = entry
-                && let Payload::Message(bytes) = event.payload
+                && let Payload::Message(bytes)
+                | Payload::Body(bytes)
+                | Payload::SseEvent(SseEvent { data: bytes, .. }) = &event.payload
+                && !is_endpoint(&event.payload)
             {
                 let sender = (id.clone(), event.direction == Direction::ToServer);
                 lines.entry(sender).or_default().push(bytes.escape_ascii().to_string());
@@ -77,12 +80,16 @@ fn journals(cassette: &Path) -> Lines {
     lines
 }
 
+fn is_endpoint(payload: &Payload<'_>) -> bool {
+    matches!(payload, Payload::SseEvent(event) if event.event.as_deref() == Some(b"endpoint"))
+}
+
 fn rebuilt(cassette: &Cassette, blobs: &Blobs) -> Lines {
     let mut lines = Lines::new();
     for exchange in &cassette.exchanges {
         let journal = cassette.sessions[exchange.session as usize].journal.clone().unwrap_or_default();
         let mut rebuild = |from_client: bool, message: &Message| {
-            if message.form == Form::Omitted {
+            if matches!(message.form, Form::Omitted | Form::Http) {
                 return;
             }
             let mut line = Vec::new();
@@ -94,7 +101,15 @@ fn rebuilt(cassette: &Cassette, blobs: &Blobs) -> Lines {
         if let Some(client) = &exchange.client {
             rebuild(true, client);
         }
-        for item in &exchange.server {
+        if let Some(body) = &exchange.body {
+            rebuild(true, body);
+        }
+        // Session ids in it are written as such.
+        let is_endpoint = |item: &&Item| {
+            let named = |sse: &Sse| matches!(&sse.event, EventType::Named(name) if &**name == "endpoint");
+            item.sse.as_deref().is_some_and(named)
+        };
+        for item in exchange.server.iter().filter(|item| !is_endpoint(item)) {
             rebuild(false, &item.message);
             if let Some(answer) = &item.answer {
                 rebuild(true, &answer.message);

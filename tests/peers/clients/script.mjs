@@ -1,7 +1,8 @@
 // What both generations of the TypeScript SDK's client do with a job; ../plans has the steps.
 //
-// Each line on stdin is a job, `{"command": [...], "mode": "auto", "roots": [...], "steps": [...]}`, with a `"url"` where
-// the server is reached over HTTP; each line on stdout is what the client saw: `{"server": ..., "calls": [...], "asked": [...], "notices": [...]}`, or `{"failed": "..."}`.
+// Each line on stdin is a job, `{"command": [...], "mode": "auto", "roots": [...], "steps": [...]}`, or with `url` and
+// `transport` ("http" or "sse") in place of the command; each line on stdout
+// is what the client saw: `{"server": ..., "calls": [...], "asked": [...], "notices": [...]}`, or `{"failed": "..."}`.
 // Ids and times are not in it.
 
 import { createInterface } from "node:readline";
@@ -151,6 +152,7 @@ export class Script {
       instructions: client.getInstructions(),
     };
     for (const step of this.job.steps) await this.step(client, step, protocol >= "2026-07-28" && protocol !== "legacy");
+    if (transport.sessionId && transport.terminateSession) await transport.terminateSession();
     await client.close();
     return { server, calls: this.calls, asked: this.asked, notices: this.notices };
   }

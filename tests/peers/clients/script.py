@@ -1,7 +1,7 @@
 """Drives MCP servers with the Python SDK's client.
 
-Each line on stdin is a job, `{"command": [...], "mode": "auto", "roots": [...], "steps": [...]}`, with a `"url"` where the
-server is reached over HTTP; each line on stdout is
+Each line on stdin is a job, `{"command": [...], "mode": "auto", "roots": [...], "steps": [...]}`, or with `url` and
+`transport` ("http" or "sse") in place of the command; each line on stdout is
 what the client saw: `{"server": ..., "calls": [...], "asked": [...], "notices": [...]}`, or `{"failed": "..."}`. Ids and
 times are not in it. The steps are the plans in `../plans`.
 """
@@ -14,6 +14,7 @@ import warnings
 import anyio
 import mcp_types as types
 from mcp import Client, MCPError
+from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 warnings.simplefilter("ignore")
@@ -159,10 +160,19 @@ class Script:
             case other:
                 raise ValueError(f"a plan has the unknown step {other!r}")
 
+    def server(self):
+        match self.job.get("transport"):
+            case "http":
+                return self.job["url"]
+            case "sse":
+                return sse_client(self.job["url"])
+            case _:
+                command, *arguments = self.job["command"]
+                return stdio_client(StdioServerParameters(command=command, args=arguments))
+
     async def run(self):
-        command, *arguments = self.job["command"] or [""]
         client = Client(
-            self.job.get("url") or stdio_client(StdioServerParameters(command=command, args=arguments)),
+            self.server(),
             mode=self.job["mode"],
             client_info=types.Implementation(name="python-script", version="1.0.0"),
             sampling_callback=self.sampling,

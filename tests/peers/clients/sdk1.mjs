@@ -1,6 +1,7 @@
 // The first generation of the TypeScript SDK: @modelcontextprotocol/sdk.
 
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
@@ -21,7 +22,8 @@ await serve((script, job) => {
     client.setRequestHandler(schema, script.answers[schema.shape.method.value]);
   }
   client.fallbackNotificationHandler = async ({ method, params }) => script.notice({ method, params });
-  if (job.url) return script.run(client, new StreamableHTTPClientTransport(new URL(job.url)));
+  if (job.transport === "http") return script.run(client, new StreamableHTTPClientTransport(new URL(job.url)));
+  if (job.transport === "sse") return script.run(client, new SSEClientTransport(new URL(job.url)));
   const [command, ...args] = job.command;
   return script.run(client, new StdioClientTransport({ command, args }));
 });

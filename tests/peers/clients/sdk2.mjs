@@ -1,6 +1,6 @@
 // The second generation of the TypeScript SDK: @modelcontextprotocol/client, mode "legacy" or "auto".
 
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
 import { serve } from "./script.mjs";
@@ -12,7 +12,8 @@ await serve((script, job) => {
   const client = new Client({ name: "typescript-script", version: "2.0.0" }, options);
   for (const [method, answer] of Object.entries(script.answers)) client.setRequestHandler(method, answer);
   client.fallbackNotificationHandler = async ({ method, params }) => script.notice({ method, params });
-  if (job.url) return script.run(client, new StreamableHTTPClientTransport(new URL(job.url)));
+  if (job.transport === "http") return script.run(client, new StreamableHTTPClientTransport(new URL(job.url)));
+  if (job.transport === "sse") return script.run(client, new SSEClientTransport(new URL(job.url)));
   const [command, ...args] = job.command;
   return script.run(client, new StdioClientTransport({ command, args }));
 });

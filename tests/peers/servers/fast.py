@@ -1,4 +1,7 @@
-"""A server of ours on FastMCP. Nothing in it depends on time."""
+"""A server of ours on FastMCP. Nothing in it depends on time.
+
+Alone it speaks stdio; with a port it listens there, and after it may stand `stateless` or `json`.
+"""
 
 import asyncio
 import sys
@@ -80,7 +83,16 @@ def explain(topic: str) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banner=False)
-    else:
+    if len(sys.argv) == 1:
         server.run(transport="stdio", show_banner=False)
+    else:
+        port, *kind = sys.argv[1:]
+        server.run(
+            transport="http",
+            show_banner=False,
+            host="127.0.0.1",
+            port=int(port),
+            log_level="critical",
+            stateless_http="stateless" in kind,
+            json_response="json" in kind,
+        )

@@ -1,8 +1,10 @@
 """A server of ours on the Python SDK: it speaks the 2026-07-28 revision to clients that ask for it, else the handshake.
 
 Nothing in it depends on time: what has to overlap waits for the other call, what has to be cancelled waits for ever.
+Alone it speaks stdio; with a port it listens there.
 """
 
+import sys
 import warnings
 from typing import Annotated
 
@@ -129,4 +131,7 @@ async def complete(_ref, argument, _context) -> Completion:
 
 
 if __name__ == "__main__":
-    server.run("stdio")
+    if len(sys.argv) == 1:
+        server.run("stdio")
+    else:
+        server.run("streamable-http", port=int(sys.argv[1]))

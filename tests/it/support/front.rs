@@ -1,4 +1,4 @@
-//! A process of ours that listens, and ends when it is told to.
+//! A recorder or a replay that listens, and ends when it is told to.
 
 use std::{
     fs,
@@ -14,16 +14,18 @@ use serde_json::Value;
 use crate::support::program::TAPEDECK;
 
 /// A recorder or a replay.
-pub(super) struct Front {
+pub(crate) struct Front {
     child: Child,
-    /// Where clients reach it.
-    pub(super) url: String,
+    /// The endpoint by which clients reach it.
+    pub(crate) url: String,
+    /// The origin of that.
+    pub(crate) origin: String,
     stderr: Option<JoinHandle<String>>,
 }
 
 impl Front {
     /// Starts one, with its files in a folder.
-    pub(super) fn start(arguments: &[&str], folder: &Path) -> Self {
+    pub(crate) fn start(arguments: &[&str], folder: &Path) -> Self {
         let ready = folder.join(arguments[0]).with_extension("ready");
         let mut child = Command::new(TAPEDECK)
             .args(arguments)
@@ -45,12 +47,13 @@ impl Front {
         });
         let ready = fs::read(ready).expect("it is written before that is said");
         let ready: Value = serde_json::from_slice(&ready).expect("JSON");
-        let url = ready["url"].as_str().expect("a URL").to_owned();
-        Self { child, url, stderr: Some(stderr) }
+        let text = |name: &str| ready[name].as_str().expect("a URL").to_owned();
+        let (url, origin) = (text("url"), text("origin"));
+        Self { child, url, origin, stderr: Some(stderr) }
     }
 
     /// Tells it to end, and asserts that all went well.
-    pub(super) fn end(mut self) {
+    pub(crate) fn end(mut self) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");
         kill_process(pid, Signal::TERM).expect("it still runs");
         let status = self.child.wait().expect("it ends");
