@@ -154,14 +154,15 @@ impl<S: Sink> Recorder<S> {
         }
         fill(&mut *self.hide, &mut events);
         let outcome = self.sink.write(&events);
-        let messages = events.iter().filter(|event| is_message(&event.payload)).count() as u64;
+        let messages = || events.iter().filter(|event| is_message(&event.payload)).count() as u64;
+        let missed = outcome.map_err(|error| (messages(), error));
         self.room = recycle(events);
-        match outcome {
+        match missed {
             Ok(()) => {
                 self.missed = 0;
                 Tapped::Pass
             }
-            Err(error) => self.miss(messages, error),
+            Err((messages, error)) => self.miss(messages, error),
         }
     }
 
