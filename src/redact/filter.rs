@@ -2,16 +2,20 @@
 //!
 //! Everything that is looked for has windows of four bytes that are seldom in ordinary traffic, one at an even and
 //! one at an odd offset. So it is enough to look at every second place of a text: the four bytes there, with the
-//! bit folded that tells small letters from capitals, are hashed into a table of bits, and only where the bit is set
-//! does anybody look closer. A pass costs the same for ten windows as for thousands, and a secret met in traffic is
+//! bit folded that tells small letters from capitals, are hashed into a table, and only where that says yes does
+//! anybody look closer. A pass costs the same for ten windows as for thousands, and a secret met in traffic is
 //! added in no time. (Automata that find many literals at once would have to be built anew for it; their vectorised
 //! form takes 64 literals at most, and without it they were measured at a quarter of this speed.)
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Bits in each table, as a power of two: 32 KiB.
-const SIZE: u32 = 18;
-const WORDS: usize = 1 << (SIZE - 6);
+/// Slots in each table, as a power of two.
+const SIZE: u32 = 17;
+const SLOTS: usize = 1 << SIZE;
+
+/// How many bytes are looked at with one branch, and with the bytes behind that belong to their windows.
+const BLOCK: usize = 32;
+const READ: usize = BLOCK + Window::LENGTH - 2;
 
 /// Four bytes with the case of letters folded, as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,11 +26,7 @@ impl Window {
     pub(super) const LENGTH: usize = 4;
 
     pub(super) const fn new(bytes: [u8; Self::LENGTH]) -> Self {
-        Self::fold(u32::from_le_bytes(bytes))
-    }
-
-    const fn fold(bytes: u32) -> Self {
-        Self(bytes | 0x2020_2020)
+        Self(u32::from_le_bytes(bytes) | 0x2020_2020)
     }
 
     /// The window at `at`.
@@ -45,10 +45,10 @@ impl Window {
 /// Which windows are looked for.
 #[derive(Clone, Debug)]
 pub(super) struct Filter {
-    /// Asked for every window.
-    first: Box<[u64; WORDS]>,
-    /// Asked where the first table says yes, by another hash: most of that is chance.
-    second: Box<[u64; WORDS]>,
+    /// Asked for every window. Of bytes, as a byte is read and joined to others in one instruction.
+    first: Box<[u8; SLOTS]>,
+    /// Bits, asked where the first table says yes, by another hash: most of that is chance.
+    second: Box<[u64; SLOTS / 64]>,
 }
 
 const FIRST: u32 = 0x9e37_79b1;
@@ -56,46 +56,33 @@ const SECOND: u32 = 0x85eb_ca77;
 
 impl Filter {
     pub(super) fn new() -> Self {
-        Self { first: Box::new([0; WORDS]), second: Box::new([0; WORDS]) }
+        // From vectors: an array this large does not belong on the stack.
+        let first = vec![0; SLOTS].into_boxed_slice().try_into().expect("as many slots");
+        let second = vec![0; SLOTS / 64].into_boxed_slice().try_into().expect("as many slots");
+        Self { first, second }
     }
 
     pub(super) fn add(&mut self, window: Window) {
-        for (table, factor) in [(&mut self.first, FIRST), (&mut self.second, SECOND)] {
-            let slot = window.slot(factor);
-            table[slot / 64] |= 1 << (slot % 64);
-        }
-    }
-
-    /// The window's bit in the first table, lowest, above which others stand.
-    const fn bit(&self, window: Window) -> u64 {
-        let slot = window.slot(FIRST);
-        self.first[slot / 64] >> (slot % 64)
+        self.first[window.slot(FIRST)] = 1;
+        let slot = window.slot(SECOND);
+        self.second[slot / 64] |= 1 << (slot % 64);
     }
 
     const fn has(&self, window: Window) -> bool {
         let slot = window.slot(SECOND);
-        self.bit(window) & 1 != 0 && self.second[slot / 64] >> (slot % 64) & 1 != 0
+        self.first[window.slot(FIRST)] != 0 && self.second[slot / 64] >> (slot % 64) & 1 != 0
     }
 
     /// The next even place from the even place `from` on whose window may be one of those looked for.
     pub(super) fn next(&self, text: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
-        // Twenty bytes, read as three numbers, hold eight windows at even places; one branch for all eight.
-        while let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk::<20>) {
-            let mut bits = 0;
-            for (start, windows) in [(0, 3), (6, 3), (12, 2)] {
-                let eight = chunk[start..].first_chunk().expect("twenty bytes");
-                let eight = u64::from_le_bytes(*eight);
-                for nth in 0..windows {
-                    bits |= self.bit(Window::fold((eight >> (16 * nth)) as u32));
-                }
-            }
-            if bits & 1 != 0
-                && let Some(nth) = (0..8).find(|nth| self.has(Window::at(chunk, 2 * nth)))
+        while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk) {
+            if self.may_have(block)
+                && let Some(found) = self.find(block)
             {
-                return Some(at + 2 * nth);
+                return Some(at + found);
             }
-            at += 16;
+            at += BLOCK;
         }
         while at + Window::LENGTH <= text.len() {
             if self.has(Window::at(text, at)) {
@@ -104,6 +91,25 @@ impl Filter {
             at += 2;
         }
         None
+    }
+
+    /// Whether the first table knows any of a block's windows: four instructions for each of them. (Folding the
+    /// whole block first spares one, but what was just written had to be waited for: it took longer.)
+    #[inline]
+    fn may_have(&self, block: &[u8; READ]) -> bool {
+        let mut found = 0;
+        for at in (0..BLOCK).step_by(2) {
+            found |= self.first[Window::at(block, at).slot(FIRST)];
+        }
+        found != 0
+    }
+
+    /// Where in a block a window may be one of those looked for. Not inlined: what it reads would be kept at hand for
+    /// it in every block.
+    #[cold]
+    #[inline(never)]
+    fn find(&self, block: &[u8; READ]) -> Option<usize> {
+        (0..BLOCK).step_by(2).find(|at| self.has(Window::at(block, *at)))
     }
 }
 
@@ -138,7 +144,7 @@ mod tests {
     fn a_window_is_found_at_every_even_place_and_in_either_case() {
         let mut filter = Filter::new();
         filter.add(Window::new(*b"ecre"));
-        for length in 4..60 {
+        for length in 4..110 {
             for at in (0..=length - 4).step_by(2) {
                 for window in [b"ecre", b"ECRE", b"eCrE"] {
                     let mut text = vec![b'.'; length];
