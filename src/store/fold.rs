@@ -248,7 +248,7 @@ impl Folding<'_, '_> {
             let number = journals.iter().position(|journal| journal.path == own.journal)?;
             Some((number, own.change))
         });
-        let mut frames = FileFrames { journals, goes_on: self.goes_on, change };
+        let mut frames = FileFrames::new(journals, self.goes_on, change);
         let written =
             self.write(&unfinished, is_there, |out, blobs| plan.write(&mut frames, &old, blobs, out));
         let changes = match written {

@@ -113,7 +113,7 @@ fn together(
         return Ok(Loaded { cassette: base, blobs, notes, path });
     }
     let mut text = Vec::with_capacity(base.text.len());
-    let mut frames = FileFrames { journals, goes_on: &|| true, change: None };
+    let mut frames = FileFrames::new(journals, &|| true, None);
     let old = Blobs::of(disk, &path);
     plan.write(&mut frames, &old, &mut blobs, &mut text)?;
     let cassette = parse(&path, text, &blobs)?;

@@ -94,6 +94,18 @@ impl Opened {
         let tape = record::fold_changed(&mut reader, goes_on, change)?;
         Ok(Folded { tape, torn: reader.torn(), losses: reader.losses().to_vec() })
     }
+
+    /// Fills `bytes` with what stands from `at` on.
+    fn read_exact_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        let mut read = 0;
+        while read < bytes.len() {
+            match self.disk.read_at(&self.file, &mut bytes[read..], at + read as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                more => read += more,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Reads a journal from its start, wherever others read it.
@@ -117,11 +129,69 @@ pub(super) type Change<'c> = &'c mut dyn FnMut(&mut Event<'_>);
 
 /// The journals that a plan's tapes were folded from, in the same order.
 pub(super) struct FileFrames<'a, 'c> {
-    pub(super) journals: Vec<&'a Opened>,
+    journals: Vec<&'a Opened>,
     /// Whether there is time left.
-    pub(super) goes_on: &'a dyn Fn() -> bool,
+    goes_on: &'a dyn Fn() -> bool,
     /// Which of them has its events changed, and how.
-    pub(super) change: Option<(usize, Change<'c>)>,
+    change: Option<(usize, Change<'c>)>,
+    ahead: Ahead,
+}
+
+impl<'a, 'c> FileFrames<'a, 'c> {
+    pub(super) fn new(
+        journals: Vec<&'a Opened>,
+        goes_on: &'a dyn Fn() -> bool,
+        change: Option<(usize, Change<'c>)>,
+    ) -> Self {
+        Self { journals, goes_on, change, ahead: Ahead::default() }
+    }
+}
+
+/// The part of a journal around the last frame: the next one mostly stands close behind it, and one read for each
+/// frame would be most of what a fold asks of the system.
+#[derive(Debug, Default)]
+struct Ahead {
+    tape: usize,
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Ahead {
+    /// How much is read at once; longer frames are read by themselves.
+    const LENGTH: u64 = 64 << 10;
+
+    /// Adds the frame to `out`.
+    fn read(
+        &mut self,
+        tape: usize,
+        journal: &Opened,
+        place: FramePlace,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let length = u64::from(place.len);
+        if length > Self::LENGTH / 4 {
+            let start = out.len();
+            out.resize(start + place.len as usize, 0);
+            return journal.read_exact_at(&mut out[start..], place.at);
+        }
+        let end = self.at + self.bytes.len() as u64;
+        if self.tape != tape || place.at < self.at || place.at + length > end {
+            // Where frames are asked for here and there, much would be read in vain.
+            let is_next = self.tape == tape && (self.at..=end + Self::LENGTH).contains(&place.at);
+            let left = journal.length.saturating_sub(place.at);
+            let read = if is_next { length.max(left.min(Self::LENGTH)) } else { length };
+            self.bytes.clear();
+            self.bytes.resize(usize::try_from(read).expect("a block is short"), 0);
+            (self.tape, self.at) = (tape, place.at);
+            if let Err(error) = journal.read_exact_at(&mut self.bytes, place.at) {
+                self.bytes.clear();
+                return Err(error);
+            }
+        }
+        let from = usize::try_from(place.at - self.at).expect("it is in the block");
+        out.extend_from_slice(&self.bytes[from..from + place.len as usize]);
+        Ok(())
+    }
 }
 
 impl Frames for FileFrames<'_, '_> {
@@ -131,15 +201,7 @@ impl Frames for FileFrames<'_, '_> {
         }
         let journal = self.journals[tape];
         let start = out.len();
-        out.resize(start + place.len as usize, 0);
-        let mut read = start;
-        while read < out.len() {
-            let at = place.at + (read - start) as u64;
-            match journal.disk.read_at(&journal.file, &mut out[read..], at)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                bytes => read += bytes,
-            }
-        }
+        self.ahead.read(tape, journal, place, out)?;
         if let Some((number, change)) = &mut self.change
             && *number == tape
             && let Some(Entry::Event(mut event)) = decode(&out[start..])
