@@ -189,25 +189,20 @@ fn a_server_that_stays_after_its_input_ended_gets_sigterm_and_then_sigkill() {
 fn the_whole_group_of_a_server_that_stays_is_killed() {
     // The server heeds SIGTERM, its child does not; who holds the first pipe is alive.
     let script = "(trap '' TERM; echo child >&2; exec sleep 60) >&2 & read line; sleep 60";
-    let (alive, held) = io::pipe().unwrap();
-    let command = ["sh", "-c", &format!("exec 2>&{}; {script}", inherited(&held))];
+    // A pipe with a name: a descriptor that can be inherited would go to the children of other tests, too.
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    let command = ["sh", "-c", &format!("exec 2>{}; {script}", pipe.display())];
     let mut talk = Talk::with(&command, |options| {
         options.grace = Grace { input: SHORT, term: SHORT, ..PATIENT };
     });
-    let mut alive = BufReader::new(alive);
+    let mut alive = BufReader::new(std::fs::File::open(&pipe).unwrap());
     let mut line = String::new();
     alive.read_line(&mut line).unwrap();
-    drop(held);
     talk.close();
     talk.end();
     assert_eq!(alive.read_line(&mut line).unwrap(), 0);
-}
-
-/// Lets the next process that is started have this descriptor, under the number it returns.
-fn inherited(fd: &PipeWriter) -> i32 {
-    use std::os::fd::AsRawFd;
-    rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty()).unwrap();
-    fd.as_raw_fd()
 }
 
 #[test]
@@ -271,7 +266,9 @@ fn no_answer_is_recorded_before_its_request() {
 
 #[test]
 fn inherited_descriptors_stay_as_they_are_even_where_they_do_not_block() {
-    use rustix::{fs::OFlags, io::dup};
+    use rustix::{fs::OFlags, io::fcntl_dupfd_cloexec};
+    // Others would go to the children of other tests, too.
+    let dup = |fd: &dyn std::os::fd::AsFd| fcntl_dupfd_cloexec(fd, 0);
     for mode in [OFlags::NONBLOCK, OFlags::empty()] {
         let (their_input, mut input) = io::pipe().unwrap();
         let (mut output, their_output) = io::pipe().unwrap();
