@@ -12,6 +12,8 @@ mod http_cassette;
 #[cfg(unix)]
 mod http_record;
 #[cfg(unix)]
+mod http_replay;
+#[cfg(unix)]
 mod http_tls;
 mod layering;
 mod library;

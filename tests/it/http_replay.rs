@@ -1,0 +1,273 @@
+//! `replay --listen` at the socket: heads, bodies and ends as they were recorded.
+
+use std::{fs, net::TcpStream, path::PathBuf};
+
+use tempfile::TempDir;
+
+use crate::support::{
+    front::Front,
+    http::{Peer, chunk},
+};
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
+
+/// A cassette with one session over HTTP that begins with `initialize`, and these exchanges.
+fn cassette(exchanges: &str) -> String {
+    format!(
+        r#"{{"cassette": 1,
+          "sessions": [{{"session": 1, "transport": "http", "path": "/mcp", "protocol": "2025-11-25", "client": "a"}}],
+          "exchanges": [
+            {{"key": "initialize @1",
+              "client": {{"request": {{"method": "initialize", "params": {{"protocolVersion": "2025-11-25", "capabilities": {{}}}}}}}},
+              "http": {{"headers": {{"mcp-session-id": "<session-1>"}}}},
+              "server": [{{"result": {{"protocolVersion": "2025-11-25", "capabilities": {{"tools": {{}}}}}}}}]}},
+            {exchanges}
+          ]}}"#
+    )
+}
+
+struct Deck {
+    folder: TempDir,
+    front: Option<Front>,
+}
+
+impl Deck {
+    fn new(text: &str, options: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path: PathBuf = folder.path().join("c.json");
+        fs::write(&path, text).expect("it is written");
+        let mut arguments = vec!["replay", path.to_str().expect("text")];
+        arguments.extend(options);
+        let front = Front::start(&arguments, folder.path());
+        Self { folder, front: Some(front) }
+    }
+
+    fn host(&self) -> String {
+        self.front.as_ref().expect("it runs").origin["http://".len()..].to_owned()
+    }
+
+    fn connect(&self) -> Peer {
+        Peer::new(TcpStream::connect(self.host()).expect("it listens"))
+    }
+
+    /// A request on a connection of its own; head and rest of the response, and whether it ended by a reset.
+    fn asks(&self, line: &str, headers: &str, body: &str) -> (String, String, bool) {
+        let mut peer = self.connect();
+        let length = body.len();
+        peer.say(format!(
+            "{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAccept: application/json, text/event-stream\r\n\
+             Content-Length: {length}\r\n{headers}\r\n{body}",
+            self.host()
+        ));
+        let head = peer.head();
+        let (rest, reset) = peer.rest();
+        (head, rest, reset)
+    }
+
+    fn call(&self, session: &str, name: &str) -> (String, String, bool) {
+        self.asks("POST /mcp", &format!("Mcp-Session-Id: {session}\r\n"), &call(name))
+    }
+
+    /// Begins a session; its id.
+    fn initialize(&self) -> String {
+        let (head, body, _) = self.asks("POST /mcp", "", INITIALIZE);
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && body.contains("\"id\":0"), "{head}{body}");
+        let id = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session id");
+        assert_eq!(head.matches("mcp-session-id").count(), 1, "{head}");
+        id.to_owned()
+    }
+
+    fn ends_well(mut self) {
+        self.front.take().expect("it runs").end();
+        drop(self.folder);
+    }
+}
+
+fn call(name: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{name}"}}}}"#)
+}
+
+fn recorded_call(name: &str, rest: &str) -> String {
+    format!(
+        r#"{{"key": "{name}", "client": {{"request": {{"method": "tools/call", "params": {{"name": "{name}"}}}}}}, {rest}}}"#
+    )
+}
+
+#[test]
+fn streams_end_as_they_ended() {
+    let item = r#""server": [{"notification": {"method": "notifications/message", "params": {"data": 1}}}]"#;
+    let ended = |name: &str, http: &str| {
+        recorded_call(name, &format!(r#""http": {{"stream": true{http}}}, {item}, "unanswered": "ended""#))
+    };
+    let exchanges = [
+        ended("clean", ""),
+        ended("cut", r#", "end": "cut", "partial": "{\"js""#),
+        ended("reset", r#", "end": "reset""#),
+        recorded_call("empty", r#""http": {"stream": true}, "unanswered": "ended""#),
+    ];
+    let deck = Deck::new(&cassette(&exchanges.join(",")), &[]);
+    let session = deck.initialize();
+    let event = chunk(
+        "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":1}}\n\n",
+    );
+    let is_stream = |head: &str| head.contains("content-type: text/event-stream\r\n");
+    let (head, body, reset) = deck.call(&session, "clean");
+    assert!(is_stream(&head) && !reset);
+    assert_eq!(body, format!("{event}0\r\n\r\n"));
+    let (_, body, reset) = deck.call(&session, "cut");
+    assert_eq!((body, reset), (format!("{event}{}", chunk("data: {\"js")), false));
+    let (head, body, _) = deck.call(&session, "empty");
+    assert!(is_stream(&head));
+    assert_eq!(body, "0\r\n\r\n");
+    // What was read before a reset is told by the reader's own buffer, so only the end is looked at.
+    let (head, _, reset) = deck.call(&session, "reset");
+    assert!(is_stream(&head) && reset);
+    deck.ends_well();
+}
+
+#[test]
+fn heads_are_as_recorded() {
+    let notification = r#"{"key": "n", "client": {"notification": {"method": "notifications/x"}},
+        "http": {"status": 400, "headers": {"content-type": "text/plain"}}, "server": [{"body": "no"}]}"#;
+    let exchanges = [
+        recorded_call(
+            "odd",
+            r#""http": {"status": 418, "headers": {"content-type": [], "set-cookie": ["a=1", "b=2"], "x-none": "",
+               "x-byte": "\u00e9"}}, "server": [{"error": {"code": 1, "message": "m"}}]"#,
+        ),
+        notification.to_owned(),
+    ];
+    let deck = Deck::new(&cassette(&exchanges.join(",")), &[]);
+    let session = deck.initialize();
+    let (head, body, _) = deck.call(&session, "odd");
+    assert!(head.starts_with("HTTP/1.1 418 "), "{head}");
+    assert!(
+        head.contains("set-cookie: a=1\r\nset-cookie: b=2\r\n") && head.contains("x-none: \r\n"),
+        "{head}"
+    );
+    assert!(head.contains("x-byte: \u{fffd}\r\n") && !head.contains("content-type"), "{head}");
+    assert_eq!(body, r#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"m"}}"#);
+    let session = format!("Mcp-Session-Id: {session}\r\n");
+    let (head, body, _) = deck.asks("POST /mcp", &session, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
+    assert!(head.starts_with("HTTP/1.1 400 ") && head.contains("content-type: text/plain"), "{head}");
+    assert_eq!(body, "no");
+    // What nobody recorded is taken in.
+    let (head, body, _) = deck.asks("POST /mcp", &session, r#"{"jsonrpc":"2.0","method":"notifications/y"}"#);
+    assert!(head.starts_with("HTTP/1.1 202 ") && head.contains("content-length: 0"), "{head}");
+    assert_eq!(body, "");
+    deck.ends_well();
+}
+
+#[test]
+fn a_lost_session_stays_lost_and_sessions_do_not_mix() {
+    let second = r#"{"key": "initialize @2", "session": 2,
+        "client": {"request": {"method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}},
+        "http": {"headers": {"mcp-session-id": "<session-2>"}},
+        "server": [{"result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}}]}"#;
+    let lost = recorded_call(
+        "lost",
+        r#""http": {"status": 404}, "server": [{"error": {"code": -32001, "message": "Session not found"}}]"#,
+    );
+    let works = recorded_call("lost", r#""session": 2, "server": [{"result": {"in": 2}}]"#)
+        .replacen("lost", "works", 1);
+    let delete =
+        r#"{"key": "delete", "session": 2, "client": {"http": "DELETE /mcp"}, "http": {"status": 204}}"#;
+    let exchanges = [&*lost, second, &*works, delete].join(",");
+    let session = r#", {"session": 2, "transport": "http", "path": "/mcp", "client": "a"}]"#;
+    let text =
+        cassette(&exchanges).replacen(r#""client": "a"}]"#, &format!("\"client\": \"a\"}}{session}"), 1);
+    let deck = Deck::new(&text, &[]);
+    let (one, two) = (deck.initialize(), deck.initialize());
+    assert_ne!(one, two);
+    assert!(deck.call(&two, "lost").1.contains("\"in\":2"));
+    assert!(deck.call(&one, "lost").0.starts_with("HTTP/1.1 404 "));
+    assert!(deck.call(&one, "lost").0.starts_with("HTTP/1.1 404 "), "it stays dead");
+    let (head, ..) = deck.asks("DELETE /mcp", &format!("Mcp-Session-Id: {two}\r\n"), "");
+    assert!(head.starts_with("HTTP/1.1 204 ") && !head.contains("content-length"), "{head}");
+    let (head, body, _) = deck.call(&two, "lost");
+    assert!(head.starts_with("HTTP/1.1 404 ") && body.contains("-32001"), "{head}{body}");
+    deck.ends_well();
+}
+
+#[test]
+fn the_rest_of_a_stream_is_fetched_from_an_event_on() {
+    let progress = |n: u32, rest: &str| {
+        format!(
+            r#"{{{rest}"sse": {{"id": "e{n}"}}, "notification": {{"method": "notifications/x", "params": {{"n": {n}}}}}}}"#
+        )
+    };
+    let server = [
+        progress(1, ""),
+        progress(2, ""),
+        progress(3, r#""on": "resume", "#),
+        r#"{"on": "resume", "sse": {"id": "e4"}, "result": {}}"#.to_owned(),
+    ];
+    let exchange =
+        recorded_call("long", &format!(r#""http": {{"stream": true}}, "server": [{}]"#, server.join(",")));
+    let deck = Deck::new(&cassette(&exchange), &[]);
+    let session = deck.initialize();
+    let (_, body, _) = deck.call(&session, "long");
+    assert!(body.contains("id: e1") && body.contains("id: e2") && !body.contains("id: e3"), "{body}");
+    assert!(body.ends_with("0\r\n\r\n"), "it ends without the answer: {body}");
+    let headers = format!("Mcp-Session-Id: {session}\r\nLast-Event-ID: e1\r\n");
+    let (_, body, _) = deck.asks("GET /mcp", &headers, "");
+    assert!(!body.contains("id: e1"), "{body}");
+    let at = |id: &str| body.find(&format!("id: {id}\n")).unwrap_or_else(|| panic!("no {id} in {body}"));
+    assert!(at("e2") < at("e3") && at("e3") < at("e4"), "{body}");
+    assert!(body.contains("\"id\":7,\"result\":{}") && body.ends_with("0\r\n\r\n"), "{body}");
+    deck.ends_well();
+}
+
+#[test]
+fn takes_are_apart_and_strangers_are_refused() {
+    let answers = [r#""server": [{"result": {"n": 1}}]"#, r#""server": [{"result": {"n": 2}}]"#];
+    let exchanges = answers.map(|answer| recorded_call("count", answer));
+    let exchanges = format!("{},{}", exchanges[0], exchanges[1].replacen("count", "count @2", 1));
+    let deck = Deck::new(&cassette(&exchanges), &[]);
+    for take in ["", "/take/a", "/take/b%20c"] {
+        let (head, ..) = deck.asks(&format!("POST {take}/mcp"), "", INITIALIZE);
+        let id = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session id");
+        let session = format!("Mcp-Session-Id: {id}\r\n");
+        for n in 1..=2 {
+            let (_, body, _) = deck.asks(&format!("POST {take}/mcp"), &session, &call("count"));
+            assert!(body.contains(&format!("\"n\":{n}")), "{take}: {body}");
+        }
+    }
+    let (head, body, _) = deck.asks("POST /mcp", "Origin: https://evil.example\r\n", INITIALIZE);
+    assert!(head.starts_with("HTTP/1.1 403 ") && body.contains("--allow-origin"), "{head}{body}");
+    let (head, ..) = deck.asks("GET /mcp", "", "");
+    assert!(head.starts_with("HTTP/1.1 405 ") && head.contains("allow: POST"), "none was recorded: {head}");
+    deck.ends_well();
+}
+
+#[test]
+fn old_clients_are_served_over_two_endpoints() {
+    let text = cassette(&recorded_call("a", r#""server": [{"result": {"it": 1}}]"#));
+    let deck = Deck::new(&text.replace("\"http\", \"path\": \"/mcp\"", "\"stdio\""), &[]);
+    let mut stream = deck.connect();
+    stream.say(format!("GET /sse HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\n\r\n", deck.host()));
+    assert!(stream.head().contains("text/event-stream"));
+    // The length of a chunk, whatever it is, ends in a line end.
+    let mut text = String::new();
+    while !text.ends_with("\n\n") {
+        let mut byte = [0];
+        std::io::Read::read_exact(&mut stream.0, &mut byte).expect("an event");
+        text.push(char::from(byte[0]));
+    }
+    let endpoint = text.split("data: ").nth(1).expect("an endpoint").trim().to_owned();
+    assert!(text.contains("event: endpoint\n") && endpoint.starts_with("/messages?sessionId="), "{text}");
+    for (body, answer) in
+        [(INITIALIZE, "\"id\":0,\"result\""), (&*call("a"), "\"id\":7,\"result\":{\"it\":1}")]
+    {
+        let (head, said, _) = deck.asks(&format!("POST {endpoint}"), "", body);
+        assert!(head.starts_with("HTTP/1.1 202 ") && said == "Accepted", "{head}{said}");
+        let mut event = String::new();
+        while !event.contains(answer) {
+            let mut byte = [0];
+            std::io::Read::read_exact(&mut stream.0, &mut byte).expect("an answer");
+            event.push(char::from(byte[0]));
+        }
+    }
+    drop(stream);
+    deck.ends_well();
+}
