@@ -2,46 +2,48 @@
 
 use serde_json::Value;
 
+use super::http::{self, Service};
 use super::pair::varies;
 use super::transcript::Transcript;
 use crate::support::client::{self, Client, root};
 use crate::support::program::{TAPEDECK, assert_good_verdict, replay};
 use crate::support::scene::Scene;
-use crate::support::server::{self, HttpServer, Server, text};
+use crate::support::server::text;
 use crate::support::wire::assert_rebuilds;
 
 #[test]
 fn typescript_1_with_everything() {
-    check(client::typescript_1(), server::everything());
+    check(client::typescript_1(), http::everything());
 }
 
 #[test]
 fn typescript_1_with_fast() {
-    check(client::typescript_1(), server::fast());
+    check(client::typescript_1(), http::fast());
 }
 
 #[test]
 fn typescript_2_auto_with_fast() {
-    check(client::typescript_2_auto(), server::fast());
+    check(client::typescript_2_auto(), http::fast());
 }
 
 #[test]
 fn python_auto_with_everything() {
-    check(client::python_auto(), server::everything());
+    check(client::python_auto(), http::everything());
 }
 
 #[test]
 fn python_auto_with_fast() {
-    check(client::python_auto(), server::fast());
+    check(client::python_auto(), http::fast());
 }
 
 #[test]
 fn python_legacy_with_fast() {
-    check(client::python_legacy(), server::fast());
+    check(client::python_legacy(), http::fast());
 }
 
-fn check(client: Client, server: Server) {
+fn check(client: Client, service: Service) {
     let scene = Scene::new();
+    let server = service.server;
     let plan = server.plan(&scene);
     let transcript = |run: Option<client::Run>| -> Option<Transcript> {
         let mut run = run?;
@@ -56,12 +58,12 @@ fn check(client: Client, server: Server) {
     };
     let roots = [root(&scene.files())];
     scene.reset();
-    let Some(peer) = HttpServer::start(&server) else { return };
+    let Some(peer) = service.start(&scene) else { return };
     let Some(direct) = transcript(client.run_at(&peer.url, "http", &plan, &roots)) else { return };
     assert!(direct.calls() > 4, "{} made hardly any calls to {}", client.name, server.name);
     drop(peer);
 
-    let Some(peer) = HttpServer::start(&server) else { return };
+    let Some(peer) = service.start(&scene) else { return };
     let tape = scene.path("tape.json");
     let words = [TAPEDECK, "record", "--keep-journal", "--cassette", &text(&tape), "--url", &peer.url];
     let recorded = transcript(client.run(&words.map(String::from), &plan, &roots));

@@ -16,7 +16,7 @@ use crate::support::wire::assert_rebuilds;
 /// A real server that listens.
 #[derive(Clone, Copy)]
 pub(super) struct Service {
-    server: Server,
+    pub(super) server: Server,
     /// What stands behind its command, the port as `{port}`.
     words: &'static [&'static str],
     path: &'static str,
@@ -39,9 +39,9 @@ service!(fast_json, fast, "http", "/mcp", &["{port}", "json"]);
 service!(modern, modern, "http", "/mcp", &["{port}"]);
 
 /// A server's process, ended with this.
-struct Running {
+pub(super) struct Running {
     child: Child,
-    url: String,
+    pub(super) url: String,
 }
 
 impl Drop for Running {
@@ -53,7 +53,7 @@ impl Drop for Running {
 
 impl Service {
     /// Starts it, and waits until it listens; none where it cannot be had.
-    fn start(&self, scene: &Scene) -> Option<Running> {
+    pub(super) fn start(&self, scene: &Scene) -> Option<Running> {
         let mut command = self.server.command(scene)?;
         command.retain(|word| word != "stdio");
         let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one").port();

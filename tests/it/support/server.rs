@@ -1,8 +1,6 @@
 //! The real servers.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -72,51 +70,4 @@ fn python_command(arguments: &[String]) -> Option<Vec<String>> {
 
 pub(crate) fn text(path: &Path) -> String {
     path.to_str().expect("paths here are UTF-8").to_owned()
-}
-
-/// A server's process on HTTP; it ends with this.
-pub(crate) struct HttpServer {
-    child: Child,
-    pub(crate) url: String,
-}
-
-impl HttpServer {
-    /// Starts a server that has a form for HTTP; none where it cannot be had.
-    pub(crate) fn start(server: &Server) -> Option<Self> {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-        let port = port.expect("a port is free").port().to_string();
-        let (words, says) = match server.name {
-            "everything" => (node_server("server-everything", &["streamableHttp"])?, "listening on port"),
-            "fast" => {
-                let script = text(&sources().join("servers/fast.py"));
-                (python_command(&[script, port.clone()])?, "running on")
-            }
-            other => panic!("{other} has no form for HTTP"),
-        };
-        let mut child = Command::new(&words[0])
-            .args(&words[1..])
-            .env("PORT", &port)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{words:?} cannot be started: {error}"));
-        let stderr = child.stderr.take().expect("stderr is a pipe");
-        let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
-        let mut seen = Vec::new();
-        while !seen.last().is_some_and(|line: &String| line.contains(says)) {
-            seen.push(lines.next().unwrap_or_else(|| panic!("{words:?} ended: {seen:#?}")));
-        }
-        // Or else it would wait for somebody to read what it says.
-        std::thread::spawn(move || lines.for_each(drop));
-        Some(Self { child, url: format!("http://127.0.0.1:{port}/mcp") })
-    }
-}
-
-impl Drop for HttpServer {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
