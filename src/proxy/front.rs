@@ -6,12 +6,9 @@
 use std::io::{self, Read, Write};
 
 use crate::wire::{
-    jsonrpc::{Kind, Message},
+    jsonrpc::{self, Kind, Message},
     lines::{Line, LineSplitter},
 };
-
-/// JSON-RPC error code of an answer from a front that cannot start.
-pub const CANNOT_START: i32 = -33001;
 
 /// Longer lines are no requests that anybody waits for here.
 const LONGEST: usize = 64 << 20;
@@ -64,11 +61,8 @@ fn answer(message: &Message<'_>, sentence: &str, out: &mut Vec<u8>) {
 }
 
 fn answer_one(request: &Message<'_>, sentence: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    out.extend_from_slice(request.id().unwrap_or(b"null"));
-    out.extend_from_slice(format!(",\"error\":{{\"code\":{CANNOT_START},\"message\":").as_bytes());
-    serde_json::to_writer(&mut *out, sentence).expect("a string is written to memory");
-    out.extend_from_slice(b"}}");
+    let id = request.id().unwrap_or(b"null");
+    out.extend_from_slice(&jsonrpc::error(id, jsonrpc::NO_ANSWER, sentence, None));
 }
 
 #[cfg(test)]

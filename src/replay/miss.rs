@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::{
     report::{Difference, Miss, Reason, SuggestedRule},
     wire::{
-        jsonrpc::Message,
-        scan::{Lexer, Token, push_string, unescape},
+        jsonrpc::{self, Message},
+        scan::{Lexer, Token, unescape},
     },
 };
 
@@ -148,20 +148,12 @@ pub(super) fn response(id: &[u8], miss: &Miss) -> Vec<u8> {
         differences: &miss.differences,
         rule: &miss.rule,
     };
-    error(id, CODE, &miss.message, Some(&serde_json::to_string(&data).expect("strings and lists of strings")))
-}
-
-/// An error response of ours; `data` is JSON text.
-pub(super) fn error(id: &[u8], code: i32, message: &str, data: Option<&str>) -> Vec<u8> {
-    let mut out = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
-    out.extend_from_slice(id);
-    out.extend_from_slice(format!(",\"error\":{{\"code\":{code},\"message\":").as_bytes());
-    push_string(message, &mut out);
-    if let Some(data) = data {
-        out.extend_from_slice(format!(",\"data\":{data}").as_bytes());
-    }
-    out.extend_from_slice(b"}}");
-    out
+    jsonrpc::error(
+        id,
+        CODE,
+        &miss.message,
+        Some(&serde_json::to_string(&data).expect("strings and lists of strings")),
+    )
 }
 
 /// How far a recorded message is from a live one: how many of their values differ.

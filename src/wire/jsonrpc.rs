@@ -263,6 +263,23 @@ pub fn text(raw: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// Code of an error of ours in the place of an answer that no server gave, outside the ranges that JSON-RPC and MCP
+/// have reserved (specification 2026-07-28, basic/index).
+pub const NO_ANSWER: i32 = -33001;
+
+/// An error response of ours to the request with this id, which is raw JSON as `data` is.
+pub fn error(id: &[u8], code: i32, message: &str, data: Option<&str>) -> Vec<u8> {
+    let mut out = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
+    out.extend_from_slice(id);
+    out.extend_from_slice(format!(",\"error\":{{\"code\":{code},\"message\":").as_bytes());
+    scan::push_string(message, &mut out);
+    if let Some(data) = data {
+        out.extend_from_slice(format!(",\"data\":{data}").as_bytes());
+    }
+    out.extend_from_slice(b"}}");
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,10 +8,12 @@
 //! - [`jsonrpc`]: the JSON-RPC envelope of one message
 //! - [`lines`]: a byte stream cut into lines
 //! - [`sse`]: an event stream cut into events
+//! - [`http`]: tokens, content types and addresses of HTTP
 //! - [`revision`]: one table row of facts for each protocol revision
 
 #[doc(hidden)]
 pub mod fuzz;
+pub mod http;
 pub mod jsonrpc;
 pub mod lines;
 pub mod revision;

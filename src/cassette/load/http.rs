@@ -12,7 +12,7 @@ use super::{
     },
     Loader, Name,
 };
-use crate::wire::{jsonrpc, scan};
+use crate::wire::{http::is_token, jsonrpc, scan};
 
 const VALUES: &str = "a string, or a list of strings, of characters up to U+00FF without line ends";
 pub(super) const TEXT: &str = "a string, or a marker that stands for one";
@@ -155,7 +155,7 @@ impl Loader<'_> {
         let span = self.string("http", EXPECTED)?;
         let text = jsonrpc::text(span.of(self.reader.text));
         match text.split_once(' ') {
-            Some((method, target)) if is_token(method) && (is_target(target) || target == "*") => {
+            Some((method, target)) if is_token(method.as_bytes()) && (is_target(target) || target == "*") => {
                 Ok(span.into())
             }
             _ => self.wrong(span.start, "http", EXPECTED),
@@ -179,14 +179,9 @@ impl Loader<'_> {
     }
 }
 
-/// Whether a text can be a header's name (RFC 9110, 5.6.2), spelled as the file spells it.
+/// Whether a text can be a header's name, spelled as the file spells it.
 fn is_header_name(name: &str) -> bool {
-    is_token(name) && !name.bytes().any(|byte| byte.is_ascii_uppercase())
-}
-
-fn is_token(text: &str) -> bool {
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(is_letter)
+    is_token(name.as_bytes()) && !name.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 fn is_target(text: &str) -> bool {

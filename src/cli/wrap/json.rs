@@ -10,6 +10,7 @@ use jsonc_parser::{
     common::Ranged,
     parse_to_ast,
 };
+use mcp_tapedeck::cassette::model::line_column;
 
 use super::{
     Config,
@@ -32,8 +33,8 @@ impl JsonConfig {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let read = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
         let read = read.map_err(|error| {
-            let at = error.range().start;
-            format!("{}: {}", line_column(text, at), error.kind())
+            let (line, column) = line_column(text.as_bytes(), error.range().start);
+            format!("{line}:{column}: {}", error.kind())
         })?;
         if read.value.as_ref().and_then(Value::as_object).is_none() {
             return Err("1:1: it is no JSON object".to_owned());
@@ -212,13 +213,6 @@ fn range(node: &impl Ranged) -> Range<usize> {
 
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-fn line_column(text: &str, at: usize) -> String {
-    let before = &text[..at.min(text.len())];
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    format!("{line}:{column}")
 }
 
 #[cfg(test)]

@@ -5,9 +5,8 @@ use std::fmt;
 use hyper::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 
 use crate::{
-    proxy::front::CANNOT_START,
     transport::http::{connect::ConnectError, origin::Origin},
-    wire::scan,
+    wire::{jsonrpc, scan},
 };
 
 /// How much of a body is told.
@@ -43,28 +42,27 @@ impl Failure {
 
     /// The answer to a request with this id, as a line.
     pub(super) fn line(&self, id: &[u8], origin: &Origin) -> Vec<u8> {
-        let mut line = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
-        line.extend_from_slice(id);
-        line.extend_from_slice(format!(",\"error\":{{\"code\":{CANNOT_START},\"message\":").as_bytes());
-        scan::push_string(&self.told(origin).to_string(), &mut line);
-        line.extend_from_slice(b",\"data\":{\"source\":\"tapedeck\"");
+        let mut data = b"{\"source\":\"tapedeck\"".to_vec();
         match self {
             Self::Http { status, content_type, body } => {
-                line.extend_from_slice(format!(",\"status\":{}", status.as_u16()).as_bytes());
+                data.extend_from_slice(format!(",\"status\":{}", status.as_u16()).as_bytes());
                 for (name, text) in [("contentType", content_type), ("body", body)] {
                     if !text.is_empty() {
-                        line.extend_from_slice(format!(",\"{name}\":").as_bytes());
-                        scan::push_string(text, &mut line);
+                        data.extend_from_slice(format!(",\"{name}\":").as_bytes());
+                        scan::push_string(text, &mut data);
                     }
                 }
             }
             Self::Elsewhere { status, location } => {
-                line.extend_from_slice(format!(",\"status\":{},\"location\":", status.as_u16()).as_bytes());
-                scan::push_string(location, &mut line);
+                data.extend_from_slice(format!(",\"status\":{},\"location\":", status.as_u16()).as_bytes());
+                scan::push_string(location, &mut data);
             }
             _ => {}
         }
-        line.extend_from_slice(b"}}}\n");
+        data.push(b'}');
+        let data = String::from_utf8_lossy(&data);
+        let mut line = jsonrpc::error(id, jsonrpc::NO_ANSWER, &self.told(origin).to_string(), Some(&data));
+        line.push(b'\n');
         line
     }
 

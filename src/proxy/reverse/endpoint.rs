@@ -7,8 +7,8 @@
 use hyper::body::Bytes;
 
 use crate::{
-    transport::http::origin::{Origin, PLACEHOLDER},
-    wire::sse::SseEvent,
+    transport::http::origin::Origin,
+    wire::{http, sse::SseEvent},
 };
 
 /// The longest event that is held back; a longer one is no endpoint.
@@ -134,7 +134,7 @@ pub(super) fn recorded(event: SseEvent<'static>, upstream: &Origin) -> SseEvent<
     if event.event.as_deref() != Some(b"endpoint") {
         return event;
     }
-    let data = upstream.replace(&event.data, PLACEHOLDER).map_or(event.data, Into::into);
+    let data = upstream.replace(&event.data, http::ORIGIN).map_or(event.data, Into::into);
     SseEvent { data, ..event }
 }
 

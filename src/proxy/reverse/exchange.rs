@@ -30,11 +30,12 @@ use crate::{
     transport::http::{
         coding::Decoder,
         headers::{all_go_on, is_coded, list_on, pass_on},
-        origin::{Origin, PLACEHOLDER},
+        origin::Origin,
         upstream::Answer,
     },
     wire::{
-        jsonrpc::{Kind, Message},
+        http,
+        jsonrpc::{self, Kind, Message},
         lines::Unfinished,
     },
 };
@@ -239,7 +240,7 @@ fn recorded_request(headers: &HeaderMap, asked: &Asked) -> Heads {
         if *name == HOST {
             None
         } else if value.as_bytes() == asked.ours.as_bytes() {
-            Some(HeaderValue::from_static(PLACEHOLDER))
+            Some(HeaderValue::from_static(http::ORIGIN))
         } else {
             Some(value.clone())
         }
@@ -251,7 +252,7 @@ fn recorded_response(headers: &HeaderMap, upstream: &Origin) -> Heads {
     let is_decoded = Decoder::of(headers).is_some();
     list_on(headers, |name, value| {
         let is_left_out = is_decoded && (*name == CONTENT_ENCODING || *name == CONTENT_LENGTH);
-        (!is_left_out).then(|| moved(name, value, upstream, PLACEHOLDER).unwrap_or_else(|| value.clone()))
+        (!is_left_out).then(|| moved(name, value, upstream, http::ORIGIN).unwrap_or_else(|| value.clone()))
     })
 }
 
@@ -321,15 +322,8 @@ async fn unreachable(link: &Link, lane: &Lane, mut body: Incoming) -> Result<Res
     if let Ok(body) = bytes.end() {
         let message = Message::read(&body);
         if let (Kind::Request, Some(id)) = (message.kind, message.id()) {
-            let text = serde_json::to_string(&text).unwrap_or_default();
-            let error = [
-                br#"{"jsonrpc":"2.0","id":"#,
-                id,
-                br#","error":{"code":-33001,"message":"#,
-                text.as_bytes(),
-                b"}}",
-            ];
-            response = own(StatusCode::BAD_GATEWAY, "application/json", error.concat().into());
+            let error = jsonrpc::error(id, jsonrpc::NO_ANSWER, &text, None);
+            response = own(StatusCode::BAD_GATEWAY, "application/json", error.into());
         }
         if !body.is_empty() {
             lane.note(Item::RequestBody(body));

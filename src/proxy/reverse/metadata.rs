@@ -30,9 +30,9 @@ use crate::{
     transport::http::{
         coding::Decoder,
         headers::{is_coded, is_type},
-        origin::{Origin, PLACEHOLDER},
+        origin::Origin,
     },
-    wire::{lines::Unfinished, scan},
+    wire::{http, lines::Unfinished, scan},
 };
 
 /// Where the documents lie unless a challenge says otherwise.
@@ -141,7 +141,7 @@ pub(super) async fn pass_back(
     // Only a chunked document can be so long, and a document of a megabyte is an attack.
     let document = document.end().map_err(|_| Cut)?;
     let upstream = &link.front.upstream.origin;
-    let recorded = rewrite_document(&document, upstream, PLACEHOLDER);
+    let recorded = rewrite_document(&document, upstream, http::ORIGIN);
     lane.note(Item::ResponseBody(recorded.unwrap_or_else(|| document.clone())));
     lane.note(Item::End);
     if !lane.write() {

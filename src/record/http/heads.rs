@@ -11,7 +11,10 @@ use crate::{
     },
     redact,
     traffic::{Event, Headers, Payload, RequestHead, SseEvent},
-    wire::jsonrpc::{Kind, Message},
+    wire::{
+        http::{is_token, is_type, names_type},
+        jsonrpc::{Kind, Message},
+    },
 };
 
 /// What stands in the place of a session's id.
@@ -134,9 +137,9 @@ impl Heads<'_> {
                 _ => false,
             },
             "accept" if asked != Asked::Plain => {
-                names_type(values, b"application/json") && names_type(values, b"text/event-stream")
+                names_type(values, "application/json") && names_type(values, "text/event-stream")
             }
-            "accept" => !is_own || *head.method != *b"GET" || names_type(values, b"text/event-stream"),
+            "accept" => !is_own || *head.method != *b"GET" || names_type(values, "text/event-stream"),
             _ => values.is_empty(),
         };
         for name in ["last-event-id", "mcp-protocol-version", "accept"] {
@@ -161,7 +164,7 @@ impl Heads<'_> {
 
     fn response(&self, headers: &Headers<'_>, content: Content, http: &mut Http) {
         let content_type: Vec<&[u8]> = all(headers, "content-type").collect();
-        http.stream = matches!(content_type[..], [value] if is_type(value, b"text/event-stream"));
+        http.stream = matches!(content_type[..], [value] if is_type(value, "text/event-stream"));
         let usual: Option<&[u8]> = match content {
             _ if http.stream => Some(b"text/event-stream"),
             Content::Message => Some(b"application/json"),
@@ -263,21 +266,9 @@ pub(super) fn all<'h>(headers: &'h Headers<'_>, name: &str) -> impl Iterator<Ite
     named.map(|(_, value)| &**value)
 }
 
-/// Whether a content type is this one, whatever its case and parameters.
-pub(super) fn is_type(value: &[u8], expected: &[u8]) -> bool {
-    let end = memchr::memchr(b';', value).unwrap_or(value.len());
-    value[..end].trim_ascii().eq_ignore_ascii_case(expected)
-}
-
-fn names_type(values: &[&[u8]], expected: &[u8]) -> bool {
-    values.iter().any(|value| value.split(|byte| *byte == b',').any(|part| is_type(part, expected)))
-}
-
 /// A header's name in lower case; none where it is none.
 fn header_name(name: &[u8]) -> Option<String> {
-    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    let is_name = !name.is_empty() && name.iter().all(is_letter);
-    is_name.then(|| String::from_utf8_lossy(name).to_ascii_lowercase())
+    is_token(name).then(|| String::from_utf8_lossy(name).to_ascii_lowercase())
 }
 
 /// A request's path and query as the file has it; what can stand in no address is escaped.

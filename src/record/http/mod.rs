@@ -23,7 +23,7 @@ pub(super) use self::{
     sessions::Addresses,
 };
 use self::{
-    heads::{all, is_type, method, target},
+    heads::{all, method, target},
     sessions::COMMON,
 };
 use super::{
@@ -39,7 +39,10 @@ use crate::{
         model::{On, StreamEnd},
     },
     traffic::{Direction, Event, Payload, RequestHead, ResponseHead, SseEvent},
-    wire::jsonrpc::{Kind, Message},
+    wire::{
+        http::is_type,
+        jsonrpc::{Kind, Message},
+    },
 };
 
 /// What is under way, and where requests lead.
@@ -293,7 +296,7 @@ impl Fold {
         lane.status = head.status;
         lane.is_stream = all(&head.headers, "content-type")
             .next()
-            .is_some_and(|value| is_type(value, b"text/event-stream"));
+            .is_some_and(|value| is_type(value, "text/event-stream"));
         self.note_session_id(lane, head);
         let is_get_stream = lane.method == "GET" && lane.is_stream && (200..300).contains(&head.status);
         if !is_get_stream {

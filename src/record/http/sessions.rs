@@ -9,7 +9,10 @@ use crate::{
         filing::{Lookup, Open},
     },
     traffic::{Micros, ResponseHead},
-    wire::jsonrpc::{Kind, Message},
+    wire::{
+        http::resolve,
+        jsonrpc::{Kind, Message},
+    },
 };
 
 /// Where requests that belong to a session without a name go: there is one from the start.
@@ -150,30 +153,6 @@ impl super::super::Exchange {
     fn first(&self) -> (u32, Micros) {
         let item = self.server.first().map(|item| item.moment);
         self.client.or(item).map_or((u32::MAX, 0), |moment| (moment.order, moment.at))
-    }
-}
-
-/// Path and query of an address that stands in a document at `base`.
-pub(super) fn resolve(base: &str, address: &[u8]) -> String {
-    let address = String::from_utf8_lossy(address);
-    let address = address.split('#').next().unwrap_or_default();
-    // The recorder has put the placeholder in the place of the server's origin.
-    let rest = address.strip_prefix("<origin>").or_else(|| {
-        let behind =
-            address.split_once("//").filter(|(scheme, _)| scheme.is_empty() || scheme.ends_with(':'))?.1;
-        Some(&behind[behind.find(['/', '?']).unwrap_or(behind.len())..])
-    });
-    let path = base.split('?').next().unwrap_or_default();
-    match rest.unwrap_or(address) {
-        "" if rest.is_some() => "/".to_owned(),
-        "" => base.to_owned(),
-        absolute if absolute.starts_with('/') => absolute.to_owned(),
-        query if query.starts_with('?') && rest.is_some() => format!("/{query}"),
-        query if query.starts_with('?') => format!("{path}{query}"),
-        relative => {
-            let folder = path.rfind('/').map_or(0, |slash| slash + 1);
-            format!("{}{relative}", &path[..folder])
-        }
     }
 }
 

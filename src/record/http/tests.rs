@@ -658,22 +658,6 @@ fn an_endpoint_event_begins_a_session() {
 }
 
 #[test]
-fn addresses_are_resolved_against_their_streams() {
-    for (address, resolved) in [
-        ("/m?s=1#f", "/m?s=1"),
-        ("m", "/a/m"),
-        ("?s", "/a/sse?s"),
-        ("", "/a/sse?q"),
-        ("<origin>/m", "/m"),
-        ("http://h:1/m?a=//b", "/m?a=//b"),
-        ("//h", "/"),
-        ("<origin>?x", "/?x"),
-    ] {
-        assert_eq!(super::sessions::resolve("/a/sse?q", address.as_bytes()), resolved, "{address}");
-    }
-}
-
-#[test]
 fn texts_of_several_lines_come_back() {
     let pretty = r#"{\n  "jsonrpc": "2.0",\n  "id": 1,\n  "result": {}\n}"#;
     for body in

@@ -14,7 +14,7 @@ use crate::{
         script::{Step, client_message},
     },
     traffic::{Lane, Micros},
-    wire::jsonrpc::{Kind, Message},
+    wire::jsonrpc::{self, Kind, Message},
 };
 
 /// A recorded request that is equal in all that is looked at.
@@ -430,7 +430,7 @@ impl Replayer {
     }
 
     pub(super) fn session_not_found(&mut self, lane: Lane, message: &Message<'_>) {
-        let error = miss::error(message.id().unwrap_or(b"null"), -32001, "Session not found", None);
+        let error = jsonrpc::error(message.id().unwrap_or(b"null"), -32001, "Session not found", None);
         self.count_own("session not found");
         self.set_status(lane, 404);
         self.say(lane, error, false);

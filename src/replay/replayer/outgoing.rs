@@ -18,7 +18,7 @@ use crate::{
     },
     report::Wait,
     traffic::{Lane, Micros},
-    wire::jsonrpc::{Kind, Message, id_key},
+    wire::jsonrpc::{self, Kind, Message, id_key},
 };
 
 /// One recorded server message on its way.
@@ -277,7 +277,7 @@ impl Replayer {
             Some(status) => format!("the recorded server answered with HTTP status {status} and no message"),
             None => "the recorded server ended its response without an answer".to_owned(),
         };
-        let bytes = miss::error(live_id, -33001, &text, Some(&data));
+        let bytes = jsonrpc::error(live_id, jsonrpc::NO_ANSWER, &text, Some(&data));
         self.outputs.push_back(Output::Send { lane, bytes, apart: false });
     }
 

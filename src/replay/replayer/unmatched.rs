@@ -9,7 +9,7 @@ use crate::{
     },
     report::{Miss, Reason, Repeat},
     traffic::Lane,
-    wire::jsonrpc::{Kind, Message},
+    wire::jsonrpc::{self, Kind, Message},
 };
 
 /// How many distinct misses are explained in full; equal ones are counted, further ones too.
@@ -31,7 +31,7 @@ impl Replayer {
                 let bytes = match answer {
                     OwnAnswer::Empty => [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":{}}"].concat(),
                     OwnAnswer::MethodNotFound => {
-                        miss::error(id, -32601, &format!("Method not found: {method}"), None)
+                        jsonrpc::error(id, -32601, &format!("Method not found: {method}"), None)
                     }
                 };
                 if modern && answer == OwnAnswer::MethodNotFound && method != "server/discover" {

@@ -101,10 +101,7 @@ pub fn is_coded(headers: &HeaderMap) -> bool {
 
 /// Whether a content type is this one, whatever its case and parameters.
 pub fn is_type(content_type: Option<&HeaderValue>, expected: &str) -> bool {
-    let Some(value) = content_type else { return false };
-    let value = value.as_bytes();
-    let end = memchr::memchr(b';', value).unwrap_or(value.len());
-    value[..end].trim_ascii().eq_ignore_ascii_case(expected.as_bytes())
+    content_type.is_some_and(|value| crate::wire::http::is_type(value.as_bytes(), expected))
 }
 
 #[cfg(test)]

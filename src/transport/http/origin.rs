@@ -4,9 +4,6 @@ use std::{fmt, net::IpAddr};
 
 use hyper::Uri;
 
-/// What stands for an origin of ours or of the server in a recording.
-pub const PLACEHOLDER: &str = "<origin>";
-
 /// An origin, such as `http://127.0.0.1:9000`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {

@@ -1,0 +1,88 @@
+//! What recorder, cassette and replayer read in the same way of heads and addresses of HTTP.
+
+/// What stands for an origin of ours, or of the server, in a recording.
+pub const ORIGIN: &str = "<origin>";
+
+/// Whether a text can be a method or the name of a header (RFC 9110, 5.6.2).
+pub fn is_token(text: &[u8]) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    !text.is_empty() && text.iter().all(is_letter)
+}
+
+/// Whether a content type is this one, whatever its case and parameters.
+pub fn is_type(value: &[u8], expected: &str) -> bool {
+    let end = memchr::memchr(b';', value).unwrap_or(value.len());
+    value[..end].trim_ascii().eq_ignore_ascii_case(expected.as_bytes())
+}
+
+/// Whether one of the values of `Accept` names this type.
+pub fn names_type(values: &[impl AsRef<[u8]>], expected: &str) -> bool {
+    let parts = values.iter().flat_map(|value| value.as_ref().split(|byte| *byte == b','));
+    parts.into_iter().any(|part| is_type(part, expected))
+}
+
+/// Path and query of an address that stands in a document at `base`, which is a path and query too. Of an address with
+/// an origin, or with [`ORIGIN`] in its place, only what is behind that counts.
+pub fn resolve(base: &str, address: &[u8]) -> String {
+    let address = String::from_utf8_lossy(address);
+    let address = address.split('#').next().unwrap_or_default();
+    let rest = address.strip_prefix(ORIGIN).or_else(|| {
+        let behind =
+            address.split_once("//").filter(|(scheme, _)| scheme.is_empty() || scheme.ends_with(':'))?.1;
+        Some(&behind[behind.find(['/', '?']).unwrap_or(behind.len())..])
+    });
+    let path = base.split('?').next().unwrap_or_default();
+    match rest.unwrap_or(address) {
+        "" if rest.is_some() => "/".to_owned(),
+        "" => base.to_owned(),
+        absolute if absolute.starts_with('/') => absolute.to_owned(),
+        query if query.starts_with('?') && rest.is_some() => format!("/{query}"),
+        query if query.starts_with('?') => format!("{path}{query}"),
+        relative => {
+            let folder = path.rfind('/').map_or(0, |slash| slash + 1);
+            format!("{}{relative}", &path[..folder])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_types_are_compared_without_case_and_parameters() {
+        let is = |value: &str| is_type(value.as_bytes(), "text/event-stream");
+        assert!(is("Text/Event-Stream ; charset=utf-8") && is("text/event-stream"));
+        assert!(!is("text/event-streams") && !is(""));
+    }
+
+    #[test]
+    fn types_are_found_in_lists_over_several_lines() {
+        let names = |values: &[&str]| names_type(values, "text/event-stream");
+        assert!(names(&["application/json;q=0.9,text/event-stream ; q=1"]));
+        assert!(names(&["application/json", "Text/Event-Stream"]));
+        assert!(!names(&["*/*", "text/event-streams"]) && !names(&[]));
+    }
+
+    #[test]
+    fn tokens_hold_neither_spaces_nor_separators() {
+        assert!(is_token(b"mcp-session-id") && is_token(b"M-SEARCH"));
+        assert!(!is_token(b"") && !is_token(b"a b") && !is_token(b"a:") && !is_token("é".as_bytes()));
+    }
+
+    #[test]
+    fn addresses_are_resolved_against_their_streams() {
+        for (address, resolved) in [
+            ("/m?s=1#f", "/m?s=1"),
+            ("m", "/a/m"),
+            ("?s", "/a/sse?s"),
+            ("", "/a/sse?q"),
+            ("<origin>/m", "/m"),
+            ("http://h:1/m?a=//b", "/m?a=//b"),
+            ("//h", "/"),
+            ("<origin>?x", "/?x"),
+        ] {
+            assert_eq!(resolve("/a/sse?q", address.as_bytes()), resolved, "{address}");
+        }
+    }
+}
