@@ -20,6 +20,9 @@ use crate::{
 /// The rank of a server's end, which comes after all it ever sent.
 const END: Rank = Rank::MAX;
 
+/// So many equal steps are looked at for the one that fits best: enough for all that differ in what carried them.
+const MOST_COMPARED: usize = 1_000;
+
 /// State of one live session.
 #[derive(Debug)]
 pub(super) struct Play {
@@ -63,6 +66,8 @@ pub(super) struct Run {
     pub live: usize,
     /// Over HTTP+SSE, the response to the request that carried the client's message.
     pub post: Option<Lane>,
+    /// Over HTTP, the response to the client's message has ended.
+    pub is_over: bool,
     pub to: Arc<Correlators>,
     /// For a batch, recorded and live ids.
     pub batch: Vec<(Vec<u8>, Vec<u8>)>,
@@ -90,7 +95,7 @@ pub(super) enum Action {
     /// All items of a run have gone.
     Finished { run: u32 },
     /// The server ends as it ended in this recorded session.
-    End { session: u32 },
+    End { session: u32, run: Option<u32> },
     /// A wait for a request recorded earlier ran out.
     GraceOver { run: u32, missing: u32 },
     /// The client's answer to a server request is not waited for any longer.
@@ -185,7 +190,8 @@ impl Play {
             }
         }
         let next = queue.map_or(0, |queue| self.next[queue as usize] as usize);
-        let mut fresh = queued[next..].iter().chain(own).filter(|&&step| !self.taken[step as usize]);
+        let fresh = queued[next..].iter().chain(own).filter(|&&step| !self.taken[step as usize]);
+        let mut fresh = fresh.take(MOST_COMPARED);
         // Nearly always the first one is all that has to be looked at.
         let mut best: Option<(u8, u32)> = None;
         let mut look = |step: u32| {
@@ -207,7 +213,7 @@ impl Play {
             return Some((step, false));
         }
         let fitting = |&&step: &&u32| fit(step).is_some();
-        let last = [queued.iter().rfind(fitting), own.iter().rfind(fitting)];
+        let last = [queued, own].map(|steps| steps.iter().rev().take(MOST_COMPARED).find(fitting));
         last.into_iter().flatten().max().map(|&step| (step, true))
     }
 
@@ -306,6 +312,21 @@ impl Play {
     /// All runs.
     pub(super) fn live_runs(&self) -> impl Iterator<Item = &Run> {
         self.runs.iter().flatten()
+    }
+
+    /// Its server has ended: nothing comes any more.
+    pub(super) fn stop(&mut self, script: &Script) {
+        self.ready.clear();
+        self.runs.clear();
+        self.vacant.clear();
+        self.next_push = script.pushes.len();
+    }
+
+    /// The response to the client's message has gone, or whatever else ended what it came on.
+    pub(super) fn over(&mut self, at: u32) {
+        if let Some(run) = self.runs.get_mut(at as usize).and_then(Option::as_mut) {
+            run.is_over = true;
+        }
     }
 
     /// Whether all of a run has gone and it only waits to be cancelled.
@@ -428,7 +449,7 @@ impl Play {
                     self.ready.insert((END, at), ());
                     return if step.dies {
                         let exchange = &scene.cassette.exchanges[step.exchange as usize];
-                        Action::End { session: exchange.session }
+                        Action::End { session: exchange.session, run: Some(at) }
                     } else {
                         Action::Finished { run: at }
                     };
@@ -525,7 +546,7 @@ impl Play {
             && self.arrived > 0
             && self.next_push == scene.script.pushes.len()
             && self.ready.is_empty();
-        (ended && played && !scene.closed && !scene.over_http).then_some(Action::End { session })
+        (ended && played && !scene.closed && !scene.over_http).then_some(Action::End { session, run: None })
     }
 
     /// Whether nobody has asked for a step.
@@ -547,6 +568,7 @@ impl Run {
             lane,
             live: 0,
             post: None,
+            is_over: false,
             to: Arc::new(to),
             batch: Vec::new(),
             log_level: false,

@@ -1,7 +1,8 @@
 //! The replayer: one take, its sessions, and what it tells of itself.
 //!
 //! - `incoming`: messages of the client, whatever carried them
-//! - `http`: HTTP requests, and `streams`, the responses to them
+//! - `http`: HTTP requests, `gets` and `sse`, those that open streams, and `facts`, what they tell beside a message
+//! - `heads`, `streams`: the responses to them, and `items`, what goes on which
 //! - `lives`: the live sessions
 //! - `resume`: streams that a client fetches the rest of
 //! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer
@@ -25,12 +26,17 @@ macro_rules! scene {
     };
 }
 
+mod facts;
+mod gets;
 mod handshake;
+mod heads;
 mod http;
 mod incoming;
+mod items;
 mod lives;
 mod outgoing;
 mod resume;
+mod sse;
 mod streams;
 mod unmatched;
 
@@ -103,6 +109,13 @@ pub struct Replayer {
     pairings: Vec<Pairing>,
     /// What has no session first, then each live session.
     lives: Vec<Live>,
+    /// Live sessions by their ids, and by where their messages are posted over HTTP+SSE.
+    by_id: HashMap<Box<str>, usize>,
+    by_endpoint: HashMap<String, usize>,
+    /// For each play, the live session that it is of.
+    owners: Vec<Option<usize>>,
+    /// Paths at which messages are taken.
+    endpoints: Vec<Box<str>>,
     /// The message that has just come.
     at_hand: AtHand,
     legacy_recording: bool,
@@ -131,7 +144,9 @@ struct AtHand {
     id: Vec<u8>,
     token: Option<Box<[u8]>>,
     /// Of an HTTP request, what its answer can depend on.
-    facts: Option<http::Facts>,
+    facts: Option<facts::Facts>,
+    /// It named a live session of this take.
+    is_known: bool,
     /// Over HTTP+SSE, the response to the request that carried it.
     post: Option<Lane>,
 }
@@ -170,6 +185,10 @@ impl Replayer {
         Ok(Self {
             played: vec![false; scripts.len()],
             lives: vec![Live::default()],
+            by_id: HashMap::new(),
+            by_endpoint: HashMap::new(),
+            owners: vec![None],
+            endpoints: endpoints(&cassette, &sessions),
             at_hand: AtHand::default(),
             is_http: sessions.iter().any(|&at| cassette.sessions[at as usize].is_http()),
             legacy_recording,
@@ -267,14 +286,32 @@ impl Replayer {
             let plays: Vec<&Play> = self.plays.iter().filter(|play| play.script == at).collect();
             let unasked = |step: &u32| plays.iter().all(|play| play.is_unused(*step));
             let steps = (0..script.steps.len() as u32).filter(|&step| script.steps[step as usize].is_asked());
+            let steps = steps.filter(|&step| !self.is_left_out(script.steps[step as usize].exchange));
             keys.extend(steps.filter(unasked).map(|step| self.key(script.steps[step as usize].exchange)));
         }
         keys
     }
 
+    /// Whether it is a challenge, and none is given.
+    fn is_left_out(&self, exchange: u32) -> bool {
+        let status = self.cassette.exchanges[exchange as usize].http.as_ref().and_then(|http| http.status);
+        self.options.skip_auth && matches!(status, Some(401 | 403))
+    }
+
     fn key(&self, exchange: u32) -> String {
         self.cassette.exchanges[exchange as usize].key.to_string()
     }
+}
+
+/// Where messages were posted when recorded; `/mcp` where that was no matter of paths.
+fn endpoints(cassette: &Cassette, sessions: &[u32]) -> Vec<Box<str>> {
+    let recorded = sessions.iter().map(|&at| &cassette.sessions[at as usize]);
+    let paths = recorded.filter(|session| session.is_http() && !session.is_sse());
+    let paths = paths.filter_map(|session| session.path.as_deref()?.split('?').next());
+    let mut endpoints: Vec<Box<str>> = paths.map(Box::from).collect();
+    endpoints.sort_unstable();
+    endpoints.dedup();
+    if endpoints.is_empty() { vec!["/mcp".into()] } else { endpoints }
 }
 
 /// An exchange found for a live message.

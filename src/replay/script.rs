@@ -35,6 +35,8 @@ pub(super) struct Script {
     pub answered: Vec<(Rank, u32)>,
     /// How many steps are requests.
     pub requests: usize,
+    /// Where the session was said to be unknown, and nothing but that from then on.
+    pub dead_from: Option<Rank>,
 }
 
 /// One exchange of a script.
@@ -67,6 +69,8 @@ pub(super) enum StepKind {
     Notification,
     Batch,
     Noise,
+    /// An HTTP request that is no message.
+    Line,
     Push,
 }
 
@@ -106,6 +110,7 @@ impl Script {
             pushes: Vec::new(),
             answered: Vec::with_capacity(exchanges.len()),
             requests: 0,
+            dead_from: None,
         };
         let mut methods = Methods::default();
         let mut cancels = Vec::new();
@@ -117,6 +122,9 @@ impl Script {
             if let Some(message) = look(cassette, blobs, entry, &mut bytes) {
                 let at = script.steps.len() as u32;
                 step.read(&message, &mut methods);
+                if entry.client.as_ref().is_some_and(|client| client.form == Form::Http) {
+                    step.kind = StepKind::Line;
+                }
                 if let Some(id) = message.cancelled_id() {
                     cancels.push((at, Id::of(Some(id))));
                 }
@@ -130,7 +138,22 @@ impl Script {
         }
         script.rank(cassette, exchanges);
         script.cancel(cassette, cancels);
+        script.dead_from = script.death(cassette);
         Ok(script)
+    }
+
+    /// From where on all requests were answered by 404 (specification 2025-11-25, basic/transports, sessions).
+    fn death(&self, cassette: &Cassette) -> Option<Rank> {
+        self.session?;
+        let status = |step: &Step| {
+            let http = cassette.exchanges[step.exchange as usize].http.as_ref();
+            http.and_then(|http| http.status).unwrap_or(200)
+        };
+        let asked = || self.steps.iter().filter(|step| step.is_asked());
+        let is_refusal = |step: &&Step| status(step) == 404;
+        asked().find(is_refusal)?;
+        let last_good = asked().filter(|step| !is_refusal(step)).map(|step| step.rank).max();
+        asked().filter(is_refusal).map(|step| step.rank).filter(|rank| Some(*rank) > last_good).min()
     }
 
     /// Tells requests when they were cancelled: each step that did, and the id it names.
@@ -182,6 +205,11 @@ impl Script {
             match moment.moment {
                 Moment::Client => {
                     step.rank = rank;
+                    if step.kind == StepKind::Line {
+                        // When a stream is opened, and whether, is up to the client; nothing waits for that.
+                        left[at as usize] -= 1;
+                        continue;
+                    }
                     last_client = Some(rank);
                     if step.is_asked() && open == 0 {
                         alone.extend(self.groups.take_back_single());

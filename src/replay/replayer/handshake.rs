@@ -5,7 +5,7 @@ use crate::{
     cassette::model::Form,
     replay::{
         own::{self, Declared},
-        script::{client_message, client_name},
+        script::{Script, client_message, client_name},
     },
     report::Reason,
     traffic::{Lane, Micros},
@@ -19,13 +19,20 @@ impl Replayer {
     /// Begins a session: the first recorded one not yet played of a client of this name, else the first not yet
     /// played, else the last again.
     pub(super) fn initialize(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
-        self.report.sessions += 1;
+        if self.at_hand.facts.is_some() && self.at_hand.post.is_none() {
+            // A client may name the session that it had before (F10.3).
+            (self.at_hand.live, self.at_hand.is_known) = (0, false);
+            if let Some(stream) = self.streams.get_mut(&lane.0) {
+                stream.live = 0;
+            }
+        }
         // Over HTTP, one that was sent elsewhere or refused comes first if it was recorded so.
         if self.at_hand.facts.is_some()
-            && let Some(found) = self.find_in(0, message).filter(|found| !found.repeat && self.is_for(*found))
+            && let Some(found) = self.find_in(0, message).filter(|found| self.is_for(*found))
         {
             return self.play(now, lane, message, found);
         }
+        self.report.sessions += 1;
         if let Some(play) = self.lives[self.at_hand.live].play.filter(|_| self.at_hand.post.is_some()) {
             // The session began with its event stream.
             let script = self.plays[play].script;
@@ -55,9 +62,8 @@ impl Replayer {
             return self.miss(lane, message, reason, None);
         };
         self.played[chosen] = true;
-        let play = self.begin_play(chosen);
         let capabilities = message.param("/capabilities").map(<[u8]>::to_vec);
-        let mut live = Live { play: Some(play), capabilities, ..Live::default() };
+        let mut live = Live { capabilities, ..Live::default() };
         if self.at_hand.post.is_some() {
             live = Live {
                 sse: self.lives[self.at_hand.live].sse.take(),
@@ -75,6 +81,8 @@ impl Replayer {
             }
             self.at_hand.live = self.begin_live(live);
         }
+        let play = self.begin_play(chosen, self.at_hand.live);
+        self.lives[self.at_hand.live].play = Some(play);
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.live = self.at_hand.live;
         }
@@ -87,9 +95,21 @@ impl Replayer {
 
     /// Whether an `initialize` that began no session was sent to the same place by a client that showed as much.
     fn is_for(&self, found: Found) -> bool {
-        let exchange = self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
+        let exchange = self.step_of(found).exchange;
         let facts = self.at_hand.facts.as_ref();
-        facts.is_some_and(|facts| facts.is_alike(&self.cassette, exchange))
+        let is_alike = facts.is_some_and(|facts| facts.is_alike(&self.cassette, exchange));
+        is_alike && (!found.repeat || self.is_challenge_for_all(exchange))
+    }
+
+    /// Whether nobody begins a session without the credentials that this `initialize` came without.
+    fn is_challenge_for_all(&self, exchange: u32) -> bool {
+        let http = |exchange: u32| self.cassette.exchanges[exchange as usize].http.as_deref();
+        let is_challenge = http(exchange).is_some_and(|http| http.status == Some(401) && !http.auth);
+        let shows = |script: &Script| {
+            let begins = script.steps.iter().find(|step| &*step.method == "initialize");
+            begins.is_none_or(|step| http(step.exchange).is_some_and(|http| http.auth))
+        };
+        is_challenge && self.scripts[1..].iter().all(shows)
     }
 
     /// Reads what the recorded server declared, and tells where the live client offers less than the recorded one.
@@ -136,7 +156,11 @@ impl Replayer {
     /// Whether the live client can answer this server request, as far as the recorded one could.
     pub(super) fn client_can(&self, live: usize, play: usize, method: &str) -> bool {
         let Some(capability) = own::client_capability(method) else { return true };
-        let Some(live) = &self.lives[live].capabilities else { return true };
+        // Requests without a session may be those of one that was given no id.
+        let of_play = self.live_with(play).unwrap_or(live);
+        let capabilities =
+            [live, of_play].into_iter().find_map(|live| self.lives[live].capabilities.as_ref());
+        let Some(live) = capabilities else { return true };
         let declared = |object: &[u8]| scan::member(object, 0, capability).is_some();
         declared(live) || !self.recorded_client_declared(play, capability)
     }

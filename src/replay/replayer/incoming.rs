@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Found, Replayer, http, lives::Pending};
+use super::{Found, Replayer, facts::FITS, lives::Pending};
 use crate::{
     replay::{
         matcher::canonical::{PLACEHOLDER, canonical},
@@ -77,21 +77,12 @@ impl Replayer {
             return self.initialize(now, lane, message);
         }
         match self.find(message) {
-            // A session that was ended answers what it answered after that.
-            Some(found) if self.lives[self.at_hand.live].is_over && !self.refuses(found) => {
-                self.session_not_found(lane, message);
-            }
             Some(found) => self.play(now, lane, message, found),
-            None if self.lives[self.at_hand.live].is_over => self.session_not_found(lane, message),
+            None if self.lives[self.at_hand.live].is_over => {
+                self.session_not_found(lane, message.id().unwrap_or(b"null"));
+            }
             None => self.unmatched(lane, message, &method),
         }
-    }
-
-    /// Whether what was found is a refusal that was not given yet.
-    fn refuses(&self, found: Found) -> bool {
-        let exchange = self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
-        let status = self.cassette.exchanges[exchange as usize].http.as_ref().and_then(|http| http.status);
-        !found.repeat && status.is_some_and(|status| status >= 400)
     }
 
     /// Where the exchange a live message asks for stands: in its session, or in the pool.
@@ -108,9 +99,28 @@ impl Replayer {
         let (queue, own) = script.find(&self.cassette, &*self.blobs, &mut self.matcher, message);
         let facts = self.at_hand.facts.as_ref().filter(|_| self.is_http);
         let (cassette, steps) = (&self.cassette, &script.steps);
+        let is_over = facts.is_some() && self.lives[self.at_hand.live].is_over;
+        // What a client without a session was refused is no answer to one that has one.
+        let is_foreign = play == 0 && self.at_hand.is_known && !message.is_modern();
         let fit = |step: u32| {
-            facts.map_or(Some(http::FITS), |facts| facts.fit(cassette, steps[step as usize].exchange))
+            let exchange = steps[step as usize].exchange;
+            let Some(facts) = facts else { return Some(FITS) };
+            if is_over && play == 0 {
+                return None;
+            }
+            if is_over || is_foreign {
+                let http = cassette.exchanges[exchange as usize].http.as_ref();
+                let refuses = http.and_then(|http| http.status).is_some_and(|status| status >= 400);
+                // An ended session answers what it answered after its end.
+                if refuses != is_over {
+                    return None;
+                }
+            }
+            facts.fit(cassette, exchange)
         };
+        if !self.is_http && self.lives[self.at_hand.live].is_over {
+            return None;
+        }
         let (step, repeat) = self.plays[play].choose(script, queue, &own, fit)?;
         Some(Found { play, step, repeat })
     }
@@ -119,7 +129,7 @@ impl Replayer {
     pub(super) fn play(&mut self, now: Micros, lane: Lane, message: &Message<'_>, found: Found) {
         let script = &self.scripts[self.plays[found.play].script];
         let step = &script.steps[found.step as usize];
-        let exchange = step.exchange;
+        let (exchange, rank, dead_from) = (step.exchange, step.rank, script.dead_from);
         if found.repeat {
             if self.options.repeat_is_miss() && !own::may_be_left_over(&step.method) {
                 return self.miss(lane, message, Reason::Consumed, Some(exchange));
@@ -137,8 +147,11 @@ impl Replayer {
             return self.miss(lane, message, Reason::RedactionDiffers, Some(exchange));
         }
         let run = self.begin(lane, message, exchange);
-        self.respond(lane, exchange, message.is_modern());
+        self.respond(lane, found, message.is_modern());
         self.start(now, found, run, message.id_key().map(|id| id.into_owned()));
+        if self.at_hand.facts.is_some() && found.play > 0 && dead_from.is_some_and(|dead| rank >= dead) {
+            self.lives[self.at_hand.live].is_over = true;
+        }
     }
 
     /// Whether the secrets in a live request are those the recorded ones stood for so far.
@@ -161,6 +174,9 @@ impl Replayer {
         }
         if let Some(id) = id {
             self.lives[live].in_flight.insert(id, (found.play, run));
+        }
+        if self.over_http {
+            self.end_if_whole(found.play, run, 0, false);
         }
     }
 
@@ -192,11 +208,14 @@ impl Replayer {
         let is_http = self.streams.contains_key(&lane.0);
         // A notification that was refused is refused again; on stdio there is nothing to say again.
         let Some(found) = self.find(message).filter(|found| is_http || !found.repeat) else {
+            if is_http && self.lives[self.at_hand.live].is_over {
+                return self.session_not_found(lane, b"null");
+            }
             return self.unheard(lane, message);
         };
         let exchange = self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
         let run = self.begin(lane, message, exchange);
-        self.respond(lane, exchange, message.is_modern());
+        self.respond(lane, found, message.is_modern());
         self.start(now, found, run, None);
     }
 
@@ -219,14 +238,10 @@ impl Replayer {
                     };
                     run.batch = ids(recorded).into_iter().zip(ids(*message)).collect();
                 }
-                self.respond(lane, exchange, message.is_modern());
+                self.respond(lane, found, message.is_modern());
                 self.start(now, found, run, None);
             }
-            None if asks => {
-                for member in message.members().filter(|member| member.kind == Kind::Request) {
-                    self.miss(lane, &member, Reason::NeverRecorded, None);
-                }
-            }
+            None if asks => self.missed_batch(lane, message),
             _ => self.accept(lane),
         }
     }

@@ -1,13 +1,17 @@
 //! Live sessions: on stdio one after the other, over HTTP side by side.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use sha2::{Digest, Sha256};
 
-use super::{Replayer, resume::Sent};
+use super::{Replayer, items::Way, resume::Sent};
 use crate::{
-    cassette::model::{Item, On, Session},
-    replay::{own::Declared, rewrite::Correlators},
+    cassette::model::{Session, StreamEnd},
+    redact::Pairing,
+    replay::{own::Declared, play::Play, rewrite::Correlators},
     traffic::Lane,
 };
 
@@ -26,17 +30,17 @@ pub(super) struct Live {
     pub pending: Vec<Pending>,
     /// Its open `GET` stream.
     pub get: Option<Lane>,
-    /// The item behind which the recorded server ended that stream.
-    pub get_until: Option<(u32, u32)>,
+    /// Where the recorded server ended that stream, or that of HTTP+SSE.
+    pub get_until: Option<GetEnd>,
     /// Its event stream, over HTTP+SSE, and where its messages are posted.
     pub sse: Option<(Lane, String)>,
     /// What waits for a stream that is not open.
-    pub held: Vec<Held>,
+    pub held: VecDeque<Held>,
     /// Events that had an id, for a client that asks for the rest.
-    pub sent: Vec<Sent>,
+    pub sent: VecDeque<Sent>,
     /// Streams of calls that a client went on with.
     pub resumed: Vec<(u32, Lane)>,
-    /// It was ended by a DELETE.
+    /// It was ended, by a DELETE or by its server.
     pub is_over: bool,
 }
 
@@ -52,10 +56,19 @@ pub(super) struct Pending {
     pub method: String,
 }
 
+/// How the recorded server ended a stream of a session's.
+#[derive(Debug)]
+pub(super) struct GetEnd {
+    /// The exchange, and the item of it, that was the last on it.
+    pub behind: (u32, u32),
+    pub end: Option<StreamEnd>,
+    pub partial: Box<[u8]>,
+}
+
 /// A message that waits for a stream.
 #[derive(Debug)]
 pub(super) struct Held {
-    pub on: On,
+    pub way: Way,
     pub exchange: u32,
     pub item: u32,
     pub bytes: Vec<u8>,
@@ -72,7 +85,7 @@ impl Session {
 impl Replayer {
     /// The live session with this id.
     pub(super) fn live_of(&self, id: &[u8]) -> Option<usize> {
-        self.lives.iter().position(|live| live.id.as_deref().is_some_and(|known| known.as_bytes() == id))
+        self.by_id.get(std::str::from_utf8(id).ok()?).copied()
     }
 
     /// The live session that a message belongs to: one with a play, for what came without a session too.
@@ -83,13 +96,23 @@ impl Replayer {
 
     /// The live session that this is the play of.
     pub(super) fn live_with(&self, play: usize) -> Option<usize> {
-        self.lives.iter().rposition(|live| live.play == Some(play))
+        self.owners.get(play).copied().flatten()
     }
 
     /// Begins a live session.
     pub(super) fn begin_live(&mut self, live: Live) -> usize {
+        let at = self.lives.len();
+        self.by_id.extend(live.id.clone().map(|id| (id, at)));
         self.lives.push(live);
-        self.lives.len() - 1
+        at
+    }
+
+    /// Begins a play of a script, for a live session.
+    pub(super) fn begin_play(&mut self, script: usize, live: usize) -> usize {
+        self.plays.push(Play::new(script, &self.scripts[script]));
+        self.pairings.push(Pairing::new());
+        self.owners.push(Some(live));
+        self.plays.len() - 1
     }
 
     /// A session id that nobody else has.
@@ -108,13 +131,8 @@ impl Replayer {
         // What has no session gets an id in a header only where a person wrote that into the cassette.
         if live > 0 {
             self.lives[live].id = Some(id.clone());
+            self.by_id.insert(id.clone(), live);
         }
         id
-    }
-
-    /// Whether an item needs a stream of its session's that is not the response to the client's message.
-    pub(super) fn stream_of(&self, session: u32, item: &Item) -> Option<On> {
-        let session = &self.cassette.sessions[session as usize];
-        if session.is_http() { item.on.filter(|on| *on != On::Sse) } else { None }
     }
 }

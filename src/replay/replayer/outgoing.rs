@@ -4,11 +4,12 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::{
     Output, Replayer,
+    items::{Going, Way},
     lives::Pending,
-    streams::{Going, is_line},
+    streams::is_line,
 };
 use crate::{
-    cassette::model::{Form, Item, On, Unanswered},
+    cassette::model::{Form, Item, Unanswered},
     replay::{
         miss,
         options::is_needed_wait,
@@ -30,6 +31,7 @@ struct Sending<'a> {
     item: u32,
     live: usize,
     lane: Lane,
+    way: Way,
     to: &'a Arc<Correlators>,
 }
 
@@ -54,20 +56,32 @@ impl Replayer {
     fn perform(&mut self, now: Micros, play: usize, action: Action) {
         let script = self.plays[play].script;
         match action {
-            Action::Item { run, item } => self.item(play, run, item),
+            Action::Item { run, item } => {
+                self.item(play, run, item);
+                if self.over_http {
+                    let has_answered = self.has_answered(play, run, item);
+                    self.end_if_whole(play, run, item as usize + 1, has_answered);
+                }
+            }
             Action::Push { step } => {
                 let exchange = self.scripts[script].steps[step as usize].exchange;
                 let live = self.live_with(play).unwrap_or_default();
                 // Over HTTP, a client that was given no session id is known by having none.
                 let live = if self.over_http && self.lives[live].id.is_none() { 0 } else { live };
-                let lane = self.lives[live].sse.as_ref().map_or(Lane(0), |(lane, _)| *lane);
+                let sse = self.lives[live].sse.as_ref().map(|(lane, _)| *lane);
+                let (lane, way) = sse.map_or((Lane(0), Way::Get), |lane| (lane, Way::Own));
                 let to = Arc::default();
                 for item in 0..self.cassette.exchanges[exchange as usize].server.len() as u32 {
-                    self.send(Sending { play, run: None, exchange, item, live, lane, to: &to });
+                    self.send(Sending { play, run: None, exchange, item, live, lane, way, to: &to });
                 }
             }
             Action::Finished { run } => self.finished(now, play, run),
-            Action::End { session } => {
+            Action::End { run, .. } if self.over_http => {
+                let lane =
+                    run.and_then(|at| self.plays[play].run(at)).map(|run| run.post.unwrap_or(run.lane));
+                self.server_ended(now, play, run, lane);
+            }
+            Action::End { session, .. } => {
                 self.ended = true;
                 let end = self.cassette.sessions[session as usize].end.clone().unwrap_or_default();
                 self.outputs.push_back(Output::End(end));
@@ -106,11 +120,12 @@ impl Replayer {
         let Some(run) = self.plays[play].run(at) else { return };
         let step = &self.scripts[self.plays[play].script].steps[run.step as usize];
         let (exchange, live) = (step.exchange, run.live);
-        let on = self.cassette.exchanges[exchange as usize].server[item as usize].on;
-        let lane = match run.post {
-            Some(post) if on == Some(On::Post) => post,
-            _ => run.lane,
+        let entry = &self.cassette.exchanges[exchange as usize];
+        let way = match self.way(entry, &entry.server[item as usize], run.post.is_some()) {
+            Way::Own if run.is_over && run.post.is_none() => Way::Get,
+            way => way,
         };
+        let lane = run.post.filter(|_| way == Way::Post).unwrap_or(run.lane);
         // Modern servers log only to requests that ask for it (specification 2026-07-28, server/utilities/logging).
         let unasked_log = step.log_level && !run.log_level;
         let (to, batch) = (Arc::clone(&run.to), run.batch.clone());
@@ -124,9 +139,18 @@ impl Replayer {
         if !batch.is_empty() {
             let mut bytes = self.recorded(exchange, item);
             rewrite::rewrite_batch(&mut bytes, &batch);
-            return self.recorded_output(Going { live, lane, exchange, item, to: &to }, bytes, false);
+            self.recorded_output(Going { live, lane, way, exchange, item, to: &to }, bytes, false);
+            return;
         }
-        self.send(Sending { play, run: Some(at), exchange, item, live, lane, to: &to });
+        self.send(Sending { play, run: Some(at), exchange, item, live, lane, way, to: &to });
+    }
+
+    /// Whether this item of a run's exchange answers its message.
+    fn has_answered(&self, play: usize, run: u32, item: u32) -> bool {
+        let Some(run) = self.plays[play].run(run).filter(|run| !run.is_over) else { return false };
+        let exchange = self.scripts[self.plays[play].script].steps[run.step as usize].exchange;
+        let entry = &self.cassette.exchanges[exchange as usize];
+        self.answers(entry, &entry.server[item as usize])
     }
 
     fn is_log(&self, exchange: u32, item: u32) -> bool {
@@ -163,8 +187,8 @@ impl Replayer {
     }
 
     fn send(&mut self, sending: Sending<'_>) {
-        let Sending { play, run, exchange, item, live, lane, to } = sending;
-        let going = Going { live, lane, exchange, item, to };
+        let Sending { play, run, exchange, item, live, lane, way, to } = sending;
+        let going = Going { live, lane, way, exchange, item, to };
         if let Some(bytes) = self.answer(exchange, item, to) {
             let apart = is_needed_wait(&self.cassette.exchanges[exchange as usize].server, item as usize);
             return self.recorded_output(going, bytes, apart);
@@ -221,7 +245,8 @@ impl Replayer {
             Cow::Borrowed(_) => bytes,
             Cow::Owned(shown) => shown,
         };
-        self.deliver(lane, bytes, false, sse.as_deref(), true);
+        let form = self.cassette.exchanges[exchange as usize].server[item as usize].message.form;
+        self.deliver(lane, bytes, false, sse.as_deref(), Some(form));
     }
 
     /// The id a server request carries live: the recorded one, unless one with that id is still unanswered.
@@ -247,7 +272,8 @@ impl Replayer {
             self.plays[play].silence(at);
             return;
         }
-        let (lane, live, post, live_id) = (run.lane, run.live, run.post, run.to.live_id.clone());
+        let (lane, live, post, is_over) = (run.lane, run.live, run.post, run.is_over);
+        let live_id = run.to.live_id.clone();
         let asked = step.is_asked();
         let lost = asked && entry.unanswered == Some(Unanswered::Lost);
         self.lives[live].in_flight.remove(&*id_key(&live_id));
@@ -258,7 +284,7 @@ impl Replayer {
         } else if asked && lane.0 == 0 {
             self.tell_status(lane, &live_id, exchange);
         }
-        self.finish_response(live, lane, post, exchange);
+        self.finish_response(live, lane, post.filter(|_| !is_over), exchange, is_over);
     }
 
     /// On a stream of lines, what HTTP said without a message is said in one.
@@ -281,36 +307,30 @@ impl Replayer {
         self.outputs.push_back(Output::Send { lane, bytes, apart: false });
     }
 
-    /// Ends the response that an exchange was played on.
-    fn finish_response(&mut self, live: usize, lane: Lane, post: Option<Lane>, exchange: u32) {
+    /// Ends the response that an exchange was played on, if that has not ended, and what a client went on with.
+    fn finish_response(&mut self, live: usize, lane: Lane, post: Option<Lane>, exchange: u32, is_over: bool) {
+        let resumed = self.lives[live].resumed.iter().rev().find(|(resumed, _)| *resumed == exchange);
+        if let Some((_, lane)) = resumed.copied() {
+            self.lives[live].resumed.retain(|(resumed, _)| *resumed != exchange);
+            self.end(lane, None, &[]);
+        }
         if let Some(post) = post {
             return self.end(post, None, &[]);
         }
+        let is_other = |lane: Lane| {
+            let live = &self.lives[live];
+            live.get == Some(lane)
+                || live.sse.as_ref().is_some_and(|(sse, _)| *sse == lane)
+                || live.resumed.iter().any(|(_, resumed)| *resumed == lane)
+        };
         let entry = &self.cassette.exchanges[exchange as usize];
-        let is_sse = self.lives[live].sse.as_ref().is_some_and(|(sse, _)| *sse == lane);
-        let is_get = self.lives[live].get == Some(lane);
-        let resumed = self.lives[live].resumed.iter().any(|(_, resumed)| *resumed == lane);
+        if is_over || is_other(lane) || (is_line(entry) && self.stays_open(exchange)) {
+            return;
+        }
         let (end, partial) = match entry.http.as_deref() {
             Some(http) => (http.end, http.partial.clone().unwrap_or_default()),
             None => (None, Box::default()),
         };
-        if is_sse || resumed || (is_get && end.is_none()) {
-            return;
-        }
-        // A stream that the client asked for and that stayed open stays open.
-        if is_line(entry)
-            && entry.http.as_ref().is_some_and(|http| http.stream)
-            && end.is_none()
-            && self.stays_open(exchange)
-        {
-            return;
-        }
-        let goes_on =
-            self.lives[live].resumed.iter().rev().find(|(resumed, _)| *resumed == exchange).copied();
         self.end(lane, end, &partial);
-        if let Some((_, lane)) = goes_on {
-            self.lives[live].resumed.retain(|(resumed, _)| *resumed != exchange);
-            self.end(lane, None, &[]);
-        }
     }
 }

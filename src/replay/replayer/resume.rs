@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use super::{Found, Replayer};
+use super::{Found, Replayer, items::Way};
 use crate::{
-    cassette::model::On,
     replay::rewrite::{self, Correlators},
     traffic::{Lane, Micros},
 };
@@ -39,8 +38,9 @@ impl Replayer {
         let is_same = |other: &Sent| {
             if on_get { other.on_get } else { other.exchange == exchange && Arc::ptr_eq(&other.to, &to) }
         };
-        let missed: Vec<(u32, u32, Arc<Correlators>)> = sent[at + 1..]
+        let missed: Vec<(u32, u32, Arc<Correlators>)> = sent
             .iter()
+            .skip(at + 1)
             .filter(|sent| is_same(sent))
             .map(|sent| (sent.exchange, sent.item, Arc::clone(&sent.to)))
             .collect();
@@ -63,7 +63,7 @@ impl Replayer {
             return true;
         }
         self.lives[live].resumed.push((exchange, lane));
-        self.release(live, On::Resume, Some(exchange), lane);
+        self.release(live, Way::Resume, Some(&to), lane);
         if !self.is_running(exchange, &to) {
             self.end(lane, None, &[]);
         }

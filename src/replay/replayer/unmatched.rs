@@ -92,6 +92,12 @@ impl Replayer {
     }
 
     pub(super) fn miss(&mut self, lane: Lane, message: &Message<'_>, reason: Reason, nearest: Option<u32>) {
+        let bytes = self.missed(message, reason, nearest);
+        self.say(lane, bytes, false);
+    }
+
+    /// Notes a miss; what the client is told.
+    fn missed(&mut self, message: &Message<'_>, reason: Reason, nearest: Option<u32>) -> Vec<u8> {
         let mut bytes = Vec::new();
         let key = nearest.map(|exchange| {
             let entry = &self.cassette.exchanges[exchange as usize];
@@ -103,8 +109,19 @@ impl Replayer {
         let candidate = key.as_deref().map(|key| Candidate { key, message: &bytes });
         let miss = miss::describe(message, reason, candidate.as_ref());
         let bytes = miss::response(message.id().unwrap_or(b"null"), &miss);
-        self.say(lane, bytes, false);
         self.remember(miss);
+        bytes
+    }
+
+    /// Nothing equals a batch: an answer for each of its requests, in one batch.
+    pub(super) fn missed_batch(&mut self, lane: Lane, message: &Message<'_>) {
+        let requests = message.members().filter(|member| member.kind == Kind::Request);
+        let misses: Vec<Vec<u8>> =
+            requests.map(|request| self.missed(&request, Reason::NeverRecorded, None)).collect();
+        if lane.0 == 0 {
+            return misses.into_iter().for_each(|miss| self.say(lane, miss, false));
+        }
+        self.say(lane, [b"[", &misses.join(&b","[..])[..], b"]"].concat(), false);
     }
 
     /// A notification, a response or a line that nothing was recorded for: it is taken in.

@@ -1,0 +1,161 @@
+//! What an HTTP request tells beside its message, and how well a recorded one fits it.
+
+use super::{Replayer, streams::is_line};
+use crate::{
+    cassette::model::{Cassette, Header},
+    redact::is_credential,
+    replay::exchange::HttpRequest,
+    wire::jsonrpc::{Message, text},
+};
+
+/// A recorded request that is equal in all that is looked at.
+pub(super) const FITS: u8 = PATH | VERSION | ACCEPT | RESUMES | AUTH;
+
+// The more it tells, the heavier.
+const PATH: u8 = 0b1111_0000;
+const VERSION: u8 = 8;
+const ACCEPT: u8 = 4;
+const RESUMES: u8 = 2;
+const AUTH: u8 = 1;
+
+const EVENT_STREAM: &[u8] = b"text/event-stream";
+
+/// What the answer to an HTTP request can depend on beside its message.
+#[derive(Clone, Debug)]
+pub(super) struct Facts {
+    path: Box<str>,
+    version: Vec<Box<[u8]>>,
+    accept: Vec<Box<[u8]>>,
+    last_event_id: Vec<Box<[u8]>>,
+    has_credentials: bool,
+    is_get: bool,
+    /// Challenges, and what leads on from them, are left out.
+    skips_auth: bool,
+}
+
+impl Facts {
+    pub(super) fn of(request: &HttpRequest<'_>, skips_auth: bool) -> Self {
+        let all = |name: &str| {
+            let values = request.headers.iter().filter(|(known, _)| *known == name);
+            values.map(|(_, value)| Box::from(*value)).collect()
+        };
+        Self {
+            path: request.target.into(),
+            version: all("mcp-protocol-version"),
+            accept: all("accept"),
+            last_event_id: all("last-event-id"),
+            has_credentials: request.headers.iter().any(|(name, _)| is_credential(name)),
+            is_get: request.method == "GET",
+            skips_auth,
+        }
+    }
+
+    /// How well a recorded request fits, [`FITS`] at most; none where its answer is not for this one.
+    pub(super) fn fit(&self, cassette: &Cassette, exchange: u32) -> Option<u8> {
+        let entry = &cassette.exchanges[exchange as usize];
+        let session = &cassette.sessions[entry.session as usize];
+        let http = entry.http.as_deref();
+        if http.is_none() && !session.is_http() {
+            return Some(FITS);
+        }
+        let refuses = http.and_then(|http| http.status).is_some_and(|status| matches!(status, 401 | 403));
+        let had_credentials = http.is_some_and(|http| http.auth);
+        if refuses && (self.skips_auth || had_credentials != self.has_credentials) {
+            return None;
+        }
+        let is_line = is_line(entry);
+        if self.skips_auth && is_line && self.path.starts_with("/.well-known/") {
+            return None;
+        }
+        let recorded = |name: &str| {
+            let headers = http.map_or(&[][..], |http| &http.request);
+            headers.iter().find(|header| &*header.name == name).map(|header: &Header| &header.values)
+        };
+        let mut fit = 0;
+        let path = http.and_then(|http| http.path.as_deref()).or(session.path.as_deref());
+        fit |= if is_line || path.is_none_or(|path| path == &*self.path) { PATH } else { 0 };
+        fit |= match (recorded("mcp-protocol-version"), session.protocol.as_deref()) {
+            (Some(version), _) if *version == self.version => VERSION,
+            (None, Some(usual)) if self.version.iter().all(|version| **version == *usual.as_bytes()) => {
+                // Not sent at all may be as usual, or what another one is recorded for.
+                if self.version.is_empty() { 0 } else { VERSION }
+            }
+            (None, None) => VERSION,
+            _ => 0,
+        };
+        fit |= match recorded("accept") {
+            Some(accept) if *accept == self.accept => ACCEPT,
+            None if self.accepts_as_usual() => ACCEPT,
+            _ => 0,
+        };
+        fit |= match recorded("last-event-id") {
+            Some(id) if *id == self.last_event_id => RESUMES,
+            None if self.last_event_id.is_empty() => RESUMES,
+            _ => 0,
+        };
+        fit |= if had_credentials == self.has_credentials { AUTH } else { 0 };
+        Some(fit)
+    }
+
+    /// Whether path and credentials are those of a recorded request.
+    pub(super) fn is_alike(&self, cassette: &Cassette, exchange: u32) -> bool {
+        self.fit(cassette, exchange).is_some_and(|fit| fit & (PATH | AUTH) == PATH | AUTH)
+    }
+
+    /// Whether the client takes an answer as JSON.
+    pub(super) fn accepts_json(&self) -> bool {
+        self.accepts(b"application/json") || self.accepts(b"*/*")
+    }
+
+    fn accepts(&self, wanted: &[u8]) -> bool {
+        let names = |accept: &[u8]| memchr::memmem::find(&accept.to_ascii_lowercase(), wanted).is_some();
+        self.accept.iter().any(|accept| names(accept))
+    }
+
+    fn accepts_as_usual(&self) -> bool {
+        self.accepts(EVENT_STREAM) && (self.is_get || self.accepts(b"application/json"))
+    }
+}
+
+impl Replayer {
+    /// Tells where the headers of a request of 2026-07-28 say something else than its message (F4.2, F10.22).
+    pub(super) fn check_headers(&mut self, request: &HttpRequest<'_>, message: &Message<'_>) {
+        let version = message.meta("io.modelcontextprotocol/protocolVersion").map(text);
+        let name = message.name();
+        let expected =
+            [("mcp-protocol-version", version), ("mcp-method", Some(message.method())), ("mcp-name", name)];
+        for (header, expected) in expected {
+            let Some(expected) = expected else { continue };
+            let found = request.header(header);
+            if found.is_none_or(|found| decoded(found) != expected.as_bytes()) {
+                let found = found.map_or_else(
+                    || "is missing".to_owned(),
+                    |found| format!("is `{}`", String::from_utf8_lossy(found)),
+                );
+                self.warn(format!(
+                    "a request `{}` has `{expected}` in its message, and its header {header} {found}; \
+                     a server of 2026-07-28 refuses that",
+                    message.method()
+                ));
+            }
+        }
+    }
+}
+
+/// A header's value, which may be in base64 (specification 2026-07-28, basic/transports/streamable-http).
+fn decoded(value: &[u8]) -> Vec<u8> {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    let inside = value.strip_prefix(b"=?base64?").and_then(|rest| rest.strip_suffix(b"?="));
+    inside.and_then(|inside| STANDARD.decode(inside).ok()).unwrap_or_else(|| value.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_in_base64_are_read() {
+        assert_eq!(decoded(b"=?base64?w6k=?="), "é".as_bytes());
+        assert_eq!(decoded(b"plain"), b"plain");
+    }
+}

@@ -1,0 +1,144 @@
+//! `GET`: event streams that a client opens, and documents.
+
+use super::{Found, Replayer, lives::GetEnd, streams::is_line};
+use crate::{
+    cassette::model::{Item, On},
+    replay::{
+        exchange::HttpRequest,
+        script::{Script, Step, StepKind},
+    },
+    traffic::{Lane, Micros},
+    wire::jsonrpc::Message,
+};
+
+/// Until when a recorded stream was open.
+pub(super) enum Until {
+    /// To the end.
+    Open,
+    /// The server ended it behind an item.
+    Behind(GetEnd),
+    /// The server ended it before anything of the session's was sent on it.
+    Now,
+}
+
+impl Replayer {
+    /// `GET`: the rest of a stream, a recorded document or stream, or a stream of ours.
+    pub(super) fn get(&mut self, now: Micros, lane: Lane, request: &HttpRequest<'_>) {
+        let line = self.request_line(request);
+        let found = self.find(&Message::read(line.as_bytes()));
+        if found.is_none() && self.lives[self.at_hand.live].is_over {
+            return self.session_not_found(lane, b"null");
+        }
+        if let Some(id) = request.header("last-event-id")
+            && self.resume(now, lane, id, &line, found)
+        {
+            return;
+        }
+        if self.begins_sse(&line, found) {
+            return self.open_sse(now, lane, &line);
+        }
+        let path = request.target.split('?').next().unwrap_or_default();
+        match found {
+            Some(found) if !self.opens_stream(found) => self.play_line(now, lane, &line, found),
+            Some(found) if !found.repeat => {
+                let until = self.until(found);
+                self.play_line(now, lane, &line, found);
+                match until {
+                    Until::Open => self.is_get(lane, None),
+                    Until::Behind(until) => self.is_get(lane, Some(until)),
+                    Until::Now => {}
+                }
+            }
+            // It comes back to a stream that it had.
+            Some(found) => {
+                self.respond(lane, found, false);
+                self.is_get(lane, None);
+            }
+            None if self.is_own_sse(path) => self.open_own_sse(lane),
+            None if self.endpoints.iter().any(|endpoint| **endpoint == *path) => {
+                self.count_own("GET");
+                if self.may_open() {
+                    self.stream_head(lane);
+                    self.is_get(lane, None);
+                } else {
+                    self.refuse_method(lane);
+                }
+            }
+            // Clients look for metadata in several places, and others for whether anybody is there.
+            None => {
+                self.count_own(&line);
+                self.plain(lane, 404, "");
+            }
+        }
+    }
+
+    /// Until when a recorded stream was open.
+    pub(super) fn until(&self, found: Found) -> Until {
+        let exchange = self.step_of(found).exchange;
+        let entry = &self.cassette.exchanges[exchange as usize];
+        if self.stays_open(exchange) {
+            return Until::Open;
+        }
+        let script = &self.scripts[self.plays[found.play].script];
+        match self.last_on_get(script, &script.steps[found.step as usize]) {
+            Some(behind) => {
+                let (end, partial) = match entry.http.as_deref() {
+                    Some(http) => (http.end, http.partial.clone().unwrap_or_default()),
+                    None => (None, Box::default()),
+                };
+                Until::Behind(GetEnd { behind, end, partial })
+            }
+            None => Until::Now,
+        }
+    }
+
+    /// The last item that was sent on the stream that a step opened, and its exchange.
+    pub(super) fn last_on_get(&self, script: &Script, opened: &Step) -> Option<(u32, u32)> {
+        let entry = |step: &Step| &self.cassette.exchanges[step.exchange as usize];
+        let is_stream = |step: &&Step| {
+            step.kind == StepKind::Line && entry(step).http.as_ref().is_some_and(|http| http.stream)
+        };
+        let later = |rank: &u32| *rank > opened.rank;
+        let next = script.steps.iter().filter(is_stream).map(|step| step.rank).filter(later).min();
+        let was_sse = self.cassette.sessions[entry(opened).session as usize].is_sse();
+        let is_on_it = |item: &Item| if was_sse { item.on.is_none() } else { item.on == Some(On::Get) };
+        let steps = script.steps.iter().filter(|step| !is_line(entry(step)));
+        let items = steps.flat_map(|step| {
+            let items = (0..).zip(script.items(step)).zip(&entry(step).server);
+            let on_it = items.filter(|(_, item)| is_on_it(item));
+            on_it.map(|((at, item), _)| (item.rank, step.exchange, at))
+        });
+        let within = |(rank, ..): &(u32, u32, u32)| later(rank) && next.is_none_or(|next| *rank < next);
+        items.filter(within).max().map(|(_, exchange, item)| (exchange, item))
+    }
+
+    /// Whether what was found is a `GET` that was answered by an event stream, or waited for one.
+    pub(super) fn opens_stream(&self, found: Found) -> bool {
+        let exchange = self.step_of(found).exchange;
+        let Some(http) = &self.cassette.exchanges[exchange as usize].http else {
+            return self.stays_open(exchange);
+        };
+        match http.status {
+            None => http.stream || self.stays_open(exchange),
+            Some(status) => http.stream && status == 200,
+        }
+    }
+
+    /// Whether a stream is opened that was not recorded in the session at hand: another one had one, or what was
+    /// recorded over another transport has something for it.
+    pub(super) fn may_open(&self) -> bool {
+        let has_session = self.at_hand.live > 0 || self.lives.iter().any(|live| live.play.is_some());
+        let has_stream = |script: &Script| {
+            script.steps.iter().any(|step| {
+                let entry = &self.cassette.exchanges[step.exchange as usize];
+                let session = &self.cassette.sessions[entry.session as usize];
+                match step.kind {
+                    StepKind::Line => entry.http.as_ref().is_some_and(|http| http.stream),
+                    StepKind::Push => true,
+                    _ => !session.is_http() && entry.server.len() > 1,
+                }
+            })
+        };
+        self.legacy_recording && has_session && self.scripts.iter().any(has_stream)
+    }
+}

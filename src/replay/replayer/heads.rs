@@ -1,0 +1,188 @@
+//! How a response begins: its status, its headers, and whether events follow.
+
+use std::{borrow::Cow, sync::Arc};
+
+use super::{Found, Output, Replayer, items::Way, streams::is_line};
+use crate::{
+    cassette::model::{Exchange, Header, Http, Item, Unanswered},
+    replay::{exchange::ResponseHead, script::StepKind},
+    traffic::Lane,
+};
+
+const ORIGIN: &[u8] = b"<origin>";
+const SESSION: &[u8] = b"<session-";
+
+/// Clients in Python read no longer events, but bodies of any length (F10.16).
+const LONGEST_EVENT: usize = 1 << 20;
+
+impl Replayer {
+    /// Prepares the response to a request that an exchange is played for, and begins it where it can begin.
+    pub(super) fn respond(&mut self, lane: Lane, found: Found, is_modern: bool) {
+        let Some(stream) = self.streams.get_mut(&lane.0) else { return };
+        stream.is_modern = is_modern;
+        let live = stream.live.max(self.at_hand.live);
+        let cassette = Arc::clone(&self.cassette);
+        let step = self.step_of(found);
+        let (asks, is_initialize) = (step.is_asked(), &*step.method == "initialize");
+        let entry = &cassette.exchanges[step.exchange as usize];
+        let (is_line, is_sse) = (step.kind == StepKind::Line, self.at_hand.post.is_some());
+        let is_alike = is_line || self.is_alike(entry);
+        let http = entry.http.as_deref().filter(|_| is_alike);
+        let (status, is_stream) = if is_alike {
+            self.recorded_status(entry, asks, is_sse)
+        } else if is_sse || !asks {
+            (202, false)
+        } else {
+            (200, self.sole_answer(entry).is_none() && entry.unanswered != Some(Unanswered::Lost))
+        };
+        let mut head = ResponseHead { status, headers: self.headers(http, lane, live), stream: is_stream };
+        if !is_alike && asks && !is_sse && is_initialize {
+            head.headers.push(("mcp-session-id".into(), self.id_of(live).as_bytes().to_vec()));
+        }
+        let is_typed = http.is_some_and(|http| http.headers.iter().any(is_content_type));
+        if is_stream && !is_typed {
+            head.headers.insert(0, ("content-type".into(), b"text/event-stream".to_vec()));
+        }
+        if status == 401 {
+            self.tell_of_challenge(&head);
+        }
+        if let Some(stream) = self.streams.get_mut(&lane.0) {
+            stream.head = Some(head);
+            stream.is_stream = is_stream;
+            stream.is_typed = is_typed;
+        }
+        if is_stream {
+            self.begin_response(lane, false);
+        } else if is_sse && !is_alike {
+            self.accept_text(lane);
+        }
+    }
+
+    /// Whether an exchange was recorded over the transport that the request at hand came over.
+    pub(super) fn is_alike(&self, entry: &Exchange) -> bool {
+        let session = &self.cassette.sessions[entry.session as usize];
+        session.is_http() && session.is_sse() == self.at_hand.post.is_some()
+    }
+
+    /// The recorded status, and whether events followed.
+    fn recorded_status(&self, entry: &Exchange, asks: bool, is_sse: bool) -> (u16, bool) {
+        let http = entry.http.as_deref();
+        let is_stream = http.is_some_and(|http| http.stream);
+        // A stream whose head never came was one that nothing was sent on.
+        let is_awaited = is_line(entry) && entry.unanswered == Some(Unanswered::Open);
+        let usual = if asks || is_stream || is_awaited { 200 } else { 202 };
+        let status = http.and_then(|http| http.status).unwrap_or(usual);
+        // An answer that came on the `GET` stream goes on the response: not all clients look for it there (F10.5).
+        let answers = |item: &Item| item.on.is_some() && self.answers(entry, item);
+        if !is_sse && asks && status == 202 && entry.server.iter().any(answers) {
+            return (200, false);
+        }
+        (status, (is_stream || is_awaited) && !(asks && self.is_too_long(entry)))
+    }
+
+    /// Whether a stream is nothing but one answer that is too long for an event.
+    fn is_too_long(&self, entry: &Exchange) -> bool {
+        let is_plain = |http: &Http| http.end.is_none() && !http.headers.iter().any(is_content_type);
+        let Some(item) = self.sole_answer(entry) else { return false };
+        let is_long = item.message.place.span().len() > LONGEST_EVENT;
+        is_long
+            && item.sse.as_ref().is_none_or(|sse| sse.id.is_none() && sse.retry.is_none())
+            && entry.http.as_deref().is_none_or(is_plain)
+            && self.at_hand.facts.as_ref().is_some_and(super::facts::Facts::accepts_json)
+    }
+
+    /// The answer, where that is all that goes on the response.
+    fn sole_answer<'a>(&self, entry: &'a Exchange) -> Option<&'a Item> {
+        let mut own = entry.server.iter().filter(|item| self.way(entry, item, false) == Way::Own);
+        own.next().filter(|item| own.next().is_none() && self.answers(entry, item))
+    }
+
+    /// The recorded headers of a response, with what is live in its place.
+    fn headers(&mut self, http: Option<&Http>, lane: Lane, live: usize) -> Vec<(Box<str>, Vec<u8>)> {
+        let Some(http) = http else { return Vec::new() };
+        let origin = self.streams.get(&lane.0).map(|stream| stream.origin.clone()).unwrap_or_default();
+        let recorded = http
+            .headers
+            .iter()
+            .flat_map(|header| header.values.iter().map(|value| (header.name.clone(), value)));
+        recorded.map(|(name, value)| (name, self.filled(value, &origin, live))).collect()
+    }
+
+    /// A recorded text with the live origin and session id in the place of what stands for them.
+    pub(super) fn filled(&mut self, text: &[u8], origin: &str, live: usize) -> Vec<u8> {
+        let mut filled = Vec::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = memchr::memchr(b'<', rest) {
+            filled.extend_from_slice(&rest[..at]);
+            rest = &rest[at..];
+            if let Some(behind) = rest.strip_prefix(ORIGIN) {
+                filled.extend_from_slice(origin.as_bytes());
+                rest = behind;
+            } else if let Some(behind) = behind_session(rest) {
+                let id = self.id_of(live);
+                filled.extend_from_slice(id.as_bytes());
+                rest = behind;
+            } else {
+                filled.push(b'<');
+                rest = &rest[1..];
+            }
+        }
+        filled.extend_from_slice(rest);
+        match self.options.vars.show(&filled) {
+            Cow::Borrowed(_) => filled,
+            Cow::Owned(shown) => shown,
+        }
+    }
+
+    /// What was said to a client that answered a server request: as recorded, or that it was taken in.
+    pub(super) fn accept_answer(&mut self, lane: Lane, answered: Option<(u32, u32)>) {
+        let cassette = Arc::clone(&self.cassette);
+        let recorded = answered.and_then(|(exchange, item)| {
+            let entry = &cassette.exchanges[exchange as usize];
+            let answer = entry.server[item as usize].answer.as_ref()?;
+            let http = answer.http.as_deref().filter(|_| self.is_alike(entry))?;
+            // What was said to it stands behind it.
+            let is_sse = self.at_hand.post.is_some();
+            let is_body = |item: &Item| matches!(self.way(entry, item, is_sse), Way::Nowhere | Way::Post);
+            let body = entry.server[item as usize + 1..].iter().position(is_body);
+            Some((http, body.map(|at| (exchange, item + 1 + at as u32))))
+        });
+        let (Some((http, body)), Some(stream)) = (recorded, self.streams.get(&lane.0)) else {
+            return self.accept(lane);
+        };
+        let live = stream.live;
+        let status = http.status.unwrap_or(202);
+        let head = ResponseHead { status, headers: self.headers(Some(http), lane, live), stream: false };
+        self.outputs.push_back(Output::Head { lane, head });
+        if let Some((exchange, item)) = body {
+            let bytes = self.recorded(exchange, item);
+            self.outputs.push_back(Output::Body { lane, bytes });
+        }
+        self.finish_lane(lane);
+    }
+
+    /// Says once where clients go that are asked for credentials.
+    fn tell_of_challenge(&mut self, head: &ResponseHead) {
+        let challenge = head.headers.iter().find(|(name, _)| &**name == "www-authenticate");
+        let challenge = challenge.map(|(_, value)| String::from_utf8_lossy(value).into_owned());
+        let place = challenge.as_deref().and_then(|challenge| {
+            let behind = challenge.split_once("resource_metadata=\"")?.1;
+            Some(format!(", and the client looks for a way to get them at {}", behind.split_once('"')?.0))
+        });
+        self.warn(format!(
+            "the recorded server asks for credentials{}; `--auth skip` leaves that out",
+            place.unwrap_or_default()
+        ));
+    }
+}
+
+fn is_content_type(header: &Header) -> bool {
+    &*header.name == "content-type"
+}
+
+/// What stands behind `<session-N>`.
+fn behind_session(text: &[u8]) -> Option<&[u8]> {
+    let rest = text.strip_prefix(SESSION)?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    rest[digits..].strip_prefix(b">").filter(|_| digits > 0)
+}
