@@ -13,6 +13,7 @@ mod http_cassette;
 mod http_record;
 #[cfg(unix)]
 mod http_replay;
+mod http_rules;
 #[cfg(unix)]
 mod http_tls;
 mod layering;

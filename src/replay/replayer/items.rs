@@ -161,7 +161,7 @@ impl Replayer {
         // What an answer's response said behind it when it was recorded over another transport goes elsewhere.
         let is_whole = has_answered && !was_http
             || !entry.server[next..].iter().any(|item| self.way(entry, item, is_sse) == way);
-        let is_unanswered = stays_silent(entry) || entry.unanswered == Some(Unanswered::Lost);
+        let is_unanswered = stays_silent(entry) || step.dies || entry.unanswered == Some(Unanswered::Lost);
         let is_awaited = step.is_asked() && is_unanswered;
         let has_body = !stream.is_stream && stream.head.is_none();
         // A body is all there is: what was said to a client that answered a server request stands behind it.

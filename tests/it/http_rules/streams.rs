@@ -1,0 +1,257 @@
+//! What goes on which response, and when that ends.
+
+use super::stage::*;
+use mcp_tapedeck::{
+    replay::{Options, Timing},
+    report::Verdict,
+};
+
+#[test]
+fn a_stream_begins_at_once_and_ends_behind_its_last_message() {
+    let calls = [
+        tool(
+            "a",
+            "a",
+            r#""http": {"stream": true}, "server": [{"notification": {"method": "n"}}, {"after_ms": 3, "result": 1}]"#,
+        ),
+        tool("b", "b", r#""server": [{"result": 2}]"#),
+        tool(
+            "c",
+            "c",
+            r#""http": {"stream": true, "end": "cut", "partial": "{\"a"}, "server": [{"notification": {"method": "n"}}], "unanswered": "ended""#,
+        ),
+        tool("d", "d", r#""http": {"stream": true}, "server": [], "unanswered": "open""#),
+        tool(
+            "e",
+            "e",
+            r#""http": {"status": 500, "headers": {"content-type": "text/html"}}, "server": [{"body": "<p>"}], "unanswered": "ended""#,
+        ),
+    ];
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &calls.concat()));
+    let id = stage.begin();
+    assert_eq!(
+        stage.post(&[&id], &call(7, "a")),
+        ["2 200 stream".to_owned(), format!("2 event {}", note("n"))]
+    );
+    assert_eq!(stage.wait(3), [format!("2 event {}", result(7, "1")), "2 end".to_owned()]);
+    assert_eq!(
+        stage.post(&[&id], &call(8, "b")),
+        ["3 200".to_owned(), format!("3 body {}", result(8, "2")), "3 end".to_owned()]
+    );
+    assert_eq!(
+        stage.post(&[&id], &call(9, "c")),
+        ["4 200 stream".to_owned(), format!("4 event {}", note("n")), r#"4 end cut data: {"a"#.to_owned()]
+    );
+    assert_eq!(stage.post(&[&id], &call(10, "d")), ["5 200 stream"]);
+    assert_eq!(stage.post(&[&id], &call(11, "e")), ["6 500", "6 body <p>", "6 end"]);
+    stage.good();
+}
+
+#[test]
+fn notifications_are_taken_in_as_recorded() {
+    let notes = r#", {"key": "x", "client": {"notification": {"method": "x"}}},
+        {"key": "y", "client": {"notification": {"method": "y"}}, "http": {"status": 204}},
+        {"key": "z", "client": {"notification": {"method": "z"}}, "http": {"headers": {"content-type": "text/plain"}}, "server": [{"body": "Accepted"}]}"#;
+    let mut stage = Stage::new(HTTP, &(with_id(1) + notes));
+    let id = stage.begin();
+    assert_eq!(stage.post(&[&id], &note("x")), ["2 202", "2 end"]);
+    // A second time as the first, and so is what was not recorded at all.
+    assert_eq!(stage.post(&[&id], &note("y")), ["3 204", "3 end"]);
+    assert_eq!(stage.post(&[&id], &note("y")), ["4 204", "4 end"]);
+    assert_eq!(stage.post(&[&id], &note("z")), ["5 202", "5 body Accepted", "5 end"]);
+    assert_eq!(stage.post(&[&id], &note("unknown")), ["6 202", "6 end"]);
+    stage.good();
+}
+
+const PUSHES: &str = r#", {"key": "g", "client": {"http": "GET /mcp"}, "http": {"status": 200, "stream": true}, "server": [{"sse": {"id": "p", "event": null}, "body": ""}]GONE},
+    {"key": "push", "server": [{"on": "get", "sse": {"id": "1"}, "notification": {"method": "early"}}]},
+    {"key": "t", "client": {"request": {"method": "tools/call", "params": {"name": "t"}}},
+     "server": [{"on": "get", "sse": {"id": "2"}, "notification": {"method": "during"}}, {"result": 1}]}"#;
+
+#[test]
+fn what_was_on_the_get_stream_waits_for_it_and_holds_nothing_back() {
+    let open = PUSHES.replace("GONE", r#", "unanswered": "open""#);
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &open));
+    let id = stage.begin();
+    assert_eq!(
+        stage.post(&[&id], &call(1, "t")),
+        ["2 200".to_owned(), format!("2 body {}", result(1, "1")), "2 end".to_owned()]
+    );
+    let sent = |lane: u32| {
+        [("1", "early"), ("2", "during")].map(|(id, name)| format!("{lane} event id={id} {}", note(name)))
+    };
+    let [early, during] = sent(3);
+    assert_eq!(stage.get("/mcp", &[&id]), ["3 200 stream", &early, &during, "3 event id=p "]);
+    // What its client did not get it can fetch.
+    assert_eq!(stage.leave(3), [""; 0]);
+    assert_eq!(stage.get("/mcp", &[&id, "last-event-id: 1"]), [OPENED.replace('N', "4"), sent(4)[1].clone()]);
+    // It stays open until its session ends.
+    assert_eq!(stage.wait(60_000), [""; 0]);
+    assert_eq!(stage.ask("DELETE", "/mcp", &[&id], ""), ["4 end", "5 200", "5 end"]);
+}
+
+#[test]
+fn a_get_stream_that_its_server_ended_ends_behind_the_same_message() {
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &PUSHES.replace("GONE", "")));
+    let id = stage.begin();
+    assert_eq!(
+        stage.get("/mcp", &[&id]),
+        ["2 200 stream".to_owned(), format!("2 event id=1 {}", note("early")), "2 event id=p ".to_owned()]
+    );
+    assert_eq!(
+        stage.post(&[&id], &call(1, "t"))[..2],
+        [format!("2 event id=2 {}", note("during")), "2 end".to_owned()]
+    );
+    // One on which nothing was sent ends at once.
+    let nothing =
+        r#", {"key": "g", "client": {"http": "GET /mcp"}, "http": {"status": 200, "stream": true}}"#;
+    let mut stage = Stage::new(HTTP, &(with_id(1) + nothing));
+    let id = stage.begin();
+    assert_eq!(stage.get("/mcp", &[&id]), ["2 200 stream", "2 end"]);
+}
+
+#[test]
+fn nobody_is_given_a_stream_that_was_not_recorded() {
+    let mut stage = Stage::new(HTTP, &with_id(1));
+    let id = stage.begin();
+    assert_eq!(stage.get("/mcp", &[&id]), ["2 405 allow=POST, DELETE", "2 end"]);
+    assert_eq!(stage.ask("HEAD", "/mcp", &[], "")[0], "3 405 allow=POST, DELETE");
+    assert_eq!(stage.ask("OPTIONS", "/mcp", &[], "")[0], "4 405 allow=POST, DELETE");
+    assert_eq!(stage.get("/", &[]), ["5 404", "5 end"]);
+    stage.good();
+    let mut stage = Stage::new(MODERN, "");
+    assert_eq!(stage.get("/mcp", &[])[0], "1 405 allow=POST");
+    assert_eq!(stage.get("/sse", &[])[0], "2 404");
+    stage.good();
+}
+
+const QUESTION: &str = r#", {"key": "q", "client": {"request": {"method": "tools/call", "params": {"name": "q"}}}, HTTP
+    "server": [{ON "request": {"id": 9, "method": "elicitation/create", "params": {}}, "answer": {"result": {"action": "accept"}}}, {"result": 1}]}"#;
+
+#[test]
+fn a_question_waits_for_its_answer_wherever_it_can_be_heard() {
+    let question = r#"{"jsonrpc":"2.0","id":9,"method":"elicitation/create","params":{}}"#;
+    let answer = r#"{"jsonrpc":"2.0","id":9,"result":{"action":"accept"}}"#;
+    for (on, http) in [("", r#""http": {"stream": true},"#), (r#""on": "get","#, "")] {
+        let exchange = QUESTION.replace("HTTP", http).replace("ON", on);
+        let mut stage = Stage::new(HTTP, &(with_id(1) + &exchange));
+        let id = stage.begin();
+        // Where it was on the GET stream and none is open, the call's response is one.
+        assert_eq!(
+            stage.post(&[&id], &call(3, "q")),
+            ["2 200 stream".to_owned(), format!("2 event {question}")]
+        );
+        assert_eq!(stage.wait(9_000), [""; 0]);
+        assert_eq!(
+            stage.post(&[&id], answer),
+            [
+                "3 202".to_owned(),
+                "3 end".to_owned(),
+                format!("2 event {}", result(3, "1")),
+                "2 end".to_owned()
+            ]
+        );
+        assert_eq!(stage.report().answers[0].answer, "as_recorded");
+        stage.good();
+    }
+    // With a GET stream it goes there, and the response stays what it was.
+    let open = r#", {"key": "g", "client": {"http": "GET /mcp"}, "http": {"status": 200, "stream": true}, "unanswered": "open"}"#;
+    let exchange = QUESTION.replace("HTTP", "").replace("ON", r#""on": "get","#);
+    let mut stage = Stage::new(HTTP, &[&with_id(1), open, &exchange].concat());
+    let id = stage.begin();
+    assert_eq!(stage.get("/mcp", &[&id]), ["2 200 stream"]);
+    assert_eq!(stage.post(&[&id], &call(3, "q")), [format!("2 event {question}")]);
+    let heard = stage.post(&[&id], answer);
+    assert_eq!(heard[2..], ["3 200".to_owned(), format!("3 body {}", result(3, "1")), "3 end".to_owned()]);
+    // A client that never answers makes the run bad, but gets the rest.
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &QUESTION.replace("HTTP", "").replace("ON", "")));
+    let id = stage.begin();
+    stage.post(&[&id], &call(3, "q"));
+    assert_eq!(stage.wait(10_000), [format!("2 event {}", result(3, "1")), "2 end".to_owned()]);
+    assert_eq!(stage.report().verdict, Verdict::Bad);
+}
+
+#[test]
+fn an_answer_to_a_question_is_taken_in_as_recorded() {
+    let exchange = QUESTION.replace("HTTP", "").replace("ON", "").replace(
+        r#""answer": {"result": {"action": "accept"}}},"#,
+        r#""answer": {"http": {"status": 400, "headers": {"content-type": "text/plain"}}, "result": {}}}, {"on": "post", "body": "no"},"#,
+    );
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &exchange));
+    let id = stage.begin();
+    stage.post(&[&id], &call(3, "q"));
+    let heard = stage.post(&[&id], r#"{"jsonrpc":"2.0","id":9,"result":{}}"#);
+    assert_eq!(heard[..3], ["3 400", "3 body no", "3 end"]);
+    assert!(heard.contains(&"2 end".to_owned()), "{heard:?}");
+}
+
+#[test]
+fn an_answer_on_the_get_stream_comes_on_the_response() {
+    let exchange = tool("t", "t", r#""http": {"status": 202}, "server": [{"on": "get", "result": 1}]"#);
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &exchange));
+    let id = stage.begin();
+    assert_eq!(
+        stage.post(&[&id], &call(4, "t")),
+        ["2 200".to_owned(), format!("2 body {}", result(4, "1")), "2 end".to_owned()]
+    );
+}
+
+#[test]
+fn the_rest_of_a_call_is_fetched_where_it_had_ids() {
+    let exchange = tool(
+        "t",
+        "t",
+        r#""http": {"stream": true}, "server": [
+            {"sse": {"id": "a0", "event": null, "retry": 5}, "body": ""}, {"sse": {"id": "a1"}, "notification": {"method": "n"}},
+            {"on": "resume", "after_ms": 50, "sse": {"id": "a2"}, "notification": {"method": "m"}},
+            {"on": "resume", "after_ms": 50, "sse": {"id": "a3"}, "result": 1}]"#,
+    );
+    let options = Options { timing: Timing::Recorded { speed: 1.0 }, ..Options::default() };
+    let mut stage = Stage::with(HTTP, &(with_id(1) + &exchange), options);
+    let id = stage.begin();
+    // The stream ends although the call goes on.
+    assert_eq!(
+        stage.post(&[&id], &call(5, "t")),
+        [
+            "2 200 stream".to_owned(),
+            "2 event id=a0 ".to_owned(),
+            format!("2 event id=a1 {}", note("n")),
+            "2 end".to_owned()
+        ]
+    );
+    assert_eq!(stage.wait(50), [""; 0]);
+    // From the very beginning: what was sent, what waited, and what is still to come.
+    let (n, m) = (note("n"), note("m"));
+    assert_eq!(
+        stage.get("/mcp", &[&id, "last-event-id: a0"]),
+        [OPENED.replace('N', "3"), format!("3 event id=a1 {n}"), format!("3 event id=a2 {m}")]
+    );
+    assert_eq!(stage.wait(50), [format!("3 event id=a3 {}", result(5, "1")), "3 end".to_owned()]);
+    // Once more, when all is over.
+    assert_eq!(
+        stage.get("/mcp", &[&id, "last-event-id: a2"]),
+        [OPENED.replace('N', "4"), format!("4 event id=a3 {}", result(5, "1")), "4 end".to_owned()]
+    );
+    stage.good();
+}
+
+#[test]
+fn an_answer_too_long_for_an_event_is_a_body() {
+    let long = format!(r#""http": {{"stream": true}}, "server": [{{"result": "{}"}}]"#, "x".repeat(1 << 20));
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &tool("t", "t", &long)));
+    let id = stage.begin();
+    let heard = stage.post(&[&id], &call(1, "t"));
+    assert_eq!((&*heard[0], &heard[1][..7], &*heard[2]), ("2 200", "2 body ", "2 end"));
+    // Who takes nothing but events gets one.
+    let heard = stage.ask("POST", "/mcp", &["accept: text/event-stream", &id], &call(1, "t"));
+    assert_eq!((&*heard[0], &heard[1][..8]), ("3 200 stream", "3 event "));
+}
+
+#[test]
+fn a_batch_is_answered_by_one_body() {
+    let mut stage = Stage::new(HTTP, &with_id(1));
+    let id = stage.begin();
+    let heard = stage.post(&[&id], &format!("[{},{},{}]", call(1, "a"), note("n"), call(2, "b")));
+    assert_eq!((heard.len(), &*heard[0], &*heard[2]), (3, "2 200", "2 end"));
+    assert!(heard[1].starts_with("2 body [{") && heard[1].matches("-33000").count() == 2, "{heard:?}");
+}
