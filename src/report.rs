@@ -1,8 +1,11 @@
 //! What a replay reports: one JSON object, written at the start, at each miss and at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
+
+/// How many methods [`Report::sequence`] holds.
+pub(crate) const SEQUENCE: usize = 1_000;
 
 /// The report of one replay process.
 ///
@@ -206,7 +209,8 @@ impl Report {
         for (what, count) in other.self_answered {
             *self.self_answered.entry(what).or_default() += count;
         }
-        self.sequence.extend(other.sequence);
+        let room = SEQUENCE.saturating_sub(self.sequence.len());
+        self.sequence.extend(other.sequence.into_iter().take(room));
         self.sessions += other.sessions;
         self.connections += other.connections;
         for miss in other.misses {
@@ -222,7 +226,8 @@ impl Report {
             }
         }
         self.waits.extend(other.waits);
-        self.unused.retain(|key| other.unused.contains(key));
+        let unused: HashSet<String> = other.unused.into_iter().collect();
+        self.unused.retain(|key| unused.contains(key));
         self.faults.extend(other.faults);
         self.answers.extend(other.answers);
         for (rule, other) in self.rules.iter_mut().zip(other.rules) {

@@ -68,10 +68,10 @@ impl ListenArgs {
     }
 
     /// Writes the ready file.
-    pub(super) fn tell(&self, origin: &str) -> Result<(), Failure> {
+    pub(super) fn tell(&self, origin: &str, endpoint: &str) -> Result<(), Failure> {
         let Some(path) = &self.ready_file else { return Ok(()) };
         let path = args::absolute(path)?;
-        let ready = Ready { url: &format!("{origin}/mcp"), origin, pid: process::id() };
+        let ready = Ready { url: &format!("{origin}{endpoint}"), origin, pid: process::id() };
         files::replace(&path, &ready).map_err(|error| Failure::io("write", &path, &error))
     }
 

@@ -135,13 +135,14 @@ impl Session {
         Ok(Self { replayer, again, report, notices })
     }
 
-    /// Serves clients over HTTP until a signal comes; ends with the verdict, or as the recorded server did.
+    /// Serves clients over HTTP until a signal comes; ends with the verdict.
     pub(super) fn listen(self, args: &ListenArgs) -> Result<ExitCode, Failure> {
         let Self { replayer, again, report, notices } = self;
         let front = args.bind()?;
         let origin = front.origin();
-        args.tell(&origin)?;
-        notices.info(format_args!("clients use {origin}/mcp, old ones {origin}/sse"));
+        let endpoint = replayer.endpoint();
+        args.tell(&origin, endpoint)?;
+        notices.info(format_args!("clients use {origin}{endpoint}, old ones {origin}/sse"));
         let mut missed = |latest: &Report| {
             if let Some(miss) = latest.misses.last() {
                 notices.log("miss", &miss.message);
@@ -154,13 +155,7 @@ impl Session {
         if ended.report.verdict == Verdict::Bad {
             notices.warn(in_short(&ended.report));
         }
-        match ended.end {
-            Some(end) if end.signal.is_some() || end.exit.is_some_and(|status| status != 0) => {
-                end_like(Exit { status: end.exit, signal: end.signal, by_itself: true })
-            }
-            _ if ended.report.verdict == Verdict::Good => Ok(ExitCode::Good),
-            _ => Ok(ExitCode::Bad),
-        }
+        Ok(if ended.report.verdict == Verdict::Good { ExitCode::Good } else { ExitCode::Bad })
     }
 
     /// Serves the client until it leaves; ends as the recorded server or with the verdict.

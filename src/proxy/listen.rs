@@ -17,16 +17,19 @@ use std::{
 };
 
 use tokio::{
-    sync::{mpsc, watch},
+    runtime::Runtime,
+    sync::{Notify, watch},
     time::timeout,
 };
 
 use self::take::Take;
 use super::signals::Signals;
-use crate::{cassette::model::End, replay::Replayer, report::Report, transport::http::guard::Guard};
+use crate::{replay::Replayer, report::Report, transport::http::guard::Guard};
 
-/// How long responses that are under way may take to end when a signal ends the front.
-const LAST_RESPONSES: Duration = Duration::from_millis(200);
+/// How long clients may take to hear the end of their responses when a signal ends the front.
+const LAST_RESPONSES: Duration = Duration::from_millis(500);
+/// So many takes there may be: each plays the whole cassette, and anybody can name one.
+const MOST_TAKES: usize = 1_000;
 
 /// How clients are served.
 pub struct ListenOptions {
@@ -43,10 +46,8 @@ pub struct ListenOptions {
 /// How a front ended.
 #[derive(Debug)]
 pub struct ListenEnded {
-    /// The signal that ended it; none where the recorded server ended here.
-    pub signal: Option<i32>,
-    /// How the recorded server ended.
-    pub end: Option<End>,
+    /// The signal that ended it.
+    pub signal: i32,
     /// The report of all takes, with its verdict.
     pub report: Report,
 }
@@ -56,18 +57,26 @@ pub struct ListenEnded {
 pub struct Listen {
     listener: TcpListener,
     address: SocketAddr,
+    runtime: Runtime,
+    signals: Signals,
 }
 
 impl Listen {
-    /// Listens there; port 0 picks one.
+    /// Listens there; port 0 picks one. From now on signals end what is served, and no longer the process at once.
     ///
     /// # Errors
-    /// When somebody else listens there, or nobody may.
+    /// When somebody else listens there, or nobody may; when the system has no room for it.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        Ok(Self { listener, address })
+        // A replayer is asked by one at a time; more threads would only wait for each other.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        let signals = {
+            let _inside = runtime.enter();
+            Signals::install()?
+        };
+        Ok(Self { listener, address, runtime, signals })
     }
 
     /// The origin by which clients reach it.
@@ -75,7 +84,7 @@ impl Listen {
         format!("http://{}", self.address)
     }
 
-    /// Serves clients until a signal comes or the recorded server ends. `new` makes the replayer of a take; `first` is
+    /// Serves clients until a signal comes. `new` makes the replayer of a take; `first` is
     /// that of the default one. `missed` gets the report as it stands when a miss has come.
     ///
     /// # Errors
@@ -87,66 +96,56 @@ impl Listen {
         options: ListenOptions,
         missed: &mut dyn FnMut(&Report),
     ) -> io::Result<ListenEnded> {
-        // A replayer is asked by one at a time; more threads would only wait for each other.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-        let ended = runtime.block_on(self.run(first, new, options, missed));
+        let Self { listener, address, runtime, signals } = self;
+        let missing = Arc::new(Notify::new());
+        let front = {
+            let _inside = runtime.enter();
+            Arc::new(Front {
+                takes: Mutex::new(HashMap::from([(String::new(), Take::begin(first, Arc::clone(&missing)))])),
+                new,
+                missing,
+                guard: Guard {
+                    is_open: !address.ip().is_loopback(),
+                    hosts: options.allow_hosts,
+                    origins: options.allow_origins,
+                },
+                address: address.to_string(),
+                max_message: options.max_message,
+                cors: options.cors,
+                closing: watch::Sender::new(false),
+            })
+        };
+        let ended = runtime.block_on(accept(listener, Some(signals), front, missed));
         runtime.shutdown_background();
         ended
     }
-
-    async fn run(
-        self,
-        first: Replayer,
-        new: Box<dyn Fn() -> Replayer + Send + Sync>,
-        options: ListenOptions,
-        missed: &mut dyn FnMut(&Report),
-    ) -> io::Result<ListenEnded> {
-        let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let mut signals = Some(Signals::install()?);
-        let (told, mut tellings) = mpsc::unbounded_channel();
-        let (close, closing) = watch::channel(false);
-        let front = Arc::new(Front {
-            takes: Mutex::new(HashMap::from([(String::new(), Take::begin(first, told.clone()))])),
-            new,
-            told,
-            guard: Guard {
-                is_open: !self.address.ip().is_loopback(),
-                hosts: options.allow_hosts,
-                origins: options.allow_origins,
-            },
-            address: self.address.to_string(),
-            max_message: options.max_message,
-            cors: options.cors,
-            closing,
-        });
-        let (signal, end) = loop {
-            tokio::select! {
-                signal = Signals::next(&mut signals) => break (Some(signal), None),
-                Some(told) = tellings.recv() => match told {
-                    Told::Missed => missed(&front.report(false)),
-                    Told::End(end) => break (None, Some(end)),
-                },
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => drop(tokio::spawn(connection::serve(stream, Arc::clone(&front)))),
-                    // Descriptors that are used up come back; a client that left is none.
-                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-                },
-            }
-        };
-        drop(listener);
-        // Nobody listens where no client is connected.
-        let _ = close.send(true);
-        let _ = timeout(LAST_RESPONSES, close.closed()).await;
-        Ok(ListenEnded { signal, end, report: front.report(true) })
-    }
 }
 
-/// What the front has to be told by its takes.
-enum Told {
-    /// A miss has come.
-    Missed,
-    /// The recorded server ended here.
-    End(End),
+/// Serves those who connect until a signal comes.
+async fn accept(
+    listener: TcpListener,
+    mut signals: Option<Signals>,
+    front: Arc<Front>,
+    missed: &mut dyn FnMut(&Report),
+) -> io::Result<ListenEnded> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let signal = loop {
+        tokio::select! {
+            signal = Signals::next(&mut signals) => break signal,
+            () = front.missing.notified() => missed(&front.report(false)),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => drop(tokio::spawn(connection::serve(stream, Arc::clone(&front)))),
+                // Descriptors that are used up come back; a client that left is none.
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            },
+        }
+    };
+    drop(listener);
+    front.closing.send_replace(true);
+    // What is open ends in good order, as that of a server that is told to end.
+    front.close();
+    let _ = timeout(LAST_RESPONSES, front.closing.closed()).await;
+    Ok(ListenEnded { signal, report: front.report(true) })
 }
 
 /// What all connections share.
@@ -154,25 +153,34 @@ struct Front {
     /// By name; the default one has none.
     takes: Mutex<HashMap<String, Arc<Take>>>,
     new: Box<dyn Fn() -> Replayer + Send + Sync>,
-    told: mpsc::UnboundedSender<Told>,
+    /// A take has a new miss.
+    missing: Arc<Notify>,
     guard: Guard,
     /// Where it listens.
     address: String,
     max_message: usize,
     cors: bool,
-    closing: watch::Receiver<bool>,
+    /// Each connection listens to it as long as it lives.
+    closing: watch::Sender<bool>,
 }
 
 impl Front {
-    /// The take of this name, which begins with the first request for it.
-    fn take(&self, name: &str) -> Arc<Take> {
+    /// The take of this name, which begins with the first request for it; none where there are too many.
+    fn take(&self, name: &str) -> Option<Arc<Take>> {
         let mut takes = lock(&self.takes);
         if let Some(take) = takes.get(name) {
-            return Arc::clone(take);
+            return Some(Arc::clone(take));
         }
-        let take = Take::begin((self.new)(), self.told.clone());
+        if takes.len() >= MOST_TAKES {
+            return None;
+        }
+        let take = Take::begin((self.new)(), Arc::clone(&self.missing));
         takes.insert(name.to_owned(), Arc::clone(&take));
-        take
+        Some(take)
+    }
+
+    fn close(&self) {
+        lock(&self.takes).values().for_each(|take| take.close());
     }
 
     /// The report of all takes. The default one counts only if it was asked for anything, or is the only one.

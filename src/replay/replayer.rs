@@ -245,6 +245,17 @@ impl Replayer {
         self.ended || (self.closed && self.outputs.is_empty() && !self.plays.iter().any(Play::owes))
     }
 
+    /// The path at which clients reach the server: that of its newest session, or `/mcp`.
+    pub fn endpoint(&self) -> &str {
+        let recorded = self.scripts.iter().rev().filter_map(|script| {
+            let exchange = script.steps.first()?.exchange;
+            let session =
+                &self.cassette.sessions[self.cassette.exchanges[exchange as usize].session as usize];
+            session.path.as_deref().filter(|_| session.is_http())?.split('?').next()
+        });
+        recorded.into_iter().next().unwrap_or("/mcp")
+    }
+
     /// How many misses there are so far, equal ones counted.
     pub fn misses(&self) -> u64 {
         self.report.misses.iter().map(|miss| miss.count).sum()

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use crate::support::{
     front::Front,
     http::{Peer, chunk},
+    program::TAPEDECK,
 };
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
@@ -269,5 +270,93 @@ fn old_clients_are_served_over_two_endpoints() {
         }
     }
     drop(stream);
+    deck.ends_well();
+}
+
+#[test]
+fn a_front_that_is_told_to_end_ends_its_streams_in_good_order() {
+    let exchanges = [
+        r#"{"key": "get", "client": {"http": "GET /mcp"}, "http": {"status": 200, "stream": true}, "unanswered": "open"}"#.to_owned(),
+        recorded_call("open", r#""http": {"stream": true}, "unanswered": "open""#),
+        recorded_call("silent", r#""unanswered": "open""#),
+    ];
+    let mut deck = Deck::new(&cassette(&exchanges.join(",")), &[]);
+    let session = deck.initialize();
+    let host = deck.host();
+    let open = |line: &str, body: &str| {
+        let mut peer = deck.connect();
+        let length = body.len();
+        peer.say(format!(
+            "{line} HTTP/1.1\r\nHost: {host}\r\nAccept: application/json, text/event-stream\r\n\
+             Content-Length: {length}\r\nMcp-Session-Id: {session}\r\n\r\n{body}"
+        ));
+        peer
+    };
+    let mut streams = [open("GET /mcp", ""), open("POST /mcp", &call("open"))];
+    let mut silent = open("POST /mcp", &call("silent"));
+    for stream in &mut streams {
+        assert!(stream.head().contains("text/event-stream"));
+    }
+    // It has taken in what it is silent about.
+    assert!(deck.call(&session, "unknown").0.starts_with("HTTP/1.1 200 "));
+    let front = deck.front.take().expect("it runs");
+    let ended = std::thread::spawn(move || front.end_with(1));
+    for mut stream in streams {
+        assert_eq!(stream.rest(), ("0\r\n\r\n".to_owned(), false));
+    }
+    assert_eq!(silent.rest(), (String::new(), false));
+    let said = ended.join().expect("it ends");
+    assert!(said.contains("no recorded answer for 1 request, first tools/call unknown"), "{said}");
+}
+
+#[test]
+fn pages_are_told_what_they_may_send() {
+    let deck = Deck::new(&cassette(&recorded_call("a", r#""server": [{"result": {}}]"#)), &["--cors"]);
+    let asked = "Origin: https://page.example\r\nAccess-Control-Request-Method: POST\r\n\
+                 Access-Control-Request-Headers: content-type, mcp-param-Region, x-other\r\n";
+    let (head, body, _) = deck.asks("OPTIONS /mcp", asked, "");
+    assert!(head.starts_with("HTTP/1.1 204 ") && body.is_empty(), "{head}{body}");
+    let names = head.lines().find(|line| line.starts_with("access-control-allow-headers: ")).expect("names");
+    assert!(names.contains("mcp-session-id") && names.ends_with(", mcp-param-Region"), "{names}");
+    let (head, ..) = deck.asks("POST /mcp", "Origin: http://localhost:6274\r\n", INITIALIZE);
+    assert!(head.contains("access-control-allow-origin: *\r\n"), "{head}");
+    assert!(head.contains("access-control-expose-headers: mcp-session-id, "), "{head}");
+    let (head, ..) = deck.asks("OPTIONS /mcp", "", "");
+    assert!(head.starts_with("HTTP/1.1 204 "), "{head}");
+    deck.ends_well();
+}
+
+#[test]
+fn what_is_too_long_or_too_much_is_refused() {
+    let deck =
+        Deck::new(&cassette(&recorded_call("a", r#""server": [{"result": {}}]"#)), &["--max-message", "1kB"]);
+    let (head, body, _) = deck.asks("POST /mcp", "", &"x".repeat(2_000));
+    assert!(head.starts_with("HTTP/1.1 413 ") && body.contains("1000 bytes"), "{head}{body}");
+    deck.ends_well();
+}
+
+#[test]
+fn an_address_that_is_taken_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("it has one").to_string();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("c.json");
+    fs::write(&path, cassette(&recorded_call("a", r#""server": []"#))).expect("it is written");
+    let ended = std::process::Command::new(TAPEDECK)
+        .args(["replay", path.to_str().expect("text"), "--listen", &address])
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(4), "{said}");
+    assert!(said.contains(&address) && said.contains("port 0 picks a free one"), "{said}");
+}
+
+#[test]
+fn the_ready_file_names_the_recorded_endpoint() {
+    let text =
+        cassette(&recorded_call("a", r#""server": [{"result": {}}]"#)).replace("/mcp", "/base/rpc?k=1");
+    let deck = Deck::new(&text, &[]);
+    let url = deck.front.as_ref().expect("it runs").url.clone();
+    assert_eq!(url, format!("http://{}/base/rpc", deck.host()));
     deck.ends_well();
 }

@@ -11,7 +11,7 @@ use std::{
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::{Body, Bytes, Incoming},
-    header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN},
+    header::{ACCESS_CONTROL_REQUEST_HEADERS, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN},
     server::conn::http1,
     service::service_fn,
 };
@@ -52,7 +52,7 @@ struct Link {
 pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     // Without it small messages would wait for acknowledgements; where it fails they do.
     let _ = stream.set_nodelay(true);
-    let mut closing = front.closing.clone();
+    let mut closing = front.closing.subscribe();
     let (socket, control) = Socket::new(Accepted::Plain(stream));
     let link = Arc::new(Link { front, control: Arc::clone(&control), is_used: AtomicBool::new(false) });
     let service = {
@@ -112,7 +112,7 @@ fn refusal(front: &Front, request: &Request<Incoming>) -> Option<(StatusCode, St
 async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response<ResponseBody>, Cut> {
     let (head, body) = request.into_parts();
     if link.front.cors && head.method == Method::OPTIONS {
-        return Ok(preflight());
+        return Ok(preflight(&head.headers));
     }
     let Some(body) = read(body, link.front.max_message).await? else {
         let text = format!("the body has more than {} bytes\n", link.front.max_message);
@@ -132,7 +132,11 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
         body: &body,
         opens_connection: !link.is_used.swap(true, Ordering::Relaxed),
     };
-    match link.front.take(&take).ask(&request) {
+    let Some(take) = link.front.take(&take) else {
+        let text = "there are too many takes; end this replay and start another\n".to_owned();
+        return Ok(own(StatusCode::SERVICE_UNAVAILABLE, text));
+    };
+    match take.ask(&request) {
         Reply::Whole(head, body) => Ok(response(&head, ResponseBody::Whole(Some(body)))),
         Reply::Passing(mut passing) => match passing.pieces.recv().await {
             Some(Piece::Head(head)) => {
@@ -218,12 +222,20 @@ fn own(status: StatusCode, text: String) -> Response<ResponseBody> {
     response
 }
 
-fn preflight() -> Response<ResponseBody> {
+/// What a page may send: the headers of the protocol, and those that mirror arguments (F4.2), which it names.
+fn preflight(asked: &HeaderMap) -> Response<ResponseBody> {
+    let asked = asked.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter().filter_map(|value| value.to_str().ok());
+    let mirrors = asked
+        .flat_map(|names| names.split(','))
+        .map(str::trim)
+        .filter(|name| name.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("mcp-param-")));
+    let names = mirrors.fold(CORS_REQUEST.to_owned(), |names, name| format!("{names}, {name}"));
+    let names = HeaderValue::from_str(&names).unwrap_or(HeaderValue::from_static(CORS_REQUEST));
     let mut response = Response::new(ResponseBody::Whole(None));
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     headers.insert("access-control-allow-methods", HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
-    headers.insert("access-control-allow-headers", HeaderValue::from_static(CORS_REQUEST));
+    headers.insert("access-control-allow-headers", names);
     headers.insert("access-control-max-age", HeaderValue::from_static("600"));
     response
 }

@@ -12,7 +12,7 @@ use tokio::{
     time::{sleep_until, timeout_at},
 };
 
-use super::{Told, lock};
+use super::lock;
 use crate::{
     cassette::model::StreamEnd,
     replay::{HttpRequest, Input, Output, Replayer, ResponseHead},
@@ -70,7 +70,8 @@ pub(super) struct Take {
     state: Mutex<State>,
     /// The replayer's deadline may have changed.
     changed: Notify,
-    told: mpsc::UnboundedSender<Told>,
+    /// Told when a miss has come.
+    missing: Arc<Notify>,
 }
 
 struct State {
@@ -84,10 +85,14 @@ struct State {
 
 impl Take {
     /// A take, and the task that keeps its time.
-    pub(super) fn begin(replayer: Replayer, told: mpsc::UnboundedSender<Told>) -> Arc<Self> {
+    pub(super) fn begin(replayer: Replayer, missing: Arc<Notify>) -> Arc<Self> {
         let state = State { replayer, lanes: HashMap::new(), last_lane: 0, misses: 0, awaited: None };
-        let take =
-            Arc::new(Self { start: Instant::now(), state: Mutex::new(state), changed: Notify::new(), told });
+        let take = Arc::new(Self {
+            start: Instant::now(),
+            state: Mutex::new(state),
+            changed: Notify::new(),
+            missing,
+        });
         drop(tokio::spawn(Arc::clone(&take).keep_time()));
         take
     }
@@ -171,12 +176,8 @@ impl Take {
                 Output::Event { lane, event } => (lane, Piece::Data(sse::encode(&event).into())),
                 Output::Body { lane, bytes } => (lane, Piece::Data(bytes.into())),
                 Output::EndLane { lane, partial, end } => (lane, Piece::End { end, partial }),
-                Output::End(end) => {
-                    let _ = self.told.send(Told::End(end));
-                    continue;
-                }
-                // Nobody has told of lines.
-                Output::Send { .. } => continue,
+                // Nobody has told of lines, and what a server's end means over HTTP its streams tell.
+                Output::Send { .. } | Output::End(_) => continue,
             };
             match &mut own {
                 Some((own, pieces)) if *own == lane => pieces.push(piece),
@@ -198,7 +199,16 @@ impl Take {
         let misses = state.replayer.misses();
         if misses > state.misses {
             state.misses = misses;
-            let _ = self.told.send(Told::Missed);
+            self.missing.notify_one();
+        }
+    }
+
+    /// Ends all responses that are under way.
+    pub(super) fn close(&self) {
+        let lanes = std::mem::take(&mut lock(&self.state).lanes);
+        for sender in lanes.into_values() {
+            // A client that has left says so by itself.
+            let _ = sender.send(Piece::End { end: None, partial: Vec::new() });
         }
     }
 

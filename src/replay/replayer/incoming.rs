@@ -11,13 +11,10 @@ use crate::{
         rewrite::Correlators,
         script::client_message,
     },
-    report::{AnswerReport, Reason},
+    report::{AnswerReport, Reason, SEQUENCE},
     traffic::{Direction, Lane, Micros},
     wire::jsonrpc::{Kind, Message, id_key},
 };
-
-/// How many methods the report's sequence holds.
-const SEQUENCE: usize = 1_000;
 
 impl Replayer {
     /// Takes in one message; what is known of what carried it stands in `at_hand`.

@@ -51,7 +51,7 @@ impl Replayer {
         // Without a handshake its messages are among those that have no session.
         let Some(found) = self.find(&Message::read(line.as_bytes())) else { return self.open_own_sse(lane) };
         let exchange = self.step_of(found).exchange;
-        let endpoint = self.endpoint(exchange, live).unwrap_or_else(|| self.own_endpoint(live));
+        let endpoint = self.recorded_endpoint(exchange, live).unwrap_or_else(|| self.own_endpoint(live));
         self.is_sse(live, lane, endpoint);
         self.lives[live].get_until = match self.until(found) {
             Until::Behind(until) if self.lives[live].play.is_some() => Some(until),
@@ -96,7 +96,7 @@ impl Replayer {
     }
 
     /// Where the recorded endpoint event has this live session's messages posted.
-    fn endpoint(&mut self, exchange: u32, live: usize) -> Option<String> {
+    fn recorded_endpoint(&mut self, exchange: u32, live: usize) -> Option<String> {
         let entry = &self.cassette.exchanges[exchange as usize];
         let item = (0..).zip(&entry.server).find(|(_, item)| is_endpoint_event(item))?.0;
         let line = self.cassette.at(entry.client.as_ref()?.place);

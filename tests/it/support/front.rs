@@ -53,12 +53,18 @@ impl Front {
     }
 
     /// Tells it to end, and asserts that all went well.
-    pub(crate) fn end(mut self) {
+    pub(crate) fn end(self) {
+        self.end_with(0);
+    }
+
+    /// Tells it to end, and asserts that it does so with this status; what it said.
+    pub(crate) fn end_with(mut self, expected: i32) -> String {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");
         kill_process(pid, Signal::TERM).expect("it still runs");
         let status = self.child.wait().expect("it ends");
         let said = self.stderr.take().expect("it is read once").join().expect("text");
-        assert!(status.success(), "it ended with {status}:\n{said}");
+        assert_eq!(status.code(), Some(expected), "it ended with {status}:\n{said}");
+        said
     }
 }
 
