@@ -3,7 +3,7 @@
 //! - `incoming`: messages of the client, whatever carried them
 //! - `http`: HTTP requests, `gets` and `sse`, those that open streams, and `facts`, what they tell beside a message
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
-//! - `lives`: the live sessions
+//! - `lives`: the live sessions, and `agenda`, which of them has something to do
 //! - `resume`: streams that a client fetches the rest of
 //! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer
 
@@ -26,6 +26,7 @@ macro_rules! scene {
     };
 }
 
+mod agenda;
 mod facts;
 mod gets;
 mod handshake;
@@ -40,7 +41,7 @@ mod sse;
 mod streams;
 mod unmatched;
 
-use self::{lives::Live, streams::Stream};
+use self::{agenda::Agenda, lives::Live, streams::Stream};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern},
     exchange::{Input, Output},
@@ -127,7 +128,7 @@ pub struct Replayer {
     over_http: bool,
     minted: u64,
     outputs: VecDeque<Output>,
-    deadline: Option<Micros>,
+    agenda: Agenda,
     closed: bool,
     ended: bool,
     report: Report,
@@ -198,7 +199,7 @@ impl Replayer {
             over_http: false,
             minted: 0,
             outputs: VecDeque::new(),
-            deadline: None,
+            agenda: Agenda::default(),
             closed: false,
             ended: false,
             cassette,
@@ -222,22 +223,25 @@ impl Replayer {
             }
             Input::Request { lane, request } => self.http(now, lane, request),
             Input::Left { lane } => self.left(now, lane),
-            Input::Closed => self.closed = true,
+            Input::Closed => {
+                self.closed = true;
+                (0..self.plays.len()).for_each(|play| self.agenda.wake(play));
+            }
         }
         self.advance(now);
     }
 
     /// The next thing to do now.
     pub fn poll(&mut self, now: Micros) -> Option<Output> {
-        if self.outputs.is_empty() && self.deadline.is_some_and(|deadline| deadline <= now) {
+        if self.outputs.is_empty() && self.deadline().is_some_and(|deadline| deadline <= now) {
             self.advance(now);
         }
         self.outputs.pop_front()
     }
 
     /// When to poll again although nothing came.
-    pub const fn deadline(&self) -> Option<Micros> {
-        self.deadline
+    pub fn deadline(&self) -> Option<Micros> {
+        self.agenda.deadline()
     }
 
     /// Whether anything is still to be sent to a client that has closed its side.

@@ -61,8 +61,10 @@ impl Replayer {
         // Closing the response is how a client of 2026-07-28 cancels; an older one may come back for it (F10.10).
         if stream.is_modern {
             self.plays[play].cancel(scene, run);
+            self.agenda.wake(play);
         } else if self.plays[play].is_silent(run) {
             self.plays[play].remove(scene, run);
+            self.agenda.wake(play);
         }
     }
 

@@ -166,6 +166,7 @@ impl Replayer {
         let (live, lane) = (run.live, run.post.unwrap_or(run.lane));
         let scene = scene!(self, found.play, now);
         let run = self.plays[found.play].start(scene, found.step, found.repeat, run);
+        self.agenda.wake(found.play);
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.run = Some((found.play, run));
         }
@@ -251,6 +252,7 @@ impl Replayer {
         let pending = pending.remove(at);
         if let Some(run) = pending.run {
             self.plays[pending.play].answered(run, pending.item, now);
+            self.agenda.wake(pending.play);
         }
         let same = self.same_answer(&pending, message);
         self.report.answers.push(AnswerReport {
@@ -282,5 +284,6 @@ impl Replayer {
         let Some((play, run)) = in_flight.remove(&*id_key(id)) else { return };
         let scene = scene!(self, play, now);
         self.plays[play].cancel(scene, run);
+        self.agenda.wake(play);
     }
 }

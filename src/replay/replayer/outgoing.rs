@@ -38,13 +38,12 @@ struct Sending<'a> {
 impl Replayer {
     /// Performs everything that can go now, in every session of the take.
     pub(super) fn advance(&mut self, now: Micros) {
-        self.deadline = None;
-        for at in 0..self.plays.len() {
+        for at in self.agenda.take(now) {
             while !self.ended {
                 let scene = scene!(self, at, now);
                 match self.plays[at].step(scene) {
                     Action::Idle { until } => {
-                        self.deadline = self.deadline.into_iter().chain(until).min();
+                        self.agenda.set(at, until);
                         break;
                     }
                     action => self.perform(now, at, action),
