@@ -1,9 +1,9 @@
 //! What fuzzers call: any bytes, which must come back, with what holds for all of them.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    Input, Options, Order, Output, Replayer, Timing,
+    HttpRequest, Input, Options, Order, Output, Replayer, Timing,
     matcher::canonical::{Places, canonical},
     script::client_message,
 };
@@ -26,6 +26,130 @@ pub fn replayer(bytes: &[u8]) {
     for options in [Options::default(), strict, timed] {
         let first = play(&cassette, &options, lines);
         assert_eq!(play(&cassette, &options, lines), first, "a replay is the same each time");
+    }
+}
+
+/// A cassette, a line `----`, and requests, a line each: `METHOD /target|name: value|…|body`, in which `@N` as a
+/// header stands for the id that came as the `N`th, and `%N` as a target for the endpoint; or `-N`, where the client
+/// leaves that response. Each response has one head, then what belongs to it, then one end.
+pub fn http(bytes: &[u8]) {
+    const BORDER: &[u8] = b"\n----\n";
+    let Some(at) = memchr::memmem::find(bytes, BORDER) else { return };
+    let Ok(cassette) = Cassette::load(bytes[..at].to_vec(), &NoBlobs) else { return };
+    let (cassette, lines) = (Arc::new(cassette), &bytes[at + BORDER.len()..]);
+    let strict = Options { strict: true, skip_auth: true, ..Options::default() };
+    let timed = Options { timing: Timing::Recorded { speed: 2.0 }, ..Options::default() };
+    for options in [Options::default(), strict, timed] {
+        let first = Asking::new(&cassette, &options).map(|asking| asking.all(lines));
+        let second = Asking::new(&cassette, &options).map(|asking| asking.all(lines));
+        assert_eq!(first, second, "a replay is the same each time");
+    }
+}
+
+/// Clients over HTTP.
+struct Asking {
+    replayer: Replayer,
+    now: Micros,
+    lanes: u32,
+    /// What has begun and not ended: whether events follow; none before the head.
+    open: HashMap<u32, Option<bool>>,
+    ids: Vec<String>,
+    endpoints: Vec<String>,
+    sent: Vec<(Micros, Output)>,
+}
+
+impl Asking {
+    fn new(cassette: &Arc<Cassette>, options: &Options) -> Option<Self> {
+        let replayer =
+            Replayer::new(Arc::clone(cassette), Arc::new(NoBlobs), "fuzz", options.clone()).ok()?;
+        let (ids, endpoints, sent) = Default::default();
+        Some(Self { replayer, now: 0, lanes: 0, open: HashMap::new(), ids, endpoints, sent })
+    }
+
+    fn all(mut self, lines: &[u8]) -> Vec<(Micros, Output)> {
+        for line in lines.split(|byte| *byte == b'\n') {
+            self.line(&String::from_utf8_lossy(line));
+            self.drain();
+            self.now += 1_000;
+        }
+        for _ in 0..1_000 {
+            let Some(deadline) = self.replayer.deadline() else { break };
+            assert!(deadline > self.now || self.replayer.poll(self.now).is_none(), "what is due is done");
+            self.now = self.now.max(deadline);
+            self.drain();
+        }
+        let _ = self.replayer.finish();
+        self.sent
+    }
+
+    fn line(&mut self, line: &str) {
+        let number = |text: &str| text.parse::<usize>().unwrap_or_default();
+        if let Some(lane) = line.strip_prefix('-') {
+            let lane = u32::try_from(number(lane)).unwrap_or_default();
+            if self.open.remove(&lane).is_some() {
+                self.replayer.handle(self.now, Input::Left { lane: Lane(lane) });
+            }
+            return;
+        }
+        let mut parts: Vec<&str> = line.split('|').collect();
+        let body = if parts.len() > 1 { parts.pop() } else { None };
+        let (method, target) = parts[0].split_once(' ').unwrap_or((parts[0], "/mcp"));
+        let known = |list: &[String], text: &str| list.get(number(text)).cloned();
+        let target =
+            target.strip_prefix('%').and_then(|at| known(&self.endpoints, at)).unwrap_or(target.into());
+        let headers: Vec<(String, String)> = parts[1..]
+            .iter()
+            .filter_map(|header| match header.strip_prefix('@') {
+                Some(at) => Some(("mcp-session-id".to_owned(), known(&self.ids, at)?)),
+                None => header.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned())),
+            })
+            .collect();
+        let headers: Vec<(&str, &[u8])> =
+            headers.iter().map(|(name, value)| (&**name, value.as_bytes())).collect();
+        self.lanes += 1;
+        self.open.insert(self.lanes, None);
+        let request = HttpRequest {
+            method,
+            target: &target,
+            origin: "http://h/take/a",
+            headers: &headers,
+            body: body.unwrap_or_default().as_bytes(),
+            opens_connection: true,
+        };
+        self.replayer.handle(self.now, Input::Request { lane: Lane(self.lanes), request: &request });
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.replayer.poll(self.now) {
+            self.check(&output);
+            self.sent.push((self.now, output));
+        }
+    }
+
+    fn check(&mut self, output: &Output) {
+        match output {
+            Output::Head { lane, head } => {
+                let before = self.open.insert(lane.0, Some(head.stream));
+                assert_eq!(before, Some(None), "one head, of what was asked: {output:?}");
+                let id = head.headers.iter().find(|(name, _)| &**name == "mcp-session-id");
+                self.ids.extend(id.map(|(_, id)| String::from_utf8_lossy(id).into_owned()));
+            }
+            Output::Event { lane, event } => {
+                assert_eq!(self.open.get(&lane.0), Some(&Some(true)), "events on a stream: {output:?}");
+                if event.event.as_deref() == Some(b"endpoint") {
+                    let address = String::from_utf8_lossy(&event.data).into_owned();
+                    self.endpoints.push(address.replace("http://h", "").replace("/take/a", ""));
+                }
+            }
+            Output::Body { lane, .. } => {
+                assert_eq!(self.open.get(&lane.0), Some(&Some(false)), "a body behind its head: {output:?}");
+            }
+            Output::EndLane { lane, .. } => {
+                let before = self.open.remove(&lane.0);
+                assert!(before.is_some_and(|head| head.is_some()), "an end behind a head: {output:?}");
+            }
+            Output::Send { .. } | Output::End(_) => panic!("nobody came over stdio: {output:?}"),
+        }
     }
 }
 

@@ -67,6 +67,11 @@ fn replayer() {
     check("replayer", 1000, replay::fuzz::replayer);
 }
 
+#[test]
+fn http() {
+    check("http", 1000, replay::fuzz::http);
+}
+
 fn a_journal() -> Vec<u8> {
     let event = |at, payload| Event { at, direction: Direction::ToClient, lane: Lane(0), payload };
     let message = |line: &'static str| Payload::Message(Cow::Borrowed(line.as_bytes()));
