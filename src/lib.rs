@@ -48,6 +48,7 @@
 
 pub mod cassette;
 pub mod exit_code;
+pub mod fault;
 pub mod proxy;
 pub mod record;
 pub mod redact;

@@ -101,6 +101,9 @@ pub struct FaultReport {
     pub fired: u64,
     /// On which exchanges.
     pub keys: Vec<String>,
+    /// Nobody minds that it never fires.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub optional: bool,
 }
 
 /// Why a request is a miss.
@@ -178,6 +181,20 @@ pub struct RuleReport {
     pub used: u64,
 }
 
+impl FaultReport {
+    /// Whether it should have fired and did not.
+    pub const fn is_missing(&self) -> bool {
+        self.fired == 0 && !self.optional
+    }
+
+    fn add(&mut self, other: Self) {
+        self.fired += other.fired;
+        self.keys.extend(other.keys);
+        self.keys.sort_unstable();
+        self.keys.dedup();
+    }
+}
+
 impl Report {
     /// A report at its start.
     pub fn open(cassette: &str) -> Self {
@@ -228,7 +245,12 @@ impl Report {
         self.waits.extend(other.waits);
         let unused: HashSet<String> = other.unused.into_iter().collect();
         self.unused.retain(|key| unused.contains(key));
-        self.faults.extend(other.faults);
+        for fault in other.faults {
+            match self.faults.iter_mut().find(|known| known.rule == fault.rule) {
+                Some(known) => known.add(fault),
+                None => self.faults.push(fault),
+            }
+        }
         self.answers.extend(other.answers);
         for (rule, other) in self.rules.iter_mut().zip(other.rules) {
             rule.used += other.used;
@@ -242,6 +264,8 @@ impl Report {
 
     /// Whether something in it makes the run bad.
     pub fn is_bad(&self) -> bool {
-        !self.misses.is_empty() || self.waits.iter().any(|wait| wait.bad)
+        !self.misses.is_empty()
+            || self.waits.iter().any(|wait| wait.bad)
+            || self.faults.iter().any(FaultReport::is_missing)
     }
 }

@@ -223,7 +223,7 @@ impl std::error::Error for LoadError {
 }
 
 /// The beginning of what stands at `at`, to be shown.
-pub(super) fn found(text: &[u8], at: usize) -> String {
+pub(crate) fn found(text: &[u8], at: usize) -> String {
     const LONGEST: usize = 24;
     let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) else {
         return "the end of the text".into();

@@ -51,6 +51,10 @@ pub struct Cassette {
     pub exchanges: Vec<Exchange>,
     /// Unknown members and other things that load but deserve a word, in file order.
     pub warnings: Vec<Warning>,
+    /// `faults`: a fault plan.
+    pub faults: Option<Place>,
+    /// `fault` of exchanges, by their indexes.
+    pub exchange_faults: Vec<(u32, Place)>,
     /// Where the top-level members stand, for rewrites that keep the rest.
     pub layout: Layout,
 }

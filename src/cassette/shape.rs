@@ -13,8 +13,6 @@ pub(super) enum Holds {
     Object(&'static Shape),
     /// An array of such objects.
     List(&'static Shape),
-    /// A value that a later part of the format will read: known by its place, but not by what it means.
-    Unread,
 }
 
 /// One kind of object.
@@ -28,7 +26,7 @@ pub(super) struct Shape {
     pub(super) unknown_at: usize,
 }
 
-use Holds::{List, Object, Unread, Value};
+use Holds::{List, Object, Value};
 
 pub(super) static DOCUMENT: Shape = Shape {
     name: "a cassette",
@@ -39,7 +37,7 @@ pub(super) static DOCUMENT: Shape = Shape {
         ("redacted", Value),
         ("vars", Value),
         ("match", List(&RULE)),
-        ("faults", Unread),
+        ("faults", Value),
         ("sessions", List(&SESSION)),
         ("exchanges", List(&EXCHANGE)),
     ],
@@ -111,7 +109,7 @@ pub(super) static EXCHANGE: Shape = Shape {
         ("note", Value),
         ("session", Value),
         ("match", Object(&RULE)),
-        ("fault", Unread),
+        ("fault", Value),
         ("after", Value),
         ("client", Object(&CLIENT)),
         ("http", Object(&HTTP)),
@@ -274,7 +272,7 @@ pub(super) fn plain(name: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Of several names the one that `name` was probably meant to be: at most two letters differ, and fewer than half.
-pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 200;
     if name.len() > LONGEST {
         return None;

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use mcp_tapedeck::replay::{self, Timing};
 
-use super::{failure::Failure, listen::Auth, output::Notices, privacy::Privacy, values};
+use super::{failure::Failure, faults::FaultArgs, listen::Auth, output::Notices, privacy::Privacy, values};
 
 /// Where a front's own words go.
 #[derive(Args, Clone, Debug)]
@@ -91,6 +91,9 @@ pub(super) struct PlayArgs {
     /// Write the verdict to this file, or to a file of its own in this folder
     #[arg(long, value_name = "PATH")]
     pub report: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub faults: FaultArgs,
 }
 
 impl PlayArgs {

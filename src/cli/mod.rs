@@ -12,6 +12,7 @@ mod connect;
 mod convert;
 mod demo;
 mod failure;
+mod faults;
 mod files;
 mod fmt;
 mod front;

@@ -20,6 +20,7 @@ use mcp_tapedeck::{
     replay::{Options, Replayer},
     report::{Report, Verdict},
     traffic::Exit,
+    transport::stdio::Client,
 };
 
 use super::{
@@ -71,7 +72,7 @@ pub(super) struct ReplayArgs {
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let prepared = args.log.notices().and_then(|notices| {
         let cassette = args::absolute(&args.cassette)?;
-        Session::prepare(&cassette, &args.play, &args.privacy, notices)
+        Session::prepare(&cassette, &args.play, &args.privacy, args.listen.is_given(), notices)
     });
     if args.listen.is_given() {
         return prepared?.listen(&args.listen);
@@ -97,6 +98,7 @@ impl Session {
         cassette: &Path,
         play: &PlayArgs,
         privacy: &PrivacyArgs,
+        is_http: bool,
         notices: Notices,
     ) -> Result<Self, Failure> {
         let mut options = play.options(privacy.compile()?);
@@ -112,6 +114,7 @@ impl Session {
             ))
             .hint(format_args!("add `--var {name}=VALUE`")));
         }
+        options.faults = play.faults.plan(&loaded, is_http)?;
         let report = play.report.as_deref().map(ReportFile::at).transpose()?;
         let (cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
         let name = path.clone();
@@ -171,11 +174,11 @@ impl Session {
             }
             write(report.as_ref(), &latest, &notices);
         };
-        let (input, output) = (client.input.as_fd(), client.output.as_fd());
-        let ended = serve(&mut replayer, input, output, Some(stop.as_fd()), MAX_MESSAGE, &mut missed);
+        let Client { input, output } = client;
+        let ended = serve(&mut replayer, input.as_fd(), output, Some(stop.as_fd()), MAX_MESSAGE, &mut missed);
         let last = replayer.finish();
         write(report.as_ref(), &last, &notices);
-        drop(client);
+        drop(input);
         if last.verdict == Verdict::Bad {
             notices.warn(in_short(&last));
         }
@@ -211,6 +214,9 @@ fn in_short(report: &Report) -> String {
     let waits = report.waits.iter().filter(|wait| wait.bad).count();
     if waits > 0 {
         why.push(format!("{waits} waits ran out"));
+    }
+    if let Some(fault) = report.faults.iter().find(|fault| fault.is_missing()) {
+        why.push(format!("the fault `{}` never acted", fault.rule));
     }
     if why.is_empty() {
         why.push(format!("{} recorded exchanges were not asked for", report.unused.len()));

@@ -99,6 +99,15 @@ impl Found {
             let times = if repeat.count == 1 { "time" } else { "times" };
             let _ = writeln!(text, "repeat: {}, {} {times} more than recorded", repeat.key, repeat.count);
         }
+        for fault in &report.faults {
+            let told = match fault.fired {
+                0 if fault.optional => "never acted, which is optional".to_owned(),
+                0 => "never acted".to_owned(),
+                1 => "acted once".to_owned(),
+                times => format!("acted {times} times"),
+            };
+            let _ = writeln!(text, "fault: {}: {told}", fault.rule);
+        }
         for key in &report.unused {
             let _ = writeln!(text, "unused: {key}");
         }

@@ -4,7 +4,12 @@
 //! pipe that polls writable, or is empty, has room for, so a client that sends while it does not read cannot lock us
 //! up: we go on reading, and what it has not read waits in memory.
 
-use std::{collections::VecDeque, io, os::fd::BorrowedFd, time::Instant};
+use std::{
+    collections::VecDeque,
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    time::Instant,
+};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -38,14 +43,15 @@ pub enum Ended {
 /// Serves one client on a pair of pipes until it leaves, the recorded server ends, or `stop` becomes readable.
 ///
 /// `missed` is called with the replayer after each input that brought a new miss, so that a report on disk can be
-/// kept up to date. Lines longer than `max_message` bytes are not looked at.
+/// kept up to date. Lines longer than `max_message` bytes are not looked at. Where a fault closes the output, the
+/// client is heard until it leaves.
 ///
 /// # Errors
 /// When reading from the client or waiting fails. A client that no longer reads has left, which is no error.
 pub fn serve(
     replayer: &mut Replayer,
     input: BorrowedFd<'_>,
-    output: BorrowedFd<'_>,
+    output: OwnedFd,
     stop: Option<BorrowedFd<'_>>,
     max_message: usize,
     missed: &mut dyn FnMut(&Replayer),
@@ -55,11 +61,13 @@ pub fn serve(
         lines: LineSplitter::new(max_message),
         waiting: VecDeque::new(),
         written: 0,
-        pipe_size: pipe_size(output),
+        pipe_size: pipe_size(output.as_fd()),
         buffer: vec![0; READ],
         input_open: true,
+        closes: false,
         end: None,
     };
+    let mut output = Some(output);
     let mut misses = 0;
     loop {
         front.collect(replayer);
@@ -71,11 +79,13 @@ pub fn serve(
             if let Some(end) = front.end.take() {
                 return Ok(Ended::AsRecorded(end));
             }
-            if replayer.is_done() {
+            if replayer.is_done() || (!front.input_open && output.is_none()) {
                 return Ok(Ended::ByClient);
             }
+            output.take_if(|_| front.closes);
         }
-        if let Some(ended) = front.turn(replayer, input, output, stop)? {
+        let writable = output.as_ref().map(|output| output.as_fd());
+        if let Some(ended) = front.turn(replayer, input, writable, stop)? {
             return Ok(ended);
         }
     }
@@ -103,6 +113,8 @@ struct Front {
     pipe_size: Option<usize>,
     buffer: Vec<u8>,
     input_open: bool,
+    /// The output ends behind what waits.
+    closes: bool,
     end: Option<End>,
 }
 
@@ -116,6 +128,14 @@ impl Front {
         let now = self.now();
         while self.end.is_none() {
             match replayer.poll(now) {
+                Some(_) if self.closes => {}
+                Some(Output::Raw { bytes, .. }) => self.waiting.push_back(bytes),
+                Some(Output::EndLane { partial, .. }) => {
+                    self.closes = true;
+                    if !partial.is_empty() {
+                        self.waiting.push_back(partial);
+                    }
+                }
                 Some(Output::Send { bytes, apart, .. }) => match self.waiting.back_mut() {
                     Some(last) if !apart => {
                         last.extend_from_slice(&bytes);
@@ -145,14 +165,16 @@ impl Front {
         &mut self,
         replayer: &mut Replayer,
         input: BorrowedFd<'_>,
-        output: BorrowedFd<'_>,
+        output: Option<BorrowedFd<'_>>,
         stop: Option<BorrowedFd<'_>>,
     ) -> io::Result<Option<Ended>> {
         let ready = self.poll(replayer, input, output, stop)?;
         if ready.stop {
             return Ok(Some(Ended::Stopped));
         }
-        if ready.output && !self.write(output)? {
+        if let Some(output) = output.filter(|_| ready.output)
+            && !self.write(output)?
+        {
             return Ok(Some(Ended::ByClient));
         }
         if ready.input {
@@ -165,12 +187,14 @@ impl Front {
         &self,
         replayer: &Replayer,
         input: BorrowedFd<'_>,
-        output: BorrowedFd<'_>,
+        output: Option<BorrowedFd<'_>>,
         stop: Option<BorrowedFd<'_>>,
     ) -> io::Result<Ready> {
         // Output is watched without any event too: that it has no reader any more is always told.
         let wants_output = if self.waiting.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
-        let mut fds = vec![PollFd::from_borrowed_fd(output, wants_output)];
+        let mut fds: Vec<PollFd<'_>> =
+            output.map(|output| PollFd::from_borrowed_fd(output, wants_output)).into_iter().collect();
+        let output_at = (!fds.is_empty()).then_some(0);
         let stop_at = stop.map(|stop| {
             fds.push(PollFd::from_borrowed_fd(stop, PollFlags::IN));
             fds.len() - 1
@@ -189,7 +213,7 @@ impl Front {
             Err(error) => return Err(error.into()),
         }
         let come = |at: Option<usize>| at.is_some_and(|at| !fds[at].revents().is_empty());
-        Ok(Ready { output: come(Some(0)), stop: come(stop_at), input: come(input_at) })
+        Ok(Ready { output: come(output_at), stop: come(stop_at), input: come(input_at) })
     }
 
     /// How much the output takes for certain once it polls writable; `wanted` is how much there is.

@@ -1,9 +1,8 @@
 //! What goes into a replayer, and what comes out.
 
-use crate::{
-    cassette::model::{End, StreamEnd},
-    traffic::{Lane, Micros, SseEvent},
-};
+use crate::traffic::{Lane, Micros};
+
+pub use crate::fault::step::{Output, ResponseHead};
 
 /// What the replayer is told.
 #[derive(Clone, Copy, Debug)]
@@ -53,63 +52,6 @@ impl<'a> HttpRequest<'a> {
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
-}
-
-/// What the replayer wants done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Send one message.
-    Send {
-        /// The stream it goes on.
-        lane: Lane,
-        /// Its bytes, without a line end.
-        bytes: Vec<u8>,
-        /// It must not share a write with what was sent before it.
-        apart: bool,
-    },
-    /// Begin an HTTP response.
-    Head {
-        /// The request's lane.
-        lane: Lane,
-        /// Its head.
-        head: ResponseHead,
-    },
-    /// Send an event of an event stream.
-    Event {
-        /// The request's lane.
-        lane: Lane,
-        /// The event.
-        event: SseEvent<'static>,
-    },
-    /// Send a body, whole.
-    Body {
-        /// The request's lane.
-        lane: Lane,
-        /// The bytes.
-        bytes: Vec<u8>,
-    },
-    /// End an HTTP response.
-    EndLane {
-        /// The request's lane.
-        lane: Lane,
-        /// What is sent before that of a message or event that does not end.
-        partial: Vec<u8>,
-        /// How it ends where that is not in good order.
-        end: Option<StreamEnd>,
-    },
-    /// End as the recorded server ended.
-    End(End),
-}
-
-/// The head of an HTTP response.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResponseHead {
-    /// The status.
-    pub status: u16,
-    /// Names in lower case and values, in order; those of framing are not among them.
-    pub headers: Vec<(Box<str>, Vec<u8>)>,
-    /// Whether events follow; else one body at most.
-    pub stream: bool,
 }
 
 /// What makes session ids that nobody else has.

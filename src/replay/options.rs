@@ -1,8 +1,11 @@
 //! How a cassette is replayed.
 
+use std::sync::Arc;
+
 use super::exchange::Seed;
 use crate::{
     cassette::model::{Form, Item},
+    fault::Plan,
     redact,
     traffic::Micros,
 };
@@ -36,6 +39,10 @@ pub struct Options {
     pub redact: redact::Rules,
     /// Values whose names stand in the cassette; they are put back into what is sent.
     pub vars: redact::Vars,
+    /// What goes wrong on purpose.
+    pub faults: Option<Arc<Plan>>,
+    /// The server's name, where several are served.
+    pub server: Option<Arc<str>>,
 }
 
 /// When recorded messages are sent.
@@ -84,6 +91,8 @@ impl Default for Options {
             seed: Seed::default(),
             redact: redact::Rules::new(&redact::Options::default()).expect("the built-in rules are in order"),
             vars: redact::Vars::default(),
+            faults: None,
+            server: None,
         }
     }
 }

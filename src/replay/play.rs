@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     cassette::model::Cassette,
+    fault::Acting,
     traffic::{Lane, Micros},
 };
 
@@ -73,6 +74,8 @@ pub(super) struct Run {
     pub batch: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether the live request asked for log messages.
     pub log_level: bool,
+    /// Faults act on it.
+    pub acting: Option<Acting>,
     /// The item that goes next.
     item: u32,
     /// When the moment before it was.
@@ -307,6 +310,17 @@ impl Play {
         self.ready.remove(&(rank, at));
         self.sent[run.step as usize] = true;
         self.vacant.push(at);
+    }
+
+    /// Takes all runs away; what was recorded behind them can still be asked for.
+    pub(super) fn abandon(&mut self, scene: Scene<'_>) {
+        (0..self.runs.len() as u32).for_each(|at| self.remove(scene, at));
+    }
+
+    /// Uses up a step that is not played.
+    pub(super) fn take(&mut self, step: u32) {
+        self.taken[step as usize] = true;
+        self.sent[step as usize] = true;
     }
 
     /// All runs.
@@ -572,6 +586,7 @@ impl Run {
             to: Arc::new(to),
             batch: Vec::new(),
             log_level: false,
+            acting: None,
             item: 0,
             last: 0,
             gates: Vec::new(),

@@ -4,6 +4,7 @@
 //! - `http`: HTTP requests, `gets` and `sse`, those that open streams, and `facts`, what they tell beside a message
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
+//! - `faulty`: what goes wrong on purpose
 //! - `resume`: streams that a client fetches the rest of
 //! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer
 
@@ -28,6 +29,7 @@ macro_rules! scene {
 
 mod agenda;
 mod facts;
+mod faulty;
 mod gets;
 mod handshake;
 mod heads;
@@ -41,7 +43,7 @@ mod sse;
 mod streams;
 mod unmatched;
 
-use self::{agenda::Agenda, lives::Live, streams::Stream};
+use self::{agenda::Agenda, faulty::Faults, lives::Live, streams::Stream};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern},
     exchange::{Input, Output},
@@ -53,6 +55,7 @@ use super::{
 };
 use crate::{
     cassette::{blob::BlobSource, model::Cassette},
+    fault::Acting,
     redact::{Pairing, Redactor},
     report::{Report, RuleReport, Verdict},
     traffic::{Lane, Micros},
@@ -72,6 +75,9 @@ pub enum ReplayError {
         /// The numbers there are.
         known: Vec<u32>,
     },
+    /// A fault rule that fits nothing.
+    #[error("{0}")]
+    Fault(String),
     /// The cassette holds no session of this number.
     #[error("the recording has no session {wanted}; it has {}", list(.known))]
     NoSession {
@@ -129,6 +135,9 @@ pub struct Replayer {
     minted: u64,
     outputs: VecDeque<Output>,
     agenda: Agenda,
+    faults: Option<Faults>,
+    /// When the latest of what was taken in came, or the outputs were asked for.
+    now: Micros,
     closed: bool,
     ended: bool,
     report: Report,
@@ -150,6 +159,10 @@ struct AtHand {
     is_known: bool,
     /// Over HTTP+SSE, the response to the request that carried it.
     post: Option<Lane>,
+    /// Faults act on it, and nothing is played for it yet.
+    acting: Option<Acting>,
+    /// It goes on with a session that a fault has ended.
+    goes_on: bool,
 }
 
 impl std::fmt::Debug for Replayer {
@@ -183,7 +196,9 @@ impl Replayer {
         let mut report = Report::open(name);
         report.warnings.extend(gaps(&cassette, &sessions));
         let legacy_recording = scripts.len() > 1 || !sessions.iter().any(|&at| is_modern(&cassette, at));
-        Ok(Self {
+        let replayer = Self {
+            faults: options.faults.clone().map(Faults::new),
+            now: 0,
             played: vec![false; scripts.len()],
             lives: vec![Live::default()],
             by_id: HashMap::new(),
@@ -210,11 +225,14 @@ impl Replayer {
             plays,
             report,
             repeat_of: HashMap::new(),
-        })
+        };
+        replayer.check_plan()?;
+        Ok(replayer)
     }
 
     /// Takes in one thing the client did.
     pub fn handle(&mut self, now: Micros, input: Input<'_>) {
+        self.now = now;
         match input {
             Input::Message { lane, bytes } => {
                 self.at_hand = AtHand { live: self.lives.len() - 1, ..AtHand::default() };
@@ -233,20 +251,28 @@ impl Replayer {
 
     /// The next thing to do now.
     pub fn poll(&mut self, now: Micros) -> Option<Output> {
+        self.now = now;
         if self.outputs.is_empty() && self.deadline().is_some_and(|deadline| deadline <= now) {
             self.advance(now);
         }
-        self.outputs.pop_front()
+        loop {
+            let output = self.outputs.pop_front()?;
+            if self.is_told(now, &output) {
+                return Some(output);
+            }
+        }
     }
 
     /// When to poll again although nothing came.
     pub fn deadline(&self) -> Option<Micros> {
-        self.agenda.deadline()
+        let faults = self.faults.as_ref().and_then(Faults::deadline);
+        self.agenda.deadline().into_iter().chain(faults).min()
     }
 
     /// Whether anything is still to be sent to a client that has closed its side.
     pub fn is_done(&self) -> bool {
-        self.ended || (self.closed && self.outputs.is_empty() && !self.plays.iter().any(Play::owes))
+        let owes = || self.plays.iter().any(Play::owes) || self.faults.as_ref().is_some_and(Faults::owes);
+        self.ended || (self.closed && self.outputs.is_empty() && !owes())
     }
 
     /// The path at which clients reach the server: that of its newest session, or `/mcp`.
@@ -269,6 +295,7 @@ impl Replayer {
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
         report.unused = self.unused();
+        report.faults = self.faults.as_ref().map(Faults::report).unwrap_or_default();
         let rules = self.cassette.rules.iter().zip(&self.matcher.used);
         report.rules = rules
             .map(|(rule, &used)| RuleReport {

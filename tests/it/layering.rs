@@ -64,8 +64,13 @@ const TABLE: &[Row] = &[
     },
     Row { module: "report", may_use: &["cassette", "traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },
     Row {
+        module: "fault",
+        may_use: &["cassette", "report", "traffic", "wire"],
+        never: &[WORLD, TREE, ARGUMENTS],
+    },
+    Row {
         module: "replay",
-        may_use: &["cassette", "redact", "report", "traffic", "wire"],
+        may_use: &["cassette", "fault", "redact", "report", "traffic", "wire"],
         never: &[WORLD, TREE, ARGUMENTS],
     },
     Row { module: "transport", may_use: &["traffic", "wire"], never: &[TREE, ARGUMENTS] },
@@ -78,6 +83,7 @@ const TABLE: &[Row] = &[
         module: "proxy",
         may_use: &[
             "cassette",
+            "fault",
             "record",
             "redact",
             "replay",

@@ -4,6 +4,7 @@ mod cassettes;
 mod cli;
 #[cfg(unix)]
 mod conformance;
+mod faults;
 mod fuzz;
 #[cfg(unix)]
 mod http_bridge;

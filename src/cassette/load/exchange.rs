@@ -43,6 +43,10 @@ impl Loader<'_> {
                 "key" => exchange.key = self.text("key")?.into(),
                 "session" => number = (self.number("session", "the number of a session")?, self.reader.at),
                 "match" => exchange.rule = Some(Box::new(self.rule()?)),
+                "fault" => {
+                    let place = self.reader.value()?.into();
+                    self.cassette.exchange_faults.push((index, place));
+                }
                 "after" => self.after(index, Moment::Client)?,
                 "client" => {
                     let (message, body, written) = self.client()?;

@@ -103,8 +103,6 @@ struct Walk {
     seen: u32,
     /// The known member that comes next in the order in which they are written.
     due: usize,
-    /// Whether the member read last is one that a later part of the format will read.
-    is_unread: bool,
     unknown: Vec<Span>,
 }
 
@@ -124,6 +122,8 @@ impl<'a> Loader<'a> {
             sessions: Vec::new(),
             exchanges: Vec::new(),
             warnings: Vec::new(),
+            faults: None,
+            exchange_faults: Vec::new(),
             layout: Layout::default(),
         };
         let reader = Reader::new(text, scan::trim(text).start);
@@ -146,6 +146,7 @@ impl<'a> Loader<'a> {
                 "redacted" => self.cassette.redacted = self.boolean("redacted")?,
                 "vars" => self.cassette.vars = self.texts("vars", "an array of names")?,
                 "match" => self.cassette.rules = self.rules()?,
+                "faults" => self.cassette.faults = Some(self.reader.value()?.into()),
                 "sessions" => {
                     let place = self.list("sessions", |loader| {
                         let session = loader.session()?;
@@ -182,7 +183,7 @@ impl<'a> Loader<'a> {
             return Err(LoadError::new(start, kind));
         }
         self.reader.at += 1;
-        Ok(Walk { shape, start, first: true, seen: 0, due: 0, is_unread: false, unknown: Vec::new() })
+        Ok(Walk { shape, start, first: true, seen: 0, due: 0, unknown: Vec::new() })
     }
 
     /// Steps to the next member of an object of ours.
@@ -206,9 +207,7 @@ impl<'a> Loader<'a> {
         }
         walk.seen |= 1 << index;
         walk.due = index + 1;
-        let (name, holds) = walk.shape.members[index];
-        walk.is_unread = matches!(holds, shape::Holds::Unread);
-        Ok(Some(Name::Known(name)))
+        Ok(Some(Name::Known(walk.shape.members[index].0)))
     }
 
     /// Steps to the next known member; those that are not known are skipped with a warning.
@@ -216,23 +215,13 @@ impl<'a> Loader<'a> {
         loop {
             match self.next(walk)? {
                 None => return Ok(None),
-                Some(Name::Known(name)) => {
-                    if walk.is_unread {
-                        self.warn_unread(name);
-                    }
-                    return Ok(Some(name));
-                }
+                Some(Name::Known(name)) => return Ok(Some(name)),
                 Some(Name::Unknown(name)) => {
                     self.warn_unknown(walk.shape, name);
                     self.any()?;
                 }
             }
         }
-    }
-
-    fn warn_unread(&mut self, name: &str) {
-        let text = format!("`{name}` is not used by this version of mcp-tapedeck");
-        self.cassette.warnings.push(Warning { at: self.reader.at, text });
     }
 
     fn warn_unknown(&mut self, shape: &Shape, name: Span) {

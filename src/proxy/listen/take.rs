@@ -173,6 +173,7 @@ impl Take {
         while let Some(output) = state.replayer.poll(now) {
             let (lane, piece) = match output {
                 Output::Head { lane, head } => (lane, Piece::Head(head)),
+                Output::Raw { lane, bytes } => (lane, Piece::Data(bytes.into())),
                 Output::Event { lane, event } => (lane, Piece::Data(sse::encode(&event).into())),
                 Output::Body { lane, bytes } => (lane, Piece::Data(bytes.into())),
                 Output::EndLane { lane, partial, end } => (lane, Piece::End { end, partial }),

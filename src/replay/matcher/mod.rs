@@ -175,6 +175,14 @@ impl Matcher {
         self.digest_with(message, table)
     }
 
+    /// The canonical form of a live message.
+    pub(crate) fn form(&mut self, message: &Message<'_>) -> Vec<u8> {
+        let table = self.table(message);
+        let mut form = Vec::new();
+        push_form(message, &self.tables[table], &mut form);
+        form
+    }
+
     /// A table for one exchange that has rules of its own.
     ///
     /// # Errors

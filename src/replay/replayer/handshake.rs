@@ -16,8 +16,7 @@ use crate::{
 };
 
 impl Replayer {
-    /// Begins a session: the first recorded one not yet played of a client of this name, else the first not yet
-    /// played, else the last again.
+    /// Begins a session, or goes on with one that a fault has ended.
     pub(super) fn initialize(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
         if self.at_hand.facts.is_some() && self.at_hand.post.is_none() {
             // A client may name the session that it had before (F10.3).
@@ -32,6 +31,14 @@ impl Replayer {
         {
             return self.play(now, lane, message, found);
         }
+        let chosen = self.choose_session(message);
+        let asks_for = chosen.and_then(|script| {
+            let steps = &self.scripts[script].steps;
+            steps.iter().find(|step| &*step.method == "initialize").map(|step| step.exchange)
+        });
+        if self.faulted(lane, message, "initialize", asks_for, None) {
+            return;
+        }
         self.report.sessions += 1;
         if let Some(play) = self.lives[self.at_hand.live].play.filter(|_| self.at_hand.post.is_some()) {
             // The session began with its event stream.
@@ -43,18 +50,8 @@ impl Replayer {
                 None => self.unmatched(lane, message, "initialize"),
             };
         }
-        let name = client_name(message);
-        let fresh = |script: &usize| !self.played[*script];
-        let same_client = |script: &usize| {
-            let session = self.scripts[*script].session.map(|at| &self.cassette.sessions[at as usize]);
-            session.is_some_and(|session| {
-                session.client.is_some() && session.client.as_deref() == name.as_deref()
-            })
-        };
-        let all = 1..self.scripts.len();
-        let chosen =
-            all.clone().filter(fresh).find(same_client).or_else(|| all.clone().find(fresh)).or(all.last());
-        let Some(chosen) = chosen else {
+        let goes_on = self.lost_play(message);
+        let Some(chosen) = goes_on.map(|play| self.plays[play].script).or(chosen) else {
             if let Some(found) = self.find(message) {
                 return self.play(now, lane, message, found);
             }
@@ -81,7 +78,14 @@ impl Replayer {
             }
             self.at_hand.live = self.begin_live(live);
         }
-        let play = self.begin_play(chosen, self.at_hand.live);
+        self.at_hand.goes_on = goes_on.is_some();
+        let play = match goes_on {
+            Some(play) => {
+                self.owners[play] = Some(self.at_hand.live);
+                play
+            }
+            None => self.begin_play(chosen, self.at_hand.live),
+        };
         self.lives[self.at_hand.live].play = Some(play);
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.live = self.at_hand.live;
@@ -91,6 +95,21 @@ impl Replayer {
             Some(found) => self.play(now, lane, message, found),
             None => self.unmatched(lane, message, "initialize"),
         }
+    }
+
+    /// The recorded session that a new one plays: the first not yet played of a client of this name, else the first
+    /// not yet played, else the last again.
+    fn choose_session(&self, message: &Message<'_>) -> Option<usize> {
+        let name = client_name(message);
+        let fresh = |script: &usize| !self.played[*script];
+        let same_client = |script: &usize| {
+            let session = self.scripts[*script].session.map(|at| &self.cassette.sessions[at as usize]);
+            session.is_some_and(|session| {
+                session.client.is_some() && session.client.as_deref() == name.as_deref()
+            })
+        };
+        let all = 1..self.scripts.len();
+        all.clone().filter(fresh).find(same_client).or_else(|| all.clone().find(fresh)).or(all.last())
     }
 
     /// Whether an `initialize` that began no session was sent to the same place by a client that showed as much.

@@ -153,10 +153,10 @@ impl Replayer {
         let live = stream.live;
         let status = http.status.unwrap_or(202);
         let head = ResponseHead { status, headers: self.headers(Some(http), lane, live), stream: false };
-        self.outputs.push_back(Output::Head { lane, head });
+        self.emit(Output::Head { lane, head });
         if let Some((exchange, item)) = body {
             let bytes = self.recorded(exchange, item);
-            self.outputs.push_back(Output::Body { lane, bytes });
+            self.emit(Output::Body { lane, bytes });
         }
         self.finish_lane(lane);
     }

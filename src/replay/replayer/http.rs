@@ -48,7 +48,22 @@ impl Replayer {
 
     /// The client closed the connection before the response had ended.
     pub(super) fn left(&mut self, now: Micros, lane: Lane) {
-        let Some(stream) = self.streams.remove(&lane.0) else { return };
+        self.left_stage(lane);
+        let Some(Stream { run: Some((play, run)), is_modern, .. }) = self.broken_off(lane) else { return };
+        let scene = scene!(self, play, now);
+        // Closing the response is how a client of 2026-07-28 cancels; an older one may come back for it (F10.10).
+        if is_modern {
+            self.plays[play].cancel(scene, run);
+            self.agenda.wake(play);
+        } else if self.plays[play].is_silent(run) {
+            self.plays[play].remove(scene, run);
+            self.agenda.wake(play);
+        }
+    }
+
+    /// A response has ended before its time: whatever was open by it is not any more.
+    pub(super) fn broken_off(&mut self, lane: Lane) -> Option<Stream> {
+        let stream = self.streams.remove(&lane.0)?;
         let live = &mut self.lives[stream.live];
         live.get.take_if(|get| *get == lane);
         live.resumed.retain(|(_, resumed)| *resumed != lane);
@@ -56,16 +71,7 @@ impl Replayer {
             live.is_over = true;
             self.by_endpoint.remove(&endpoint);
         }
-        let Some((play, run)) = stream.run else { return };
-        let scene = scene!(self, play, now);
-        // Closing the response is how a client of 2026-07-28 cancels; an older one may come back for it (F10.10).
-        if stream.is_modern {
-            self.plays[play].cancel(scene, run);
-            self.agenda.wake(play);
-        } else if self.plays[play].is_silent(run) {
-            self.plays[play].remove(scene, run);
-            self.agenda.wake(play);
-        }
+        Some(stream)
     }
 
     /// A request that is no message.

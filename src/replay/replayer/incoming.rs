@@ -36,6 +36,7 @@ impl Replayer {
                 self.count(&message);
                 self.matcher.note_use(&message);
                 self.request(now, lane, &message);
+                self.dealt_with();
             }
             Kind::Notification => {
                 self.count(&message);
@@ -73,7 +74,12 @@ impl Replayer {
         if method == "initialize" {
             return self.initialize(now, lane, message);
         }
-        match self.find(message) {
+        let found = self.find(message);
+        let asks_for = found.map(|found| self.step_of(found).exchange);
+        if self.faulted(lane, message, &method, asks_for, found) {
+            return;
+        }
+        match found {
             Some(found) => self.play(now, lane, message, found),
             None if self.lives[self.at_hand.live].is_over => {
                 self.session_not_found(lane, message.id().unwrap_or(b"null"));
@@ -127,7 +133,7 @@ impl Replayer {
         let script = &self.scripts[self.plays[found.play].script];
         let step = &script.steps[found.step as usize];
         let (exchange, rank, dead_from) = (step.exchange, step.rank, script.dead_from);
-        if found.repeat {
+        if found.repeat && !self.at_hand.goes_on {
             if self.options.repeat_is_miss() && !own::may_be_left_over(&step.method) {
                 return self.miss(lane, message, Reason::Consumed, Some(exchange));
             }
@@ -135,6 +141,7 @@ impl Replayer {
                 self.repeated(exchange);
             }
         } else if self.options.strict
+            && !found.repeat
             && let Some(early) = self.plays[found.play].too_early(script, found.step)
         {
             let early = script.steps[early as usize].exchange;
@@ -178,7 +185,7 @@ impl Replayer {
         }
     }
 
-    pub(super) fn begin(&self, lane: Lane, message: &Message<'_>, exchange: u32) -> Run {
+    pub(super) fn begin(&mut self, lane: Lane, message: &Message<'_>, exchange: u32) -> Run {
         let entry = &self.cassette.exchanges[exchange as usize];
         let mut recorded_id = Vec::new();
         if let Some(client) = &entry.client {
@@ -198,6 +205,7 @@ impl Replayer {
         let mut run = Run::new(self.own_stream(lane), to);
         (run.live, run.post) = (self.at_hand.live, self.at_hand.post);
         run.log_level = message.meta("io.modelcontextprotocol/logLevel").is_some();
+        run.acting = self.at_hand.acting.take();
         run
     }
 

@@ -38,6 +38,7 @@ struct Sending<'a> {
 impl Replayer {
     /// Performs everything that can go now, in every session of the take.
     pub(super) fn advance(&mut self, now: Micros) {
+        self.release_faults(now);
         for at in self.agenda.take(now) {
             while !self.ended {
                 let scene = scene!(self, at, now);
@@ -56,11 +57,14 @@ impl Replayer {
         let script = self.plays[play].script;
         match action {
             Action::Item { run, item } => {
+                let acting = self.plays[play].run(run).and_then(|run| run.acting);
+                self.speak_for(acting);
                 self.item(play, run, item);
                 if self.over_http {
                     let has_answered = self.has_answered(play, run, item);
                     self.end_if_whole(play, run, item as usize + 1, has_answered);
                 }
+                self.speak_for(None);
             }
             Action::Push { step } => {
                 let exchange = self.scripts[script].steps[step as usize].exchange;
@@ -74,7 +78,15 @@ impl Replayer {
                     self.send(Sending { play, run: None, exchange, item, live, lane, way, to: &to });
                 }
             }
-            Action::Finished { run } => self.finished(now, play, run),
+            Action::Finished { run } => {
+                let acting = self.plays[play].run(run).and_then(|run| run.acting);
+                self.speak_for(acting);
+                self.finished(now, play, run);
+                self.speak_for(None);
+                if self.plays[play].run(run).is_none() {
+                    self.close_acting(acting);
+                }
+            }
             Action::End { run, .. } if self.over_http => {
                 let lane =
                     run.and_then(|at| self.plays[play].run(at)).map(|run| run.post.unwrap_or(run.lane));
@@ -83,7 +95,7 @@ impl Replayer {
             Action::End { session, .. } => {
                 self.ended = true;
                 let end = self.cassette.sessions[session as usize].end.clone().unwrap_or_default();
-                self.outputs.push_back(Output::End(end));
+                self.emit(Output::End(end));
             }
             Action::GraceOver { run, missing } => {
                 let missing = self.scripts[script].steps[missing as usize].exchange;
@@ -303,7 +315,7 @@ impl Replayer {
             None => "the recorded server ended its response without an answer".to_owned(),
         };
         let bytes = jsonrpc::error(live_id, jsonrpc::NO_ANSWER, &text, Some(&data));
-        self.outputs.push_back(Output::Send { lane, bytes, apart: false });
+        self.emit(Output::Send { lane, bytes, apart: false });
     }
 
     /// Ends the response that an exchange was played on, if that has not ended, and what a client went on with.

@@ -56,7 +56,7 @@ impl Replayer {
         if has_message && !stream.is_typed {
             head.headers.insert(0, ("content-type".into(), b"application/json".to_vec()));
         }
-        self.outputs.push_back(Output::Head { lane, head });
+        self.emit(Output::Head { lane, head });
     }
 
     /// Sends a message of ours: a line, an event, or the body of a response.
@@ -87,7 +87,7 @@ impl Replayer {
         let is_message = form != Some(Form::Body);
         if lane.0 == 0 {
             if is_message {
-                self.outputs.push_back(Output::Send { lane, bytes, apart });
+                self.emit(Output::Send { lane, bytes, apart });
             }
             return;
         }
@@ -106,11 +106,11 @@ impl Replayer {
         if stream.is_stream {
             self.begin_response(lane, false);
             let event = event(bytes, sse);
-            return self.outputs.push_back(Output::Event { lane, event });
+            return self.emit(Output::Event { lane, event });
         }
         if stream.head.is_some() {
             self.begin_response(lane, is_message);
-            self.outputs.push_back(Output::Body { lane, bytes });
+            self.emit(Output::Body { lane, bytes });
         }
     }
 
@@ -131,7 +131,7 @@ impl Replayer {
             data: Cow::Owned(data.to_vec()),
             ..SseEvent::default()
         };
-        self.outputs.push_back(Output::Event { lane, event });
+        self.emit(Output::Event { lane, event });
     }
 
     /// A response without a message: a status and perhaps a sentence.
@@ -141,9 +141,9 @@ impl Replayer {
             headers.push(("content-type".into(), b"text/plain; charset=utf-8".to_vec()));
         }
         let head = ResponseHead { status, headers, stream: false };
-        self.outputs.push_back(Output::Head { lane, head });
+        self.emit(Output::Head { lane, head });
         if !text.is_empty() {
-            self.outputs.push_back(Output::Body { lane, bytes: text.into() });
+            self.emit(Output::Body { lane, bytes: text.into() });
         }
         self.finish_lane(lane);
     }
@@ -157,12 +157,12 @@ impl Replayer {
         };
         let headers = vec![("allow".into(), allowed.to_vec())];
         let head = ResponseHead { status: 405, headers, stream: false };
-        self.outputs.push_back(Output::Head { lane, head });
+        self.emit(Output::Head { lane, head });
         self.finish_lane(lane);
     }
 
     pub(super) fn finish_lane(&mut self, lane: Lane) {
-        self.outputs.push_back(Output::EndLane { lane, partial: Vec::new(), end: None });
+        self.emit(Output::EndLane { lane, partial: Vec::new(), end: None });
         self.streams.remove(&lane.0);
     }
 
@@ -201,7 +201,7 @@ impl Replayer {
             [_, ..] if is_stream => [b"data: ", partial].concat(),
             _ => partial.to_vec(),
         };
-        self.outputs.push_back(Output::EndLane { lane, partial, end });
+        self.emit(Output::EndLane { lane, partial, end });
         self.streams.remove(&lane.0);
     }
 }

@@ -1,0 +1,78 @@
+//! What goes wrong on purpose: options that several commands share.
+
+use std::{fs, path::PathBuf, sync::Arc};
+
+use clap::Args;
+use mcp_tapedeck::{
+    fault::{Plan, PlanError, Plans, Scope},
+    store::Loaded,
+};
+
+use super::{failure::Failure, files};
+
+/// What goes wrong on purpose.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Faults")]
+pub(super) struct FaultArgs {
+    /// Let a plan's rules act
+    #[arg(long, value_name = "PLAN")]
+    faults: Option<PathBuf>,
+
+    /// Which scenario of the plan, or of the cassette's own `faults`
+    #[arg(long, value_name = "NAME")]
+    scenario: Option<String>,
+
+    /// Let one fault act, such as 'tools/call search @2: timeout'; may be repeated
+    #[arg(long, value_name = "KEY: FAULT")]
+    fault: Vec<String>,
+
+    /// Decide by this number what happens by chance
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+impl FaultArgs {
+    /// The plan that acts on a cassette.
+    pub(super) fn plan(&self, loaded: &Loaded, is_http: bool) -> Result<Option<Arc<Plan>>, Failure> {
+        let (cassette, path) = (&loaded.cassette, loaded.path.display());
+        let in_cassette = |error: PlanError| {
+            Failure::file(format_args!("{path}:{}: {}", files::place(cassette, error.at), error.text))
+        };
+        let mut plan = Plan::default();
+        for (exchange, place) in &cassette.exchange_faults {
+            let key = &cassette.exchanges[*exchange as usize].key;
+            plan.add_exchange(key, &cassette.text, place.span()).map_err(in_cassette)?;
+        }
+        for fault in &self.fault {
+            plan.add_short(fault)
+                .map_err(|error| Failure::usage(format_args!("--fault '{fault}': {}", error.text)))?;
+        }
+        let mut named = self.scenario.as_deref();
+        let mut known = Vec::new();
+        if let Some(path) = &self.faults {
+            let text = fs::read(path).map_err(|error| Failure::io("read", path, &error))?;
+            let shown = path.display();
+            let plans = Plans::read(&text).map_err(|error| Failure::file(format_args!("{shown}:{error}")))?;
+            known.extend(plans.scenarios().map(str::to_owned));
+            let is_found = plan
+                .add(plans, named, true)
+                .map_err(|text| Failure::usage(format_args!("{shown}: {text}")))?;
+            named = named.filter(|_| !is_found);
+        }
+        if let Some(place) = cassette.faults {
+            let plans = Plans::in_cassette(&cassette.text, place.span()).map_err(in_cassette)?;
+            known.extend(plans.scenarios().map(str::to_owned));
+            let is_found = plan
+                .add(plans, named, false)
+                .map_err(|text| Failure::usage(format_args!("{path}: {text}")))?;
+            named = named.filter(|_| !is_found);
+        }
+        if let Some(named) = named {
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(Failure::usage(format_args!("there is no scenario `{named}`; there is {known}")));
+        }
+        plan.seed = self.seed.unwrap_or(plan.seed);
+        plan.check(Scope::of(cassette, is_http)).map_err(|error| Failure::file(error.text))?;
+        Ok((!plan.is_empty()).then(|| Arc::new(plan)))
+    }
+}

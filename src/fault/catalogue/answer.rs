@@ -1,0 +1,87 @@
+//! What the faults that change an answer's text share.
+
+use crate::{
+    fault::{
+        Effect, Fault, Target,
+        step::{Output, Step},
+    },
+    wire::{Span, jsonrpc::Message},
+};
+
+/// A fault that changes the answer's text; none: it stays.
+pub(super) struct Answer<F>(pub F);
+
+/// An answer to be changed.
+pub(super) struct Response<'a> {
+    /// The request.
+    pub of: &'a Target<'a>,
+    /// The answer.
+    pub message: Message<'a>,
+}
+
+impl<F> std::fmt::Debug for Answer<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Answer")
+    }
+}
+
+impl<F> Fault for Answer<F>
+where
+    F: Fn(&Response<'_>) -> Option<Vec<u8>> + Clone + Send + Sync + 'static,
+{
+    fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
+        let of = Kept {
+            method: of.method.into(),
+            id: of.id.into(),
+            token: of.token.map(Into::into),
+            of: Target { method: "", id: b"", token: None, ..*of },
+        };
+        Some(Box::new(Changing { change: self.0.clone(), of }))
+    }
+}
+
+struct Changing<F> {
+    change: F,
+    of: Kept,
+}
+
+/// A target that owns what it tells.
+struct Kept {
+    method: Box<str>,
+    id: Box<[u8]>,
+    token: Option<Box<[u8]>>,
+    of: Target<'static>,
+}
+
+impl<F> std::fmt::Debug for Changing<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Changing")
+    }
+}
+
+impl<F: Fn(&Response<'_>) -> Option<Vec<u8>> + Send> Effect for Changing<F> {
+    fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
+        let Kept { method, id, token, of } = &self.of;
+        let of = Target { method, id, token: token.as_deref(), ..*of };
+        let text = output.text().map(Message::read).filter(|message| message.kind.is_response());
+        let changed = text.and_then(|message| (self.change)(&Response { of: &of, message }));
+        out.push(Step::Do(match changed {
+            Some(text) => output.with_text(text),
+            None => output,
+        }));
+    }
+}
+
+impl Response<'_> {
+    /// The answer with something else at a place in it.
+    pub(super) fn with(&self, place: Span, text: &[u8]) -> Vec<u8> {
+        let bytes = self.message.bytes;
+        [&bytes[..place.start], text, &bytes[place.end..]].concat()
+    }
+
+    /// The answer with this result; an error stays.
+    pub(super) fn with_result(&self, result: &[u8]) -> Option<Vec<u8>> {
+        let is_result = self.message.kind == crate::wire::jsonrpc::Kind::Result;
+        self.message.outcome_span().filter(|_| is_result).map(|place| self.with(place, result))
+    }
+}

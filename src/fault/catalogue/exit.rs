@@ -1,0 +1,98 @@
+//! The server ends in mid-call.
+
+use std::sync::Arc;
+
+use crate::{
+    cassette::model::End,
+    fault::{
+        Effect, Fault, PlanError, Target,
+        step::{Output, Step},
+        value::Object,
+    },
+};
+
+#[derive(Debug)]
+struct Exit(End);
+
+pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
+    let at = object.at();
+    let status = object.get("status").map(|status| status.integer("status", "an exit status from 0 to 255"));
+    let status: Option<u8> = status.transpose()?;
+    let signal = object.get("signal").map(|signal| signal.integer("signal", "the number of a signal"));
+    let signal: Option<u8> = signal.transpose()?;
+    let partial = object.get("partial").map(|partial| partial.string("partial")).transpose()?;
+    if status.is_some() && signal.is_some() {
+        return Err(PlanError::new(at, "`exit` has `status` and `signal`; keep one of them"));
+    }
+    Ok(Arc::new(Exit(End {
+        exit: signal.is_none().then(|| i32::from(status.unwrap_or(1))),
+        signal: signal.map(i32::from),
+        partial: partial.map(|partial| partial.as_bytes().to_vec()),
+    })))
+}
+
+impl Fault for Exit {
+    fn effect(&self, _: &Target<'_>) -> Option<Box<dyn Effect>> {
+        Some(Box::new(Ending { end: self.0.clone(), head: None }))
+    }
+
+    fn ends_session(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Debug)]
+struct Ending {
+    end: End,
+    /// The head of a response that is nothing but the answer: it does not come either.
+    head: Option<Output>,
+}
+
+impl Effect for Ending {
+    fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
+        if matches!(&output, Output::Head { head, .. } if !head.stream) {
+            self.head = Some(output);
+        } else if output.is_response() || matches!(output, Output::EndLane { .. }) {
+            self.head = None;
+            out.push(Step::Do(Output::End(self.end.clone())));
+        } else {
+            out.extend(self.head.take().map(Step::Do));
+            out.push(Step::Do(output));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Stand, refused};
+
+    const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+
+    fn ended(fault: &str) -> String {
+        let mut stand = Stand::stdio(fault);
+        stand.answers(ANSWER);
+        stand.seen()
+    }
+
+    #[test]
+    fn a_server_ends_in_the_answers_place() {
+        assert_eq!(ended(r#""exit""#), "exit 1\n");
+        assert_eq!(
+            ended(r#"{"do": "exit", "status": 3, "partial": "{\"json"}"#),
+            "partial \"{\\\"json\"\nexit 3\n"
+        );
+        assert_eq!(ended(r#"{"do": "exit", "signal": 9}"#), "signal 9\n");
+    }
+
+    #[test]
+    fn it_ends_in_one_way() {
+        assert_eq!(
+            refused(r#"{"do": "exit", "status": 1, "signal": 9}"#),
+            "`exit` has `status` and `signal`; keep one of them"
+        );
+        assert_eq!(
+            refused(r#"{"do": "exit", "status": 256}"#),
+            "`status` must be an exit status from 0 to 255, found `256`"
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! All faults, one line and one file each. Toxiproxy, WireMock and Envoy lend their names where they mean the same.
+
+mod answer;
+mod cut_after;
+mod drop;
+mod error;
+mod exit;
+mod latency;
+mod session_expired;
+mod speak;
+mod status;
+#[cfg(test)]
+mod testing;
+mod timeout;
+mod tool_error;
+mod truncate;
+
+use std::sync::Arc;
+
+use super::{Fault, PlanError, error::list, plan::Scope, value::Object};
+
+/// How a fault takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acts {
+    /// It delays or adds; the server answers all the same, and other faults may act too.
+    Beside,
+    /// It damages or loses the server's answer, which is used up.
+    Answer,
+    /// It answers in the server's place: no recorded answer is used up, or needed.
+    Instead,
+}
+
+/// Where a fault can exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// On all transports, in all revisions.
+    Everywhere,
+    /// Over HTTP.
+    Http,
+    /// On stdio.
+    Stdio,
+    /// Before 2026-07-28.
+    Legacy,
+    /// Since 2026-07-28.
+    Modern,
+}
+
+/// One kind of fault.
+#[derive(Debug)]
+pub struct Kind {
+    /// Its name in plans and on the command line.
+    pub name: &'static str,
+    /// What it does, and its parameters.
+    pub about: &'static str,
+    /// How it takes part.
+    pub acts: Acts,
+    /// Where it can exist.
+    pub exists: Where,
+    /// It can act on what goes to the server.
+    pub to_server: bool,
+    /// It rolls.
+    pub by_chance: bool,
+    /// Takes its parameters from a rule.
+    pub read: fn(&mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>,
+}
+
+const fn kind(
+    name: &'static str,
+    acts: Acts,
+    exists: Where,
+    read: fn(&mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>,
+    about: &'static str,
+) -> Kind {
+    Kind { name, about, acts, exists, to_server: false, by_chance: false, read }
+}
+
+use Acts::{Answer, Beside, Instead};
+use Where::{Everywhere, Http, Legacy, Modern, Stdio};
+
+/// The whole list.
+pub static TABLE: &[Kind] = &[
+    Kind {
+        to_server: true,
+        by_chance: true,
+        ..kind(
+            "latency",
+            Beside,
+            Everywhere,
+            latency::read,
+            "the first thing said comes late: `ms`, `uniform` (`min_ms`, `max_ms`) or `lognormal` (`median_ms`, `sigma`, `max_ms`)",
+        )
+    },
+    kind("timeout", Instead, Everywhere, timeout::read, "nothing is ever said"),
+    kind(
+        "cut_after",
+        Answer,
+        Everywhere,
+        cut_after::read,
+        "the response is cut off behind `events` messages or `bytes` bytes; on stdio, stdout is closed",
+    ),
+    kind(
+        "exit",
+        Answer,
+        Everywhere,
+        exit::read,
+        "the server ends in the answer's place: `status` (1) or `signal`, `partial` text before it",
+    ),
+    kind("truncate", Answer, Everywhere, truncate::read, "only `bytes` bytes of the answer's text come"),
+    kind(
+        "status",
+        Instead,
+        Http,
+        status::read,
+        "an HTTP `status`, with `retry_after`, `challenge`, `headers` and `body`",
+    ),
+    kind("error", Instead, Everywhere, error::read, "a JSON-RPC error: `code` (-32603), `message`, `data`"),
+    kind("drop", Answer, Everywhere, drop::read, "the answer is lost; what else the server says comes"),
+    kind("tool_error", Answer, Everywhere, tool_error::read, "the result says that the tool failed: `text`"),
+    kind(
+        "session_expired",
+        Instead,
+        Legacy,
+        session_expired::read,
+        "the session is gone: `style` (`http_404`, `http_400`, `error`), `message`",
+    ),
+];
+
+/// The fault with this name.
+pub fn find(name: &str) -> Option<&'static Kind> {
+    TABLE.iter().find(|kind| kind.name == name)
+}
+
+/// All names.
+pub fn names() -> String {
+    list(TABLE.iter().map(|kind| kind.name))
+}
+
+impl Kind {
+    /// Why it cannot exist on what is served.
+    pub(super) fn cannot(&self, scope: Scope) -> Option<&'static str> {
+        match self.exists {
+            Http if !scope.is_http => Some("it needs HTTP, and this process serves stdio; add `--listen`"),
+            Stdio if scope.is_http => Some("it needs stdio, and this process serves HTTP"),
+            Legacy if !scope.is_legacy => Some("it needs a revision before 2026-07-28"),
+            Modern if !scope.is_modern => Some("it needs revision 2026-07-28 or later"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Speaking in the server's place, on whatever transport.
+
+use std::borrow::Cow;
+
+use crate::{
+    fault::{
+        Target,
+        step::{Output, ResponseHead, Step},
+    },
+    traffic::SseEvent,
+};
+
+/// Headers of a response.
+pub(super) type Headers = Vec<(Box<str>, Vec<u8>)>;
+
+/// A JSON-RPC message as the whole answer; over HTTP with this status.
+pub(super) fn message(of: &Target<'_>, status: u16, bytes: Vec<u8>) -> Vec<Step> {
+    if !of.is_http {
+        return vec![Step::Do(Output::Send { lane: of.lane, bytes, apart: false })];
+    }
+    let Some(post) = of.post else {
+        return response(of, status, typed("application/json"), bytes);
+    };
+    // Over HTTP+SSE what carried the request is accepted, and the answer is an event.
+    let accepted =
+        response(&Target { lane: post, post: None, ..*of }, 202, Headers::new(), b"Accepted".into());
+    let event =
+        SseEvent { event: Some(Cow::Borrowed(b"message")), data: Cow::Owned(bytes), ..SseEvent::default() };
+    [accepted, vec![Step::Do(Output::Event { lane: of.lane, event })]].concat()
+}
+
+/// An HTTP response with a body that is no message.
+pub(super) fn response(of: &Target<'_>, status: u16, headers: Headers, body: Vec<u8>) -> Vec<Step> {
+    let lane = of.post.unwrap_or(of.lane);
+    let mut steps =
+        vec![Step::Do(Output::Head { lane, head: ResponseHead { status, headers, stream: false } })];
+    if !body.is_empty() {
+        steps.push(Step::Do(Output::Body { lane, bytes: body }));
+    }
+    steps.push(Step::Do(Output::EndLane { lane, partial: Vec::new(), end: None }));
+    steps
+}
+
+/// A content type.
+pub(super) fn typed(content_type: &str) -> Headers {
+    vec![("content-type".into(), content_type.into())]
+}

@@ -1,0 +1,33 @@
+//! A tool that failed, as a tool tells it: a result with `isError` (specification 2025-11-25, server/tools).
+
+use std::sync::Arc;
+
+use super::answer::{Answer, Response};
+use crate::{
+    fault::{Fault, PlanError, value::Object},
+    wire::scan::push_string,
+};
+
+pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
+    let text = object.get("text").map(|text| text.string("text")).transpose()?;
+    let mut result = b"{\"content\":[{\"type\":\"text\",\"text\":".to_vec();
+    push_string(text.as_deref().unwrap_or("the tool failed"), &mut result);
+    result.extend_from_slice(b"}],\"isError\":true}");
+    Ok(Arc::new(Answer(move |message: &Response<'_>| message.with_result(&result))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Stand;
+
+    #[test]
+    fn the_result_says_that_the_tool_failed() {
+        let mut stand = Stand::stdio(r#"{"do": "tool_error", "text": "no \"such\" file"}"#);
+        stand.answers(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#);
+        assert_eq!(
+            stand.seen(),
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\
+             \"text\":\"no \\\"such\\\" file\"}],\"isError\":true}}\n"
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! Which rules act on a request.
+//!
+//! In this order, all of it in order of arrival:
+//!
+//! 1. Each rule that fits counts the request.
+//! 2. The first script that fits and is not used up says what happens; `ok` is that nothing does.
+//! 3. Else the other rules are asked in order. Those that only delay or add all act; of those that end the matter,
+//!    the first.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use sha2::{Digest, Sha256};
+
+use super::{
+    Fault, Plan,
+    catalogue::Acts,
+    chance,
+    rule::{Act, Does},
+};
+use crate::{report::FaultReport, wire::jsonrpc::Message};
+
+/// So many keys a report names for each rule.
+const MOST_KEYS: usize = 1_000;
+
+/// A request that has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The server it came for, where there are several.
+    pub server: Option<&'a str>,
+    /// The message, after redaction.
+    pub message: &'a Message<'a>,
+    /// Its method.
+    pub method: &'a str,
+    /// The recorded exchange it asks for.
+    pub key: Option<&'a str>,
+    /// The number of the recorded session.
+    pub session: Option<u32>,
+}
+
+/// What happens to a request.
+#[derive(Debug, Default)]
+pub struct Decision {
+    /// What delays or adds, in order.
+    pub beside: Vec<Chosen>,
+    /// What ends the matter.
+    pub terminal: Option<Chosen>,
+    /// Whether a recorded answer is used up.
+    pub consumes: bool,
+}
+
+/// A fault that acts.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// Its name.
+    pub name: &'static str,
+    /// The fault.
+    pub fault: Arc<dyn Fault>,
+    /// How often its rule has fired, this time included.
+    pub count: u64,
+    /// From 0 to 1 without 1.
+    pub roll: f64,
+    /// It speaks in the server's place.
+    pub is_instead: bool,
+}
+
+/// The state of a plan in one take.
+#[derive(Debug)]
+pub struct Engine {
+    plan: Arc<Plan>,
+    states: Vec<State>,
+    /// How often each request has come, by a hash of its canonical form.
+    equal: HashMap<[u8; 16], u64>,
+    /// Whether any rule asks for chance.
+    by_chance: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    seen: u64,
+    fired: u64,
+    /// How much of its script is used up.
+    played: usize,
+    keys: BTreeSet<Box<str>>,
+}
+
+impl Engine {
+    /// The beginning of a take.
+    pub fn new(plan: Arc<Plan>) -> Self {
+        let states = plan.rules.iter().map(|_| State::default()).collect();
+        let is_by_chance = |act: &Act| act.kind.by_chance;
+        let by_chance =
+            plan.rules.iter().any(|rule| rule.probability.is_some() || rule.does.acts().any(is_by_chance));
+        Self { plan, states, equal: HashMap::new(), by_chance }
+    }
+
+    /// What happens to a request; `form` gives its canonical form.
+    pub fn decide(&mut self, request: &Request<'_>, form: impl FnOnce() -> Vec<u8>) -> Option<Decision> {
+        let plan = Arc::clone(&self.plan);
+        let fits = |rule: &super::rule::Rule| rule.when.fits(request);
+        let fitting: Vec<usize> = (0..plan.rules.len()).filter(|&at| fits(&plan.rules[at])).collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        for &at in &fitting {
+            self.states[at].seen += 1;
+        }
+        let (form, before) = if self.by_chance { self.equals(form()) } else { Default::default() };
+        let by_chance = self.by_chance;
+        let rolls = |at: usize| match by_chance {
+            true => chance::rolls(plan.seed, &plan.rules[at].name, &form, before),
+            false => Default::default(),
+        };
+        let mut decision = Decision { consumes: true, ..Decision::default() };
+        let script = fitting.iter().find_map(|&at| match &plan.rules[at].does {
+            Does::Script(acts) => acts.get(self.states[at].played).map(|act| (at, act)),
+            Does::Always(_) => None,
+        });
+        if let Some((at, act)) = script {
+            let (_, roll) = rolls(at);
+            self.states[at].played += 1;
+            let act = act.as_ref()?;
+            self.fire(at, act, roll, request.key, &mut decision);
+            return Some(decision);
+        }
+        for at in fitting {
+            let rule = &plan.rules[at];
+            let (state, Does::Always(act)) = (&self.states[at], &rule.does) else { continue };
+            let is_too_late = act.kind.acts != Acts::Beside && decision.terminal.is_some();
+            if is_too_late || !rule.trigger.hits(state.seen, state.fired) {
+                continue;
+            }
+            let (chance, roll) = rolls(at);
+            if rule.probability.is_none_or(|probability| chance < probability) {
+                self.fire(at, act, roll, request.key, &mut decision);
+            }
+        }
+        (decision.terminal.is_some() || !decision.beside.is_empty()).then_some(decision)
+    }
+
+    /// A request's form, and how many equal ones came before it.
+    fn equals(&mut self, form: Vec<u8>) -> (Vec<u8>, u64) {
+        let hash = Sha256::digest(&form)[..16].try_into().expect("16 of 32 bytes");
+        let count = self.equal.entry(hash).or_default();
+        *count += 1;
+        (form, *count - 1)
+    }
+
+    fn fire(&mut self, at: usize, act: &Act, roll: f64, key: Option<&str>, decision: &mut Decision) {
+        let state = &mut self.states[at];
+        state.fired += 1;
+        if let Some(key) = key.filter(|_| state.keys.len() < MOST_KEYS) {
+            state.keys.insert(key.into());
+        }
+        let chosen = Chosen {
+            name: act.kind.name,
+            fault: Arc::clone(&act.fault),
+            count: state.fired,
+            roll,
+            is_instead: act.kind.acts == Acts::Instead,
+        };
+        if act.kind.acts == Acts::Beside {
+            decision.beside.push(chosen);
+        } else {
+            decision.terminal = Some(chosen);
+            decision.consumes = act.consumes;
+        }
+    }
+
+    /// What each rule did.
+    pub fn report(&self) -> Vec<FaultReport> {
+        let rules = self.plan.rules.iter().zip(&self.states);
+        let report = rules.map(|(rule, state)| FaultReport {
+            rule: rule.name.clone(),
+            fired: state.fired,
+            keys: state.keys.iter().map(ToString::to_string).collect(),
+            optional: rule.optional,
+        });
+        report.collect()
+    }
+}

@@ -1,0 +1,82 @@
+//! Faults: what goes wrong on purpose.
+//!
+//! A matched request yields outputs; a fault turns them into others ([`Effect`]), or speaks in the server's place
+//! ([`Fault::instead`]). So a fault is a function of what it is given, in a file of its own:
+//!
+//! 1. `src/fault/catalogue/<name>.rs`: a struct with the fault's parameters that implements [`Fault`], a function
+//!    `read` that takes them from an [`Object`], and its tests.
+//! 2. One line in [`catalogue::TABLE`], which is the list that users see.
+//! 3. A connection or byte fault: a test at the socket or pipe in `tests/it/faults/`.
+//!
+//! - `plan`, `rule`, `when`, `value`, `error`: a plan's text becomes rules
+//! - `engine`: which rules act on a request; `chance`: on which of many
+//! - `stage`: affected requests under way, and when what they send is due
+
+pub mod catalogue;
+mod chance;
+mod engine;
+mod error;
+mod plan;
+mod rule;
+mod short;
+mod stage;
+pub mod step;
+mod value;
+mod when;
+
+use std::fmt::Debug;
+
+use self::step::{Output, Step};
+pub use self::{
+    engine::{Chosen, Decision, Engine, Request},
+    error::PlanError,
+    plan::{Plan, Plans, Scope},
+    stage::{Acting, Stage},
+    value::{Object, Value},
+};
+use crate::traffic::Lane;
+
+/// A request that a fault acts on, and how its client is answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The lane that its messages go on.
+    pub lane: Lane,
+    /// Over HTTP+SSE, the lane of the request that carried it.
+    pub post: Option<Lane>,
+    /// Whether it came over HTTP; else on stdio.
+    pub is_http: bool,
+    /// Its method.
+    pub method: &'a str,
+    /// Its id, raw.
+    pub id: &'a [u8],
+    /// Its progress token, raw.
+    pub token: Option<&'a [u8]>,
+    /// How often the fault's rule has fired, this time included.
+    pub count: u64,
+    /// From 0 to 1 without 1: the same for the same request and seed, whatever else has happened.
+    pub roll: f64,
+}
+
+/// What goes wrong, with its parameters.
+pub trait Fault: Debug + Send + Sync {
+    /// What is said in the server's place; none where the fault acts on what the server says.
+    fn instead(&self, _of: &Target<'_>) -> Option<Vec<Step>> {
+        None
+    }
+
+    /// What acts on all that is said because of the request.
+    fn effect(&self, _of: &Target<'_>) -> Option<Box<dyn Effect>> {
+        None
+    }
+
+    /// Whether the client's session is gone after it.
+    fn ends_session(&self) -> bool {
+        false
+    }
+}
+
+/// Acts on all that is said because of one request.
+pub trait Effect: Debug + Send {
+    /// What becomes of one output.
+    fn pass(&mut self, output: Output, out: &mut Vec<Step>);
+}

@@ -1,0 +1,235 @@
+//! A plan's text: scenarios of rules.
+
+use super::{
+    engine::Request,
+    error::{PlanError, list},
+    rule::Rule,
+    short,
+    value::Value,
+};
+use crate::{
+    cassette::{self, model::Cassette},
+    traffic::Direction,
+    wire::{Span, scan},
+};
+
+/// The rules that act on what one process serves.
+///
+/// Their order is their order of precedence: the faults of exchanges, those of the command line, those of the chosen
+/// scenario of a plan, those that stand in the cassette.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// What `probability` is decided by.
+    pub seed: u64,
+    pub(super) rules: Vec<Rule>,
+    /// The `assert` member, raw.
+    pub assert: Option<Box<[u8]>>,
+}
+
+/// A plan as it stands in a file or a cassette: several scenarios to choose from.
+#[derive(Debug)]
+pub struct Plans {
+    /// What `probability` is decided by, where the plan says so.
+    pub seed: Option<u64>,
+    /// The `assert` member, raw.
+    pub assert: Option<Box<[u8]>>,
+    /// Rules that always act.
+    always: Vec<Rule>,
+    scenarios: Vec<(String, Vec<Rule>)>,
+}
+
+/// What a process serves, for faults that cannot exist there.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope {
+    /// Clients come over HTTP; else on stdio.
+    pub is_http: bool,
+    /// The recording is of a revision before 2026-07-28.
+    pub is_legacy: bool,
+    /// It is of 2026-07-28 or later.
+    pub is_modern: bool,
+}
+
+impl Plans {
+    /// Reads a plan's file: `{"faults": 1, "seed": 7, "scenarios": {NAME: [RULE, …]}}`.
+    ///
+    /// # Errors
+    /// With the place of the first thing that is wrong, and the valid choices.
+    pub fn read(text: &[u8]) -> Result<Self, PlanError> {
+        let read = || {
+            let whole = cassette::check_json(text)
+                .map_err(|(at, text)| PlanError::new(at, format!("{text}; a plan is JSON")))?;
+            let mut object = Value::new(text, whole).object("a plan")?;
+            let version = object.need("faults", "the version of the plan's form, 1")?;
+            if version.raw() != b"1" {
+                return Err(version.wrong("faults", "1, the version of the plan's form"));
+            }
+            Self::of(object)
+        };
+        read().map_err(|error| error.locate(text))
+    }
+
+    /// Reads the `faults` member of a cassette: a list of rules, or a plan without its version.
+    ///
+    /// # Errors
+    /// As [`Plans::read`].
+    pub fn in_cassette(text: &[u8], place: Span) -> Result<Self, PlanError> {
+        let value = Value::new(text, place);
+        let read = || {
+            if value.is_array() {
+                let always = rules("faults", value)?;
+                return Ok(Self { seed: None, assert: None, always, scenarios: Vec::new() });
+            }
+            Self::of(value.object("`faults`")?)
+        };
+        read().map_err(|error| error.locate(text))
+    }
+
+    fn of(mut object: super::value::Object<'_>) -> Result<Self, PlanError> {
+        let seed =
+            object.get("seed").map(|value| value.integer("seed", "a whole number from 0")).transpose()?;
+        let assert = object.get("assert").map(|value| value.raw().into());
+        let always = object.get("rules").map(|value| rules("rules", value)).transpose()?.unwrap_or_default();
+        let mut scenarios = Vec::new();
+        if let Some(value) = object.get("scenarios") {
+            for (name, value) in value.object("`scenarios`")?.all() {
+                scenarios.push((name.to_owned(), rules(name, value)?));
+            }
+        }
+        object.finish()?;
+        Ok(Self { seed, assert, always, scenarios })
+    }
+
+    /// The names of the scenarios.
+    pub fn scenarios(&self) -> impl Iterator<Item = &str> {
+        self.scenarios.iter().map(|(name, _)| name.as_str())
+    }
+
+    fn take(&mut self, name: &str) -> Option<Vec<Rule>> {
+        let at = self.scenarios.iter().position(|(known, _)| known == name)?;
+        Some(self.scenarios.swap_remove(at).1)
+    }
+}
+
+fn rules(member: &str, value: Value<'_>) -> Result<Vec<Rule>, PlanError> {
+    value.elements(member)?.into_iter().map(Rule::read).collect()
+}
+
+impl Plan {
+    /// Adds the rule of a short form: `tools/call search @2: timeout`.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn add_short(&mut self, text: &str) -> Result<(), PlanError> {
+        let json = short::expand(text)?;
+        let span = scan::trim(json.as_bytes());
+        let mut rule = Rule::read(Value::new(json.as_bytes(), span))?;
+        rule.name = text.to_owned();
+        self.rules.push(rule);
+        Ok(())
+    }
+
+    /// Adds the fault of one exchange.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn add_exchange(&mut self, key: &str, text: &[u8], place: Span) -> Result<(), PlanError> {
+        let rules = Rule::of_exchange(key, Value::new(text, place)).map_err(|error| error.locate(text))?;
+        self.rules.extend(rules);
+        Ok(())
+    }
+
+    /// Adds a plan: what of it always acts, and one scenario. Of a plan in a file (`must_choose`), one of several has
+    /// to be named; of one in a cassette, those that are not named do not act.
+    ///
+    /// # Errors
+    /// Where the scenario is not named, or not there: with the names there are.
+    pub fn add(
+        &mut self,
+        mut plans: Plans,
+        scenario: Option<&str>,
+        must_choose: bool,
+    ) -> Result<bool, String> {
+        let names = list(plans.scenarios());
+        self.seed = plans.seed.unwrap_or(self.seed);
+        self.assert = plans.assert.take().or(self.assert.take());
+        let found = match (scenario, &plans.scenarios[..]) {
+            (Some(name), _) => plans.take(name),
+            (None, []) => Some(Vec::new()),
+            (None, [_]) if must_choose => plans.scenarios.pop().map(|(_, rules)| rules),
+            (None, _) if must_choose => {
+                return Err(format!("the plan has several scenarios; choose one by `--scenario`: {names}"));
+            }
+            (None, _) => Some(Vec::new()),
+        };
+        let is_found = found.is_some();
+        self.rules.extend(found.into_iter().flatten());
+        self.rules.extend(plans.always);
+        Ok(is_found)
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.assert.is_none()
+    }
+
+    /// That all of it can exist on what is served.
+    ///
+    /// # Errors
+    /// With the fault that cannot.
+    pub fn check(&self, scope: Scope) -> Result<(), PlanError> {
+        for rule in &self.rules {
+            for act in rule.does.acts() {
+                if let Some(why) = act.kind.cannot(scope) {
+                    let text = format!("`{}` cannot exist here: {why}", act.kind.name);
+                    return Err(PlanError {
+                        line: 0,
+                        column: 0,
+                        at: rule.at,
+                        text: format!("rule {}: {text}", short_name(&rule.name)),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A rule that fits nothing that was recorded although it names a key, a method, a tool, a prompt or a URI, and is
+    /// for this server. `recorded` tells whether any recorded request is such.
+    pub fn stranger<F>(&self, server: Option<&str>, mut recorded: F) -> Option<String>
+    where
+        F: FnMut(&dyn Fn(&Request<'_>) -> bool) -> bool,
+    {
+        let is_here = |rule: &&Rule| rule.when.server.is_none() || rule.when.server.as_deref() == server;
+        let names = |rule: &&Rule| rule.when.key.is_some() || rule.when.names_something();
+        let mut rules = self.rules.iter().filter(is_here).filter(names);
+        let stranger = rules.find(|rule| !recorded(&|request| rule.when.names(request)))?;
+        let name = short_name(&stranger.name);
+        Some(format!("the fault rule {name} fits nothing that was recorded; correct its `when`"))
+    }
+
+    /// Whether any rule acts on what goes that way.
+    pub fn acts_on(&self, direction: Direction) -> bool {
+        self.rules.iter().any(|rule| rule.when.direction.unwrap_or(Direction::ToClient) == direction)
+    }
+}
+
+impl Scope {
+    /// What a cassette's recordings are, and how they are served.
+    pub fn of(cassette: &Cassette, is_http: bool) -> Self {
+        let revisions = || cassette.sessions.iter().map(|session| session.protocol.as_deref());
+        let is_modern = |revision: &str| revision >= "2026-07-28";
+        Self {
+            is_http,
+            is_legacy: revisions().any(|revision| revision.is_none_or(|revision| !is_modern(revision))),
+            is_modern: revisions().any(|revision| revision.is_none_or(is_modern)),
+        }
+    }
+}
+
+/// A rule's name, or the beginning of its text, to be shown.
+fn short_name(name: &str) -> String {
+    match name.char_indices().nth(80) {
+        Some((end, _)) => format!("`{}…`", &name[..end]),
+        None => format!("`{name}`"),
+    }
+}

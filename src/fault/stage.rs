@@ -1,0 +1,210 @@
+//! Requests under the hand of faults: what is said because of them, and when it goes.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use super::{
+    Effect,
+    step::{Output, Step},
+};
+use crate::traffic::{Lane, Micros};
+
+/// An affected request, until all that is said because of it has gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Acting(u32);
+
+/// All affected requests of a take.
+#[derive(Debug, Default)]
+pub struct Stage {
+    under: Vec<Option<Under>>,
+    vacant: Vec<u32>,
+    /// Those that have a lane of their own, by it.
+    by_lane: HashMap<u32, Acting>,
+    /// When the first thing that waits goes, of each that has one.
+    due: BTreeSet<(Micros, Acting)>,
+}
+
+#[derive(Debug)]
+struct Under {
+    effects: Vec<Box<dyn Effect>>,
+    /// The lane that is its own, over HTTP.
+    lane: Option<Lane>,
+    waiting: VecDeque<(Micros, Output)>,
+    /// Nothing more goes before this time.
+    free_at: Micros,
+    /// What waits goes as soon as something else has gone.
+    yields: bool,
+    /// Nothing more comes.
+    is_closed: bool,
+    /// Its lane has ended.
+    has_ended: bool,
+}
+
+impl Stage {
+    /// Takes in an affected request; `lane` is that of its response where it has one of its own.
+    pub fn begin(&mut self, effects: Vec<Box<dyn Effect>>, lane: Option<Lane>) -> Acting {
+        let under = Under {
+            effects,
+            lane,
+            waiting: VecDeque::new(),
+            free_at: 0,
+            yields: false,
+            is_closed: false,
+            has_ended: false,
+        };
+        let acting = match self.vacant.pop() {
+            Some(at) => {
+                self.under[at as usize] = Some(under);
+                Acting(at)
+            }
+            None => {
+                self.under.push(Some(under));
+                Acting(self.under.len() as u32 - 1)
+            }
+        };
+        self.by_lane.extend(lane.map(|lane| (lane.0, acting)));
+        acting
+    }
+
+    /// The affected request whose lane an output goes on.
+    pub fn on_lane(&self, output: &Output) -> Option<Acting> {
+        if self.by_lane.is_empty() {
+            return None;
+        }
+        self.by_lane.get(&output.lane()?.0).copied()
+    }
+
+    /// Something is said because of an affected request: what goes now is put to `out`.
+    pub fn pass(&mut self, now: Micros, acting: Acting, output: Output, out: &mut VecDeque<Output>) {
+        self.perform(now, acting, vec![Step::Do(output)], 0, out);
+    }
+
+    /// Performs what a fault says in the server's place: later effects act on it too.
+    pub fn perform(
+        &mut self,
+        now: Micros,
+        acting: Acting,
+        steps: Vec<Step>,
+        first_effect: usize,
+        out: &mut VecDeque<Output>,
+    ) {
+        let Some(under) = self.under[acting.0 as usize].as_mut() else { return };
+        let mut steps = steps;
+        for effect in under.effects.iter_mut().skip(first_effect) {
+            let mut next = Vec::with_capacity(steps.len());
+            for step in steps {
+                match step {
+                    Step::Do(output) => effect.pass(output, &mut next),
+                    wait => next.push(wait),
+                }
+            }
+            steps = next;
+        }
+        let was_due = under.due();
+        for step in steps {
+            match step {
+                Step::Wait(time) => under.free_at = under.free_at.max(now).saturating_add(time),
+                Step::Yield(time) => {
+                    under.free_at = under.free_at.max(now).saturating_add(time);
+                    under.yields = true;
+                }
+                Step::Do(output) => {
+                    let is_own = output.lane().is_none_or(|lane| under.lane.is_none_or(|own| own == lane));
+                    if under.has_ended && is_own {
+                        continue;
+                    }
+                    under.has_ended |=
+                        is_own && under.lane.is_some() && matches!(output, Output::EndLane { .. });
+                    if under.waiting.is_empty() && under.free_at <= now {
+                        out.push_back(output);
+                    } else {
+                        under.waiting.push_back((under.free_at, output));
+                    }
+                }
+            }
+        }
+        self.reschedule(acting, was_due);
+    }
+
+    /// Moves what is due now to `out`.
+    pub fn release(&mut self, now: Micros, out: &mut VecDeque<Output>) {
+        while let Some(&(_, acting)) = self.due.first().filter(|(due, _)| *due <= now) {
+            let Some(under) = self.under[acting.0 as usize].as_mut() else { return };
+            let was_due = under.due();
+            while under.due().is_some_and(|due| due <= now) {
+                out.extend(under.waiting.pop_front().map(|(_, output)| output));
+            }
+            under.yields &= !under.waiting.is_empty();
+            self.reschedule(acting, was_due);
+        }
+    }
+
+    /// Something else has gone: what yielded to it follows.
+    pub fn follow(&mut self, now: Micros, out: &mut VecDeque<Output>) {
+        let yields = |under: &Option<Under>| under.as_ref().is_some_and(|under| under.yields);
+        if !self.under.iter().any(yields) {
+            return;
+        }
+        for at in 0..self.under.len() {
+            let Some(under) = self.under[at].as_mut().filter(|under| under.yields) else { continue };
+            let was_due = under.due();
+            let Some(due) = was_due else { continue };
+            let early = due.saturating_sub(now);
+            under.waiting.iter_mut().for_each(|(due, _)| *due -= early);
+            under.free_at -= early.min(under.free_at);
+            under.yields = false;
+            self.reschedule(Acting(at as u32), was_due);
+        }
+        self.release(now, out);
+    }
+
+    fn reschedule(&mut self, acting: Acting, was_due: Option<Micros>) {
+        let Some(under) = self.under[acting.0 as usize].as_ref() else { return };
+        let is_due = under.due();
+        if was_due != is_due {
+            was_due.map(|due| self.due.remove(&(due, acting)));
+            self.due.extend(is_due.map(|due| (due, acting)));
+        }
+        if is_due.is_none() && (under.is_closed || under.has_ended) {
+            self.forget(acting);
+        }
+    }
+
+    /// Nothing more is said because of a request.
+    pub fn close(&mut self, acting: Acting) {
+        if let Some(under) = self.under[acting.0 as usize].as_mut() {
+            under.is_closed = true;
+            let due = under.due();
+            self.reschedule(acting, due);
+        }
+    }
+
+    /// The client has left a lane: nothing goes on it any more.
+    pub fn left(&mut self, lane: Lane) {
+        if let Some(acting) = self.by_lane.get(&lane.0).copied() {
+            self.forget(acting);
+        }
+    }
+
+    fn forget(&mut self, acting: Acting) {
+        let Some(under) = self.under[acting.0 as usize].take() else { return };
+        under.due().map(|due| self.due.remove(&(due, acting)));
+        under.lane.map(|lane| self.by_lane.remove(&lane.0));
+        self.vacant.push(acting.0);
+    }
+
+    /// When the next thing is due.
+    pub fn deadline(&self) -> Option<Micros> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// Whether something waits.
+    pub fn owes(&self) -> bool {
+        !self.due.is_empty()
+    }
+}
+
+impl Under {
+    fn due(&self) -> Option<Micros> {
+        self.waiting.front().map(|(due, _)| *due)
+    }
+}

@@ -1,0 +1,131 @@
+//! What is done towards a client: the vocabulary of replays and faults.
+
+use std::borrow::Cow;
+
+use crate::{
+    cassette::model::{End, StreamEnd},
+    traffic::{Lane, Micros, SseEvent},
+    wire::jsonrpc::{Kind, Message},
+};
+
+/// One thing that is done towards a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send one message.
+    Send {
+        /// The stream it goes on.
+        lane: Lane,
+        /// Its bytes, without a line end.
+        bytes: Vec<u8>,
+        /// It must not share a write with what was sent before it.
+        apart: bool,
+    },
+    /// Begin an HTTP response.
+    Head {
+        /// The request's lane.
+        lane: Lane,
+        /// Its head.
+        head: ResponseHead,
+    },
+    /// Send an event of an event stream.
+    Event {
+        /// The request's lane.
+        lane: Lane,
+        /// The event.
+        event: SseEvent<'static>,
+    },
+    /// Send a body, whole.
+    Body {
+        /// The request's lane.
+        lane: Lane,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// Send bytes that are neither line nor event nor whole body, as they stand.
+    Raw {
+        /// The stream they go on.
+        lane: Lane,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// End an HTTP response; on stdio, close the stream of lines.
+    EndLane {
+        /// The request's lane.
+        lane: Lane,
+        /// What is sent before that of a message or event that does not end.
+        partial: Vec<u8>,
+        /// How it ends where that is not in good order.
+        end: Option<StreamEnd>,
+    },
+    /// End as a server ended.
+    End(End),
+}
+
+/// The head of an HTTP response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// The status.
+    pub status: u16,
+    /// Names in lower case and values, in order; those of framing are not among them.
+    pub headers: Vec<(Box<str>, Vec<u8>)>,
+    /// Whether events follow; else one body at most.
+    pub stream: bool,
+}
+
+impl Output {
+    /// The lane it is done on; none where it is done to all.
+    pub const fn lane(&self) -> Option<Lane> {
+        match self {
+            Self::Send { lane, .. }
+            | Self::Head { lane, .. }
+            | Self::Event { lane, .. }
+            | Self::Body { lane, .. }
+            | Self::Raw { lane, .. }
+            | Self::EndLane { lane, .. } => Some(*lane),
+            Self::End(_) => None,
+        }
+    }
+
+    /// The text of the message it sends.
+    pub fn text(&self) -> Option<&[u8]> {
+        match self {
+            Self::Send { bytes, .. } | Self::Body { bytes, .. } => Some(bytes),
+            Self::Event { event, .. } => Some(&event.data),
+            _ => None,
+        }
+    }
+
+    /// The same with another text.
+    #[must_use]
+    pub fn with_text(self, text: Vec<u8>) -> Self {
+        match self {
+            Self::Send { lane, apart, .. } => Self::Send { lane, bytes: text, apart },
+            Self::Body { lane, .. } => Self::Body { lane, bytes: text },
+            Self::Event { lane, event } => {
+                Self::Event { lane, event: SseEvent { data: Cow::Owned(text), ..event } }
+            }
+            other => other,
+        }
+    }
+
+    /// What kind of message it sends.
+    pub fn kind(&self) -> Option<Kind> {
+        self.text().map(|text| Message::read(text).kind)
+    }
+
+    /// Whether it sends the response to a request.
+    pub fn is_response(&self) -> bool {
+        self.kind().is_some_and(Kind::is_response)
+    }
+}
+
+/// One step of what becomes of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Do this.
+    Do(Output),
+    /// Nothing that follows is done before this time has passed.
+    Wait(Micros),
+    /// Nothing that follows is done before something else has been sent to the client, or this time has passed.
+    Yield(Micros),
+}

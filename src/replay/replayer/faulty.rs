@@ -1,0 +1,239 @@
+//! Faults in a take: what they do to a request, and to what is said because of it.
+
+use super::{AtHand, Found, Replayer};
+use crate::{
+    fault::{Acting, Chosen, Engine, Plan, Request, Stage, Target, step::Output},
+    replay::{
+        replayer::ReplayError,
+        script::{Script, StepKind, client_message, client_name},
+    },
+    traffic::{Lane, Micros},
+    wire::jsonrpc::Message,
+};
+
+/// A plan and what is under its hand.
+#[derive(Debug)]
+pub(super) struct Faults {
+    engine: Engine,
+    stage: Stage,
+    /// The affected request that something is being said because of.
+    acting: Option<Acting>,
+    /// Plays whose sessions a fault has ended: their clients go on with them.
+    lost: Vec<usize>,
+}
+
+impl Faults {
+    pub(super) fn new(plan: std::sync::Arc<Plan>) -> Self {
+        Self { engine: Engine::new(plan), stage: Stage::default(), acting: None, lost: Vec::new() }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Micros> {
+        self.stage.deadline()
+    }
+
+    pub(super) fn owes(&self) -> bool {
+        self.stage.owes()
+    }
+
+    pub(super) fn report(&self) -> Vec<crate::report::FaultReport> {
+        self.engine.report()
+    }
+}
+
+impl Replayer {
+    /// That each rule of the plan that names something names something that was recorded.
+    pub(super) fn check_plan(&self) -> Result<(), ReplayError> {
+        let Some(plan) = &self.options.faults else { return Ok(()) };
+        let mut bytes = Vec::new();
+        let recorded = |fits: &dyn Fn(&Request<'_>) -> bool| {
+            let steps = self.scripts.iter().flat_map(|script: &Script| &script.steps);
+            steps.filter(|step| step.kind == StepKind::Request).any(|step| {
+                let entry = &self.cassette.exchanges[step.exchange as usize];
+                client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
+                let message = Message::read(&bytes);
+                fits(&Request {
+                    server: self.options.server.as_deref(),
+                    message: &message,
+                    method: &step.method,
+                    key: Some(&entry.key),
+                    session: Some(self.cassette.sessions[entry.session as usize].number),
+                })
+            })
+        };
+        match plan.stranger(self.options.server.as_deref(), recorded) {
+            Some(text) => Err(ReplayError::Fault(text)),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets faults act on a request; true where one has spoken in the server's place.
+    pub(super) fn faulted(
+        &mut self,
+        lane: Lane,
+        message: &Message<'_>,
+        method: &str,
+        asks_for: Option<u32>,
+        found: Option<Found>,
+    ) -> bool {
+        let Some(faults) = &mut self.faults else { return false };
+        let entry = asks_for.map(|exchange| &self.cassette.exchanges[exchange as usize]);
+        let request = Request {
+            server: self.options.server.as_deref(),
+            message,
+            method,
+            key: entry.map(|entry| &*entry.key),
+            session: entry.map(|entry| self.cassette.sessions[entry.session as usize].number),
+        };
+        let Some(decision) = faults.engine.decide(&request, || self.matcher.form(message)) else {
+            return false;
+        };
+        let own_lane = self.own_stream(lane);
+        let AtHand { id, token, post, facts, .. } = &self.at_hand;
+        let is_http = facts.is_some();
+        let target = |chosen: &Chosen| Target {
+            lane: own_lane,
+            post: *post,
+            is_http,
+            method,
+            id: if id.is_empty() { b"null" } else { id },
+            token: token.as_deref(),
+            count: chosen.count,
+            roll: chosen.roll,
+        };
+        // The one that ends the matter is nearest to the server.
+        let terminal = decision.terminal.as_ref();
+        let effects = terminal.into_iter().chain(&decision.beside);
+        let effects = effects.filter_map(|chosen| chosen.fault.effect(&target(chosen))).collect();
+        let instead = terminal.and_then(|chosen| chosen.fault.instead(&target(chosen)));
+        let ends_session = terminal.is_some_and(|chosen| chosen.is_instead && chosen.fault.ends_session());
+        let Some(faults) = &mut self.faults else { return false };
+        let acting = faults.stage.begin(effects, (is_http && post.is_none()).then_some(lane));
+        let Some(steps) = instead else {
+            (faults.acting, self.at_hand.acting) = (Some(acting), Some(acting));
+            return false;
+        };
+        faults.stage.perform(self.now, acting, steps, 0, &mut self.outputs);
+        faults.stage.close(acting);
+        if let Some(found) = found.filter(|found| decision.consumes && !found.repeat) {
+            self.plays[found.play].take(found.step);
+        }
+        if ends_session {
+            self.lose(self.at_hand.live);
+        }
+        true
+    }
+
+    /// A request has been dealt with: what no exchange is played for has been said.
+    pub(super) fn dealt_with(&mut self) {
+        let Some(faults) = &mut self.faults else { return };
+        faults.acting = None;
+        if let Some(acting) = self.at_hand.acting.take() {
+            faults.stage.close(acting);
+        }
+    }
+
+    /// What is said from now on is because of this affected request, or of none.
+    pub(super) fn speak_for(&mut self, acting: Option<Acting>) {
+        if let Some(faults) = &mut self.faults {
+            faults.acting = acting;
+        }
+    }
+
+    /// All has been said because of an affected request.
+    pub(super) fn close_acting(&mut self, acting: Option<Acting>) {
+        if let (Some(faults), Some(acting)) = (&mut self.faults, acting) {
+            faults.stage.close(acting);
+        }
+    }
+
+    /// The client has left a lane.
+    pub(super) fn left_stage(&mut self, lane: Lane) {
+        if let Some(faults) = &mut self.faults {
+            faults.stage.left(lane);
+        }
+    }
+
+    /// Something is to be done towards the client.
+    pub(super) fn emit(&mut self, output: Output) {
+        let Some(faults) = &mut self.faults else { return self.outputs.push_back(output) };
+        match faults.acting.or_else(|| faults.stage.on_lane(&output)) {
+            Some(acting) => faults.stage.pass(self.now, acting, output, &mut self.outputs),
+            None => {
+                self.outputs.push_back(output);
+                faults.stage.follow(self.now, &mut self.outputs);
+            }
+        }
+    }
+
+    /// Moves on what faults have held back.
+    pub(super) fn release_faults(&mut self, now: Micros) {
+        if let Some(faults) = &mut self.faults {
+            faults.stage.release(now, &mut self.outputs);
+        }
+    }
+
+    /// Whether an output goes out; one that ends more than the replayer knew of is taken in.
+    pub(super) fn is_told(&mut self, now: Micros, output: &Output) -> bool {
+        match output {
+            _ if self.faults.is_none() => true,
+            Output::End(_) if self.over_http => {
+                self.server_died(now);
+                false
+            }
+            Output::End(_) => {
+                self.ended = true;
+                true
+            }
+            // A fault has ended it early.
+            Output::EndLane { lane, .. } => {
+                if self.streams.contains_key(&lane.0) {
+                    self.broken_off(*lane);
+                }
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// A fault has ended the server, and with it all that clients had open.
+    fn server_died(&mut self, now: Micros) {
+        let mut lanes: Vec<u32> = self.streams.keys().copied().collect();
+        lanes.sort_unstable();
+        for lane in lanes.into_iter().map(Lane) {
+            self.left_stage(lane);
+            let end = Some(crate::cassette::model::StreamEnd::Cut);
+            self.outputs.push_back(Output::EndLane { lane, partial: Vec::new(), end });
+            self.broken_off(lane);
+        }
+        for play in 0..self.plays.len() {
+            let scene = scene!(self, play, now);
+            self.plays[play].abandon(scene);
+        }
+        (1..self.lives.len()).for_each(|live| self.lose(live));
+    }
+
+    /// A fault has ended a client's session.
+    fn lose(&mut self, live: usize) {
+        let play = self.playing(live);
+        let Some(faults) = &mut self.faults else { return };
+        if live > 0 && !self.lives[live].is_over {
+            self.lives[live].is_over = self.over_http;
+            faults.lost.extend(play.filter(|play| !faults.lost.contains(play)));
+        }
+    }
+
+    /// The play that a client goes on with whose session a fault has ended.
+    pub(super) fn lost_play(&mut self, message: &Message<'_>) -> Option<usize> {
+        let faults = self.faults.as_mut()?;
+        let name = client_name(message);
+        let (scripts, cassette, plays) = (&self.scripts, &self.cassette, &self.plays);
+        let is_its = |play: &usize| {
+            let session = scripts[plays[*play].script].session.map(|at| &cassette.sessions[at as usize]);
+            session.is_some_and(|session| {
+                session.client.is_none() || session.client.as_deref() == name.as_deref()
+            })
+        };
+        let at = faults.lost.iter().position(is_its).or_else(|| (faults.lost.len() == 1).then_some(0))?;
+        Some(faults.lost.remove(at))
+    }
+}

@@ -1,0 +1,4 @@
+//! Faults: what clients see of them, and what the report tells.
+
+mod acting;
+mod stage;

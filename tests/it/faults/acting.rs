@@ -1,0 +1,192 @@
+//! Which rules act, in which order, and on what.
+
+use mcp_tapedeck::{fault::Plan, report::Verdict};
+
+use super::stage::{CASSETTE, INITIALIZE, REPORT, SEARCH, Stage, plan};
+
+fn answer(text: &str) -> String {
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]}}}}\n"
+    )
+}
+
+const BUSY: &str = "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32000,\"message\":\"busy\"}}\n";
+
+#[test]
+fn an_error_in_the_servers_place_uses_up_no_recorded_answer() {
+    let mut stage = Stage::new(
+        r#"[{"when": {"tool": "search"}, "nth": 1, "do": "error", "code": -32000, "message": "busy"}]"#,
+    );
+    stage.send(INITIALIZE);
+    assert_eq!(stage.send(SEARCH), BUSY);
+    assert_eq!(stage.send(SEARCH), answer("first"));
+    assert_eq!(stage.send(SEARCH), answer("second"));
+    let report = stage.finish();
+    assert_eq!((report.verdict, report.faults[0].fired), (Verdict::Good, 1));
+    assert_eq!(report.faults[0].keys, ["tools/call search @1"]);
+}
+
+#[test]
+fn what_loses_the_answer_uses_it_up_unless_told_otherwise() {
+    let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "nth": 1, "do": "drop"}]"#);
+    stage.send(INITIALIZE);
+    assert_eq!(stage.send(SEARCH), "");
+    assert_eq!(stage.send(SEARCH), answer("second"));
+    let mut stage = Stage::new(
+        r#"[{"when": {"tool": "search"}, "nth": 1, "do": "error", "code": -32000, "message": "busy", "consumes": true}]"#,
+    );
+    stage.send(INITIALIZE);
+    assert_eq!(stage.send(SEARCH), BUSY);
+    assert_eq!(stage.send(SEARCH), answer("second"));
+}
+
+#[test]
+fn a_script_wins_over_rules_and_falls_through_when_it_is_used_up() {
+    let mut stage = Stage::new(
+        r#"[{"when": {"tool": "search"}, "do": "error", "code": -32000, "message": "busy"},
+            {"when": {"method": "tools/call", "tool": "search"}, "script": ["ok", "timeout", "ok"]}]"#,
+    );
+    stage.send(INITIALIZE);
+    let seen: Vec<String> = (0..4).map(|_| stage.send(SEARCH)).collect();
+    assert_eq!(seen, [&answer("first"), "", &answer("second"), BUSY]);
+}
+
+#[test]
+fn waits_add_up_and_the_first_that_ends_the_matter_wins() {
+    let mut stage = Stage::new(
+        r#"[{"do": "latency", "ms": 100, "when": {"tool": "search"}},
+            {"do": "error", "code": -32000, "message": "busy", "when": {"tool": "search"}},
+            {"do": "latency", "ms": 50, "when": {"tool": "search"}},
+            {"do": "timeout", "when": {"tool": "search"}, "optional": true}]"#,
+    );
+    stage.send(INITIALIZE);
+    assert_eq!(stage.send(SEARCH), "");
+    assert_eq!(stage.wait(149), "");
+    assert_eq!(stage.wait(1), BUSY);
+    let report = stage.finish();
+    assert_eq!(report.faults.iter().map(|fault| fault.fired).collect::<Vec<_>>(), [1, 1, 1, 0]);
+    assert_eq!(report.verdict, Verdict::Good);
+}
+
+#[test]
+fn a_rule_that_never_acts_makes_the_run_bad_unless_it_is_optional() {
+    let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "nth": 9, "do": "timeout"}]"#);
+    stage.send(INITIALIZE);
+    stage.send(SEARCH);
+    assert_eq!(stage.finish().verdict, Verdict::Bad);
+}
+
+#[test]
+fn requests_are_chosen_by_number_and_by_value() {
+    let numbers = |trigger: &str| -> Vec<usize> {
+        let rules = format!(r#"[{{"when": {{"tool": "search"}}, {trigger}, "do": "timeout"}}]"#);
+        let mut stage = Stage::new(&rules);
+        stage.send(INITIALIZE);
+        (1..=9).filter(|_| stage.send(SEARCH).is_empty()).collect()
+    };
+    assert_eq!(numbers(r#""nth": [2, 5]"#), [2, 5]);
+    assert_eq!(numbers(r#""first": 2"#), [1, 2]);
+    assert_eq!(numbers(r#""every": 4"#), [4, 8]);
+    assert_eq!(numbers(r#""from": 7"#), [7, 8, 9]);
+    assert_eq!(numbers(r#""from": 2, "every": 3"#), [2, 5, 8]);
+    assert_eq!(numbers(r#""from": 2, "times": 2"#), [2, 3]);
+    let acts = |test: &str| {
+        let rules = format!(r#"[{{"when": {{"tool": "search", "where": {{{test}}}}}, "do": "timeout"}}]"#);
+        let mut stage = Stage::new(&rules);
+        stage.send(INITIALIZE);
+        stage.send(SEARCH).is_empty()
+    };
+    assert!(acts(r#""/params/arguments/q": "a""#) && acts(r#""/id": 7.0"#));
+    assert!(acts(r#""/params/arguments/q": {"matches": "^[a-c]$"}, "/params/_meta": {"exists": false}"#));
+    assert!(!acts(r#""/params/arguments/q": "b""#) && !acts(r#""/params/arguments/n": {"exists": true}"#));
+}
+
+#[test]
+fn a_lost_session_goes_on_where_it_stood_under_another_id() {
+    let mut stage = Stage::new(r#"[{"when": {"method": "tools/call"}, "nth": 2, "do": "session_expired"}]"#);
+    stage.initialize();
+    assert!(stage.post(SEARCH).contains("first"));
+    assert!(stage.post(SEARCH).starts_with("404\n"));
+    assert!(stage.post(SEARCH).starts_with("404\n"), "it stays lost");
+    assert!(stage.initialize().contains("2025-11-25"));
+    assert!(stage.post(SEARCH).contains("second"));
+    let report = stage.finish();
+    assert_eq!((report.verdict, report.sessions), (Verdict::Good, 2), "{report:?}");
+    assert_eq!(report.repeats, []);
+}
+
+#[test]
+fn a_stream_is_cut_behind_its_first_event() {
+    let mut stage = Stage::new(r#"[{"when": {"tool": "report"}, "nth": 1, "do": "cut_after", "events": 1}]"#);
+    stage.initialize();
+    let progress =
+        r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}"#;
+    assert_eq!(stage.post(REPORT), format!("200\nevent {progress}\nend Some(Cut)\n"));
+    assert_eq!(stage.wait(1_000), "");
+    assert!(stage.post(REPORT).contains("result"), "a client that asks again is answered");
+}
+
+#[test]
+fn a_server_that_ends_over_http_cuts_all_off_and_forgets_its_sessions() {
+    let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "nth": 1, "do": "exit"}]"#);
+    stage.initialize();
+    assert_eq!(stage.post(SEARCH), "end Some(Cut)\n");
+    assert!(stage.post(SEARCH).starts_with("404\n"));
+    stage.initialize();
+    assert!(stage.post(SEARCH).contains("second"));
+}
+
+#[test]
+fn a_server_ends_on_stdio_with_its_status() {
+    let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "do": "exit", "status": 3}]"#);
+    stage.send(INITIALIZE);
+    assert_eq!(stage.send(SEARCH), "server ends Some(3)\n");
+    assert!(stage.replayer.is_done());
+}
+
+#[test]
+fn a_handshake_can_fail_and_works_when_it_is_tried_again() {
+    let mut stage = Stage::new(r#"[{"when": {"method": "initialize"}, "nth": 1, "do": "timeout"}]"#);
+    assert_eq!(stage.initialize(), "");
+    assert!(stage.initialize().starts_with("200\n"));
+    assert!(stage.post(SEARCH).contains("first"));
+    assert_eq!(stage.finish().faults[0].keys, ["initialize @1"]);
+}
+
+#[test]
+fn a_fault_of_an_exchange_acts_whenever_that_is_played() {
+    let cassette = CASSETTE.replacen(
+        r#"{"key": "tools/call search @2","#,
+        r#"{"key": "tools/call search @2", "fault": "timeout","#,
+        1,
+    );
+    let mut plan = Plan::default();
+    let at = cassette.find("\"timeout\"").expect("it is there");
+    let span = mcp_tapedeck::wire::Span::new(at, at + 9);
+    plan.add_exchange("tools/call search @2", cassette.as_bytes(), span).expect("a fault");
+    let mut stage = Stage::with(plan, &cassette);
+    stage.send(INITIALIZE);
+    assert_eq!(stage.send(SEARCH), answer("first"));
+    assert_eq!(stage.send(SEARCH), "");
+}
+
+/// The same faults on the same requests, whatever the order in which different ones come.
+#[test]
+fn chance_decides_by_the_request_alone() {
+    let faulted = |order: &dyn Fn(usize) -> usize| {
+        let mut stage = Stage::with(
+            plan(r#"[{"name": "flaky", "when": {"tool": "search"}, "do": "timeout", "probability": 0.4}]"#),
+            CASSETTE,
+        );
+        stage.send(INITIALIZE);
+        let mut faulted: Vec<usize> = (0..200)
+            .map(order)
+            .filter(|at| stage.send(&SEARCH.replace("\"a\"", &format!("\"{at}\""))).is_empty())
+            .collect();
+        faulted.sort_unstable();
+        faulted
+    };
+    let (forth, back) = (faulted(&|at| at), faulted(&|at| 199 - at));
+    assert_eq!(forth, back);
+    assert!((50..110).contains(&forth.len()), "{}", forth.len());
+}
