@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::{
-    cassette::model::End,
+    cassette::model::{End, StreamEnd},
     fault::{
         Effect, Fault, PlanError, Target,
         step::{Output, Step},
         value::Object,
     },
+    traffic::Lane,
 };
 
 #[derive(Debug)]
@@ -32,8 +33,9 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
 }
 
 impl Fault for Exit {
-    fn effect(&self, _: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(Ending { end: self.0.clone(), head: None }))
+    fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
+        let lane = of.is_http.then_some(of.lane);
+        Some(Box::new(Ending { end: Some(self.0.clone()), lane, head: None }))
     }
 
     fn ends_session(&self) -> bool {
@@ -43,18 +45,25 @@ impl Fault for Exit {
 
 #[derive(Debug)]
 struct Ending {
-    end: End,
+    /// How it ends; none once it has.
+    end: Option<End>,
+    /// The response's lane, over HTTP: it is cut off.
+    lane: Option<Lane>,
     /// The head of a response that is nothing but the answer: it does not come either.
     head: Option<Output>,
 }
 
 impl Effect for Ending {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
+        if self.end.is_none() {
+            return;
+        }
         if matches!(&output, Output::Head { head, .. } if !head.stream) {
             self.head = Some(output);
         } else if output.is_response() || matches!(output, Output::EndLane { .. }) {
-            self.head = None;
-            out.push(Step::Do(Output::End(self.end.clone())));
+            let cut = |lane| Output::EndLane { lane, partial: Vec::new(), end: Some(StreamEnd::Cut) };
+            out.extend(self.lane.map(cut).map(Step::Do));
+            out.extend(self.end.take().map(Output::End).map(Step::Do));
         } else {
             out.extend(self.head.take().map(Step::Do));
             out.push(Step::Do(output));
