@@ -1,4 +1,7 @@
 //! Faults: what clients see of them, and what the report tells.
 
 mod acting;
+mod documents;
+mod errors;
+mod program;
 mod stage;
