@@ -5,3 +5,5 @@ mod documents;
 mod errors;
 mod program;
 mod stage;
+#[cfg(unix)]
+mod stories;
