@@ -32,9 +32,14 @@ impl Direction {
 }
 
 /// One ordered stream. On stdio there are two, one each way, and both are lane 0; on HTTP a request and its response
-/// are one, numbered from 1.
+/// are one, numbered from 1. Of a client on stdio whose server is on HTTP ([`STDIO_TO_HTTP`]), each line and what came
+/// as its response are one, numbered from 1, and what came on other streams is lane 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lane(pub u32);
+
+/// The transport of a session whose client is on stdio and whose server is on HTTP: what is recorded are the client's
+/// lines.
+pub const STDIO_TO_HTTP: &str = "stdio-http";
 
 /// Something that happened, once.
 #[derive(Clone, Debug, PartialEq, Eq)]

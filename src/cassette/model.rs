@@ -89,7 +89,8 @@ pub struct Session {
     pub at: Option<String>,
     /// `by`: the program that recorded it.
     pub by: Option<String>,
-    /// `transport`: `stdio`, `http` (Streamable HTTP) or `sse` (HTTP+SSE of 2024-11-05).
+    /// `transport`: `stdio`, `http` (Streamable HTTP), `sse` (HTTP+SSE of 2024-11-05) or `stdio-http` (the client on
+    /// stdio, the server on HTTP; its messages are those of stdio).
     pub transport: Option<String>,
     /// `path`: over HTTP, the path and query of its endpoint; with `sse`, of its event stream.
     pub path: Option<String>,

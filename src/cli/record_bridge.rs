@@ -10,6 +10,7 @@ use mcp_tapedeck::{
     exit_code::ExitCode,
     proxy::bridge::{Bridge, BridgeEnded, BridgeError, BridgeOptions},
     store::FoldOptions,
+    traffic::STDIO_TO_HTTP,
 };
 
 use super::{
@@ -55,7 +56,7 @@ impl Session {
             BridgeError::Connect(error) => connect::unreachable(error),
             error => Failure::peer(error),
         })?;
-        let journal = Tape::begin(&cassette, "stdio", replace, &privacy, tape.require_recording)?;
+        let journal = Tape::begin(&cassette, STDIO_TO_HTTP, replace, &privacy, tape.require_recording)?;
         Ok(Self {
             cassette,
             fold: FoldOptions { keep_journals: tape.keep_journal, ..FoldOptions::default() },

@@ -5,7 +5,8 @@
 //! overtake each other as they do for a client of HTTP; what follows `initialize` waits for its answer, and what
 //! follows a notification until the server has taken that.
 //!
-//! - `pipes`: the client's lines, and the tap
+//! - `pipes`: the client's lines
+//! - `tape`: what is recorded of them
 //! - `shared`: what all requests share
 //! - `post`: a message and its response
 //! - `events`: event streams, the server's own, and HTTP+SSE
@@ -23,6 +24,7 @@ mod pipes;
 mod pool;
 mod post;
 mod shared;
+mod tape;
 
 use std::{
     io,
@@ -46,15 +48,16 @@ use self::{
     flight::{Cancelled, Flight},
     pipes::Told,
     pool::Pool,
-    shared::{Call, Core, Mode, lock},
+    shared::{Call, Core, Mode},
+    tape::{Said, Tape},
 };
 use super::{
+    lock,
     recorder::{Hide, Sink},
     signals::Signals,
-    tap::Tap,
 };
 use crate::{
-    traffic::{Direction, Exit, Payload},
+    traffic::{Exit, Lane, Payload},
     transport::{
         http::{
             connect::{ConnectOptions, Connector, ConnectorError},
@@ -180,12 +183,12 @@ impl Bridge {
             // A server may repeat it anywhere; what was shown as a credential is hidden from then on.
             let _ = hide.header(name.as_str(), value.as_bytes());
         }
-        let tap = Arc::new(Tap::new(sink, hide, max_message, require_recording));
+        let tape = Arc::new(Tape::new(sink, hide, max_message, require_recording));
         let (told, tellings) = mpsc::unbounded_channel();
         let (to_server, lines) = mpsc::channel(LINES);
         let (to_client, answers) = mpsc::channel(LINES);
-        pipes::read(Arc::clone(&tap), client.input, to_server, told.clone());
-        let written = pipes::write(Arc::clone(&tap), client.output, answers, told.clone());
+        pipes::read(Arc::clone(&tape), client.input, to_server, told.clone());
+        let written = pipes::write(Arc::clone(&tape), client.output, answers, told.clone());
         let core = Arc::new(Core {
             pool: Pool::new(self.connector),
             path: Mutex::new(self.path),
@@ -204,12 +207,9 @@ impl Bridge {
         // Requests that are still under way have nothing to say any more.
         runtime.shutdown_background();
         outcome.map_err(BridgeError::System)?;
-        for direction in [Direction::ToServer, Direction::ToClient] {
-            tap.close(direction, false);
-        }
         // A server on HTTP has no exit status; it was there to the end.
         let exit = Exit { status: Some(0), signal: None, by_itself: false };
-        let (sink, missed) = tap.finish(Payload::Exit(exit)).unzip();
+        let (sink, missed) = tape.finish(Payload::Exit(exit)).unzip();
         match watch.failure {
             Some(error) => Err(BridgeError::Sink(error)),
             None => Ok(BridgeEnded {
@@ -252,7 +252,7 @@ impl Watch {
 
 async fn run(
     core: Arc<Core>,
-    lines: mpsc::Receiver<Vec<u8>>,
+    lines: mpsc::Receiver<Said>,
     written: oneshot::Receiver<()>,
     signals: bool,
     watch: &mut Watch,
@@ -290,17 +290,17 @@ async fn run(
     Ok(())
 }
 
-async fn dispatch_all(core: &Arc<Core>, mut lines: mpsc::Receiver<Vec<u8>>) {
-    while let Some(line) = lines.recv().await {
+async fn dispatch_all(core: &Arc<Core>, mut lines: mpsc::Receiver<Said>) {
+    while let Some((lane, line)) = lines.recv().await {
         if !line.trim_ascii().is_empty() {
-            core.dispatch(line).await;
+            core.dispatch(lane, line).await;
         }
     }
 }
 
 impl Core {
     /// Sends one of the client's messages on its way; returns when the next one may follow.
-    async fn dispatch(self: &Arc<Self>, line: Vec<u8>) {
+    async fn dispatch(self: &Arc<Self>, lane: Lane, line: Vec<u8>) {
         let message = Message::read(&line);
         // On HTTP+SSE a request has no connection that could be closed.
         if let Some(id) = message.cancelled_id()
@@ -311,7 +311,7 @@ impl Core {
         }
         let holds = message.kind == Kind::Notification || is_initialize(&message);
         let (go, gone) = oneshot::channel();
-        let call = Call::new(&message, holds.then_some(go));
+        let call = Call::new(lane, &message, holds.then_some(go));
         let is_initialize = call.is_initialize;
         let is_initialized =
             message.kind == Kind::Notification && message.method() == "notifications/initialized";

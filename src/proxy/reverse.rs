@@ -35,8 +35,9 @@ use tokio::{
     time::timeout,
 };
 
-use self::tape::{Tape, Told, lock};
+use self::tape::{Tape, Told};
 use super::{
+    lock,
     recorder::{Hide, Sink},
     signals::Signals,
 };

@@ -28,7 +28,7 @@ impl Scene {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", server.local_addr().unwrap());
         let front = Reverse::listen(&url, "127.0.0.1:0").unwrap();
-        let (stop, origin, lines) = (front.stop(), front.origin(), Lines::default());
+        let (stop, origin, lines) = (front.stop(), front.origin(), Lines::new("http"));
         let mut options = ReverseOptions { signals: false, ..ReverseOptions::default() };
         change(&mut options);
         let sink = lines.clone();

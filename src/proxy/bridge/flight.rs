@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
 
 use tokio::{
@@ -11,6 +11,7 @@ use tokio::{
     time::{Duration, Instant, timeout},
 };
 
+use super::super::lock;
 use crate::wire::jsonrpc::{Kind, Message};
 
 /// One request.
@@ -80,7 +81,7 @@ pub(super) struct Flight {
 
 impl Flight {
     fn lock(&self) -> MutexGuard<'_, Requests> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.requests)
     }
 
     /// A request is about to be sent.

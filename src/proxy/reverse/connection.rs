@@ -21,7 +21,7 @@ use tokio::{
     time::interval,
 };
 
-use super::{Front, exchange, is_reset, request::RequestBody, scheme, tape::lock};
+use super::{super::lock, Front, exchange, is_reset, request::RequestBody, scheme};
 use crate::transport::http::{
     socket::{Accepted, Control, Socket},
     upstream::{self, Answer, Driver, MAX_HEAD, MAX_HEADERS, Sender},

@@ -18,12 +18,13 @@ use hyper::{
 };
 
 use super::{
+    super::lock,
     Cut,
     connection::Link,
     is_reset,
     item::Item,
     response::{Kind, ResponseBody},
-    tape::{Lane, lock},
+    tape::Lane,
 };
 use crate::{
     traffic::Direction,
