@@ -187,7 +187,7 @@ impl Bridge {
         let (told, tellings) = mpsc::unbounded_channel();
         let (to_server, lines) = mpsc::channel(LINES);
         let (to_client, answers) = mpsc::channel(LINES);
-        pipes::read(Arc::clone(&tape), client.input, to_server, told.clone());
+        let is_closed = pipes::read(Arc::clone(&tape), client.input, to_server, told.clone());
         let written = pipes::write(Arc::clone(&tape), client.output, answers, told.clone());
         let core = Arc::new(Core {
             pool: Pool::new(self.connector),
@@ -202,7 +202,7 @@ impl Bridge {
             max_message,
         });
         let mut watch = Watch { tellings, warn, asked: None, failure: None, was_unreachable: false };
-        let run = run(Arc::clone(&core), lines, written, signals, &mut watch);
+        let run = run(Arc::clone(&core), lines, (is_closed, written), signals, &mut watch);
         let outcome = runtime.block_on(run);
         // Requests that are still under way have nothing to say any more.
         runtime.shutdown_background();
@@ -253,14 +253,25 @@ impl Watch {
 async fn run(
     core: Arc<Core>,
     lines: mpsc::Receiver<Said>,
-    written: oneshot::Receiver<()>,
+    (is_closed, written): (oneshot::Receiver<()>, oneshot::Receiver<()>),
     signals: bool,
     watch: &mut Watch,
 ) -> io::Result<()> {
     let mut signals = signals.then(Signals::install).transpose()?;
     let mut session = pin!(async {
-        dispatch_all(&core, lines).await;
-        core.flight.settle(PATIENCE).await;
+        let is_done = async {
+            dispatch_all(&core, lines).await;
+            core.flight.settle().await;
+        };
+        // Lines may wait for an answer that never comes, so they are no part of this.
+        let is_given_up = async {
+            let _ = is_closed.await;
+            core.flight.falls_silent(PATIENCE).await;
+        };
+        tokio::select! {
+            () = is_done => {}
+            () = is_given_up => {}
+        }
     });
     loop {
         tokio::select! {

@@ -8,7 +8,7 @@ use std::{
 use tokio::{
     sync::Notify,
     task::AbortHandle,
-    time::{Duration, Instant, timeout},
+    time::{Duration, timeout},
 };
 
 use super::super::lock;
@@ -136,20 +136,20 @@ impl Flight {
         self.changed.notify_waiters();
     }
 
-    /// Waits until no request is unanswered that is to be answered, or nothing at all came for so long.
-    pub(super) async fn settle(&self, patience: Duration) {
-        let mut last = Instant::now();
+    /// Waits until no request is unanswered that is to be answered.
+    pub(super) async fn settle(&self) {
         loop {
             let changed = self.changed.notified();
             if self.lock().values().all(|(request, _)| request.is_endless) {
                 return;
             }
-            let left = patience.saturating_sub(last.elapsed());
-            if timeout(left, changed).await.is_err() {
-                return;
-            }
-            last = Instant::now();
+            changed.await;
         }
+    }
+
+    /// Waits until nothing at all came for so long.
+    pub(super) async fn falls_silent(&self, patience: Duration) {
+        while timeout(patience, self.changed.notified()).await.is_ok() {}
     }
 }
 

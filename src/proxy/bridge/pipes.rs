@@ -38,14 +38,16 @@ pub(super) enum Told {
     Unreached,
 }
 
-/// Reads the client's lines and gives them on, until it closes its side.
+/// Reads the client's lines and gives them on, until it closes its side. What it gives ends then.
 pub(super) fn read<S: Sink + 'static>(
     tape: Arc<Tape<S>>,
     input: OwnedFd,
     lines: Sender<Said>,
     told: UnboundedSender<Told>,
-) {
+) -> oneshot::Receiver<()> {
+    let (open, is_closed) = oneshot::channel::<()>();
     thread::spawn(move || {
+        let _open = open;
         // Whatever its length, a line has to be sent whole.
         let mut splitter = LineSplitter::new(usize::MAX);
         let mut room = vec![0; READ];
@@ -80,6 +82,7 @@ pub(super) fn read<S: Sink + 'static>(
             let _ = lines.blocking_send(rest);
         }
     });
+    is_closed
 }
 
 /// Writes lines to the client until there are no more, then closes its output. What it gives is told when that is done.
