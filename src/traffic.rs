@@ -59,7 +59,7 @@ pub struct Event<'a> {
 pub enum Payload<'a> {
     /// A message or a line of noise, whole: a stdio line without its `\n` (a `\r` before it is part of it).
     Message(Cow<'a, [u8]>),
-    /// What stood behind the last line end when the stream ended.
+    /// What stood behind the last line end when the stream ended; what there was of a body, or of the lines of an event.
     Partial(Cow<'a, [u8]>),
     /// A message over `--max-message`: passed on, and recorded as what is known of it.
     Oversize(Oversize),

@@ -126,11 +126,11 @@ fn a_stream_that_is_cut_off_is_cut_off_for_the_client_too() {
         client.say(call("localhost"));
         let mut server = scene.accept();
         server.takes_call();
-        server.say(STREAM.to_owned() + &chunk("data: 1\n\n") + &chunk("data: {\"to"));
+        server.say(STREAM.to_owned() + &chunk("data: 1\n\n") + &chunk("id: 8\ndata: {\"to"));
         // A reset takes back what the other side has not yet read.
         client.hears(STREAM);
         let heard = if is_reset {
-            let both = chunk("data: 1\n\n") + &chunk("data: {\"to");
+            let both = chunk("data: 1\n\n") + &chunk("id: 8\ndata: {\"to");
             client.hears(&both);
             server.reset();
             client.rest()
@@ -138,10 +138,10 @@ fn a_stream_that_is_cut_off_is_cut_off_for_the_client_too() {
             drop(server);
             client.rest()
         };
-        let cut = if is_reset { "" } else { "9\r\ndata: 1\n\n\r\nA\r\ndata: {\"to\r\n" };
+        let cut = if is_reset { "" } else { "9\r\ndata: 1\n\n\r\n10\r\nid: 8\ndata: {\"to\r\n" };
         assert_eq!(heard, (cut.to_owned(), is_reset));
         let end = if is_reset { "1 < reset" } else { "1 < cut" };
-        assert_eq!(scene.end()[3..], ["1 < event 1", "1 < partial {\"to", end]);
+        assert_eq!(scene.end()[3..], ["1 < event 1", "1 < partial id: 8\ndata: {\"to", end]);
     }
 }
 
@@ -173,7 +173,7 @@ fn a_torn_chunk_stays_torn() {
         heard.starts_with(STREAM) && heard.contains("data: 1\n\nda") && !heard.contains("0\r\n\r\n"),
         "{heard}"
     );
-    assert_eq!(scene.end()[3..], ["1 < event 1", "1 < partial ", "1 < cut"]);
+    assert_eq!(scene.end()[3..], ["1 < event 1", "1 < partial da", "1 < cut"]);
 }
 
 #[test]
