@@ -90,7 +90,7 @@ impl Session {
             BridgeError::Sink(_) => Failure::file(error),
             error => Failure::peer(error),
         });
-        let BridgeEnded { asked, missed, was_unreachable, sink } = ended?;
+        let BridgeEnded { asked, missed, unreachable, sink } = ended?;
         if missed > 0 {
             notices.warn(format_args!("{missed} messages of this session were not recorded"));
         }
@@ -98,6 +98,9 @@ impl Session {
         if let Some(tape) = sink {
             tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices);
         }
-        Ok(if was_unreachable { ExitCode::Peer } else { ExitCode::Good })
+        match unreachable {
+            Some(why) => Err(Failure::peer(why)),
+            None => Ok(ExitCode::Good),
+        }
     }
 }

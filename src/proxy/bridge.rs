@@ -119,8 +119,8 @@ pub struct BridgeEnded<S> {
     pub asked: Option<(i32, Instant)>,
     /// How many messages the sink did not take.
     pub missed: u64,
-    /// Whether the server could not be reached, at least once.
-    pub was_unreachable: bool,
+    /// Why the server could not be reached, where that happened.
+    pub unreachable: Option<String>,
     /// The sink, with all events in it.
     pub sink: Option<S>,
 }
@@ -201,7 +201,7 @@ impl Bridge {
             told,
             max_message,
         });
-        let mut watch = Watch { tellings, warn, asked: None, failure: None, was_unreachable: false };
+        let mut watch = Watch { tellings, warn, asked: None, failure: None, unreachable: None };
         let run = run(Arc::clone(&core), lines, (is_closed, written), signals, &mut watch);
         let outcome = runtime.block_on(run);
         // Requests that are still under way have nothing to say any more.
@@ -215,7 +215,7 @@ impl Bridge {
             None => Ok(BridgeEnded {
                 asked: watch.asked,
                 missed: missed.unwrap_or(0),
-                was_unreachable: watch.was_unreachable,
+                unreachable: watch.unreachable,
                 sink,
             }),
         }
@@ -228,7 +228,7 @@ struct Watch {
     warn: Box<dyn FnMut(&str) + Send>,
     asked: Option<(i32, Instant)>,
     failure: Option<io::Error>,
-    was_unreachable: bool,
+    unreachable: Option<String>,
 }
 
 impl Watch {
@@ -239,7 +239,7 @@ impl Watch {
                 "the recording has a gap, the session goes on: the journal cannot be written ({error})"
             )),
             Told::Wrong(text) => (self.warn)(&text),
-            Told::Unreached => self.was_unreachable = true,
+            Told::Unreached(why) => self.unreachable = Some(why),
             Told::Gone => return false,
             Told::Refused(error) => {
                 self.failure = Some(error);

@@ -5,6 +5,7 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that end a front.
+#[derive(Debug)]
 pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,

@@ -29,7 +29,7 @@ impl Scene {
         let url = format!("http://{}/mcp", server.local_addr().unwrap());
         let front = Reverse::listen(&url, "127.0.0.1:0").unwrap();
         let (stop, origin, lines) = (front.stop(), front.origin(), Lines::new("http"));
-        let mut options = ReverseOptions { signals: false, ..ReverseOptions::default() };
+        let mut options = ReverseOptions::default();
         change(&mut options);
         let sink = lines.clone();
         let front = std::thread::spawn(move || drop(front.record(sink, options).unwrap()));

@@ -45,7 +45,7 @@ impl Front {
             None => front,
         };
         let (stop, origin, lines) = (front.stop(), front.origin(), Lines::new("http"));
-        let (options, sink) = (ReverseOptions { signals: false, ..ReverseOptions::default() }, lines.clone());
+        let (options, sink) = (ReverseOptions::default(), lines.clone());
         let thread = std::thread::spawn(move || drop(front.record(sink, options).unwrap()));
         Self { origin, lines, stop, thread }
     }

@@ -34,8 +34,8 @@ pub(super) enum Told {
     Gone,
     /// Something is wrong that no request is told of.
     Wrong(String),
-    /// The server could not be reached.
-    Unreached,
+    /// The server could not be reached: why.
+    Unreached(String),
 }
 
 /// Reads the client's lines and gives them on, until it closes its side. What it gives ends then.

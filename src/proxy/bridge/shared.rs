@@ -182,7 +182,7 @@ impl Core {
             request.headers_mut().insert(name, value.clone());
         }
         let mut sender = self.pool.take().await.map_err(|error| {
-            let _ = self.told.send(Told::Unreached);
+            let _ = self.told.send(Told::Unreached(error.to_string()));
             Failure::Unreachable(error)
         })?;
         sender.ready().await;

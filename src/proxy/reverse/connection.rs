@@ -76,6 +76,7 @@ impl Link {
         }
         match upstream::open(&self.front.upstream.connector).await {
             Ok((sender, driver)) => {
+                lock(&self.front.reach).was_reached = true;
                 *lock(&self.sender) = Some(sender);
                 match &self.opened {
                     // It is polled by this connection's own task, which outlives all requests.
@@ -87,7 +88,9 @@ impl Link {
                 }
             }
             Err(why) => {
-                *lock(&self.failure) = Some(why.to_string());
+                let why = why.to_string();
+                lock(&self.front.reach).why_never = Some(why.clone());
+                *lock(&self.failure) = Some(why);
                 false
             }
         }
