@@ -45,6 +45,7 @@ use super::{
 use crate::{
     traffic::Event,
     transport::http::{
+        HEAD_TIME,
         connect::{ConnectOptions, Connector, ConnectorError},
         guard::Guard,
         origin::{AddressError, Origin},
@@ -84,7 +85,7 @@ impl Default for ReverseOptions {
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             headers: Vec::new(),
-            head_time: Duration::from_secs(30),
+            head_time: HEAD_TIME,
             hide: Box::new(()),
             warn: Box::new(|_| ()),
         }

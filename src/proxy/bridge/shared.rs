@@ -7,7 +7,7 @@ use std::{
 
 use hyper::{
     HeaderMap, Method, Request, StatusCode,
-    body::{Body, Bytes, Incoming},
+    body::{Bytes, Incoming},
     header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION},
     http::{response, uri::PathAndQuery},
 };
@@ -28,6 +28,7 @@ use super::{
 use crate::{
     traffic::Lane,
     transport::http::{
+        body,
         coding::Decoder,
         headers::{is_coded, is_type},
         origin::Origin,
@@ -308,18 +309,7 @@ pub(super) fn with_id(id: &[u8], error: &Message<'_>) -> Vec<u8> {
 
 /// The next bytes of a body; none at its end.
 pub(super) async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
-    loop {
-        let frame = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *body).poll_frame(cx)).await;
-        match frame {
-            None => return Ok(None),
-            Some(Err(error)) => return Err(broken(&error)),
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    return Ok(Some(data));
-                }
-            }
-        }
-    }
+    body::next_data(body).await.map_err(|error| broken(&error))
 }
 
 fn broken(error: &hyper::Error) -> Failure {

@@ -23,8 +23,9 @@ use tokio::{
 
 use super::{super::lock, Front, exchange, is_reset, request::RequestBody, scheme};
 use crate::transport::http::{
+    MAX_HEAD, MAX_HEADERS,
     socket::{Accepted, Control, Socket},
-    upstream::{self, Answer, Driver, MAX_HEAD, MAX_HEADERS, Sender},
+    upstream::{self, Answer, Driver, Sender},
 };
 
 /// How many requests of one client may be under way on one connection (HTTP/2).
