@@ -48,6 +48,7 @@ impl Scene {
         let sink = lines.clone();
         let options = BridgeOptions {
             signals: false,
+            max_message: 64 << 10,
             headers: vec![("authorization".parse().unwrap(), "Bearer hidden-token".parse().unwrap())],
             ..BridgeOptions::default()
         };
@@ -473,6 +474,53 @@ fn a_call_that_is_resumed_in_vain_ends_with_the_clients_patience() {
         assert_eq!(scene.hears(), "");
         scene.bridge.join().unwrap();
     }
+}
+
+#[test]
+fn answers_that_make_no_sense_are_errors_and_the_next_call_is_served() {
+    let mut scene = Scene::begun();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+    let many: String = (0..10_000).map(|number| format!("X-{number}: 1\r\n")).collect();
+    let bomb = {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(&vec![b' '; 1 << 20]).unwrap();
+        encoder.finish().unwrap()
+    };
+    let bomb_head =
+        format!("{head}Content-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", bomb.len()).into_bytes();
+    for (answer, what) in [
+        (format!("{head}Content-Length: 100\r\n\r\n{{\"short\"").into_bytes(), "broke before the answer"),
+        (
+            format!("{head}Transfer-Encoding: chunked\r\n\r\n20\r\n{{\"torn").into_bytes(),
+            "broke before the answer",
+        ),
+        (format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n").into_bytes(), "broke before the answer"),
+        (format!("{head}{many}\r\n").into_bytes(), "broke before the answer"),
+        (format!("{head}X: {}", "a".repeat(1 << 20)).into_bytes(), "broke before the answer"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n".to_vec(), "broke before the answer"),
+        ([bomb_head, bomb].concat(), "larger than 65536 bytes"),
+        (format!("{head}Content-Length: 5\r\n\r\n<html").into_bytes(), "no JSON-RPC message"),
+    ] {
+        scene.say(CALL);
+        let mut asked = scene.asked();
+        // It may be cut off before all of it is sent.
+        let _ = asked.peer.0.write_all(&answer);
+        drop(asked);
+        let heard = scene.hears();
+        assert!(
+            heard.starts_with(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-33001,"#) && heard.contains(what),
+            "{what}: {heard}"
+        );
+    }
+    scene.say(CALL);
+    let mut asked = scene.asked();
+    asked.peer.say(EVENTS);
+    asked.peer.reset();
+    assert!(scene.hears().contains("broke before the answer"));
+    scene.say(CALL);
+    scene.asked().answers_json(ANSWER);
+    assert_eq!(scene.hears(), ANSWER);
+    drop(scene.end(true));
 }
 
 #[test]

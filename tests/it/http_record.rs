@@ -657,3 +657,126 @@ fn a_server_whose_head_makes_no_sense_is_cut_off_and_the_next_client_is_served()
         assert!(lines.iter().any(|line| broken.contains(line)), "{lane}: {lines:#?}");
     }
 }
+
+#[test]
+fn what_comes_behind_a_whole_response_is_none_of_it() {
+    // More than its length says, a second response that nobody asked for, noise behind the last chunk.
+    let whole = json(ANSWER);
+    let chunked = STREAM.to_owned() + &chunk(&format!("data: {ANSWER}\n\n")) + "0\r\n\r\n";
+    for (response, more) in
+        [(&whole, "and more"), (&whole, &*whole), (&chunked, "and more"), (&chunked, "0\r\n\r\n")]
+    {
+        let scene = Scene::new();
+        let mut client = scene.client();
+        client.say(call("localhost"));
+        let mut server = scene.accept();
+        server.takes_call();
+        server.say(response.to_owned() + more);
+        // The connection cannot be trusted any more, for whatever comes next; the client may be told so before.
+        let (heard, _) = client.rest();
+        assert_eq!(heard.replace("connection: close\r\n", ""), *response);
+        let lines = scene.end();
+        assert_eq!(lines.last().unwrap(), "1 < closed", "{lines:#?}");
+        assert_eq!(lines.iter().filter(|line| line.contains(ANSWER)).count(), 1, "{lines:#?}");
+    }
+}
+
+#[test]
+fn a_chunk_that_is_none_ends_the_response_where_it_stands() {
+    for bad in ["zz\r\n", "5\r\nab", "-1\r\n", "FFFFFFFFFFFFFFFFF\r\n", "5\r\n12345xx"] {
+        let scene = Scene::new();
+        let mut client = scene.client();
+        client.say(call("localhost"));
+        let mut server = scene.accept();
+        server.takes_call();
+        server.say(STREAM);
+        client.hears(STREAM);
+        server.say(chunk("data: 1\n\n"));
+        client.hears(chunk("data: 1\n\n"));
+        server.say(bad);
+        drop(server);
+        let mut heard = Vec::new();
+        let _ = client.0.read_to_end(&mut heard);
+        let heard = String::from_utf8_lossy(&heard);
+        assert!(!heard.contains("0\r\n\r\n"), "{bad:?}: {heard:?}");
+        let lines = scene.end();
+        assert!(lines.contains(&"1 < event 1".to_owned()), "{lines:#?}");
+        assert!(["1 < cut", "1 < reset"].contains(&&**lines.last().unwrap()), "{bad:?}: {lines:#?}");
+    }
+}
+
+#[test]
+fn requests_that_make_no_sense_go_no_further_and_disturb_nobody() {
+    let scene = Scene::new();
+    let mut other = scene.client();
+    other.say(call("localhost"));
+    let mut server = scene.accept();
+    server.takes_call();
+    let long = "a".repeat(1 << 20);
+    for bytes in [
+        "SSH-2.0-OpenSSH_9.9\r\n\r\n".to_owned(),
+        "\x16\x03\x01\x02\x00\x01\x00\x01\u{fc}\x03\x03\r\n\r\n".to_owned(),
+        "GET / HTTP/9.9\r\nHost: localhost\r\n\r\n".to_owned(),
+        "GET / HTTP/1.1\r\nHost: localhost\r\nNo colon\r\n\r\n".to_owned(),
+        "GET / HTTP/1.1\r\nHost: localhost\r\n folded: 1\r\n\r\n".to_owned(),
+        "GE T / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
+        format!("GET /{long} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    ] {
+        let mut client = scene.client();
+        // It may be refused before all of it is sent.
+        let _ = client.0.write_all(bytes.as_bytes());
+        let mut heard = [0; 10];
+        client.0.read_exact(&mut heard).unwrap();
+        assert_eq!(&heard, b"HTTP/1.1 4", "{}", &bytes[..bytes.len().min(60)]);
+    }
+    // A tunnel is opened to nobody.
+    let mut client = scene.client();
+    client.say("CONNECT localhost:22 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    assert!(client.rest().0.starts_with("HTTP/1.1 405"));
+    server.say(json(ANSWER));
+    other.hears(json(ANSWER));
+    let lines = scene.end();
+    assert!(lines.iter().all(|line| line.starts_with("1 ")), "{lines:#?}");
+}
+
+#[test]
+fn a_clients_torn_chunk_is_no_whole_body_for_the_server() {
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for rest in ["", "zz\r\n", "9\r\nab"] {
+        let scene = Scene::new();
+        let mut client = scene.client();
+        client.say(head.to_owned() + &chunk("{\"half\""));
+        let mut server = scene.accept();
+        server.head();
+        server.hears(chunk("{\"half\""));
+        client.say(rest);
+        drop(client);
+        let mut heard = Vec::new();
+        let _ = server.0.read_to_end(&mut heard);
+        assert!(!String::from_utf8_lossy(&heard).contains("0\r\n\r\n"), "{rest:?}");
+        let lines = scene.end();
+        let partial = lines.iter().find(|line| line.starts_with("1 > partial {\"half\""));
+        assert!(partial.is_some() && !lines.iter().any(|line| line.contains("message")), "{lines:#?}");
+    }
+}
+
+#[test]
+fn a_reset_by_the_client_reaches_the_server_as_the_end_of_its_connection() {
+    let scene = Scene::new();
+    let mut client = scene.client();
+    client.say("GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let mut server = scene.accept();
+    server.head();
+    server.say(STREAM);
+    client.hears(STREAM);
+    client.reset();
+    assert_eq!(server.rest().0, "");
+    let mut client = scene.client();
+    client.say(call("localhost"));
+    let mut server = scene.accept();
+    server.takes_call();
+    server.say(json(ANSWER));
+    client.hears(json(ANSWER));
+    let lines = scene.end();
+    assert!(lines.contains(&"1 > closed".to_owned()), "{lines:#?}");
+}
