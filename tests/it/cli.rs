@@ -3,6 +3,7 @@
 mod deck;
 mod files;
 mod fronts;
+mod options;
 mod verdict;
 mod wrap;
 
