@@ -91,7 +91,6 @@ fn tell(over_http: bool, faults: &[&str], steps: &Value, check: impl Fn(&Told)) 
         let report = fs::read(&report).expect("a report");
         let calls = run.transcript["calls"].as_array().cloned().unwrap_or_default();
         let report = serde_json::from_slice(&report).expect("JSON");
-        println!("{}: {}", client.name, run.transcript);
         check(&Told { client: client.name, calls, report });
     }
 }
