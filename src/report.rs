@@ -245,3 +245,20 @@ impl Report {
         !self.misses.is_empty() || self.waits.iter().any(|wait| wait.bad)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sequence_of_several_takes_ends_where_that_of_one_ends() {
+        let of = |method: &str, count: usize| Report {
+            sequence: vec![method.to_owned(); count],
+            ..Report::open("c")
+        };
+        let mut merged = of("a", SEQUENCE - 1);
+        merged.merge(of("b", 5));
+        merged.merge(of("c", 5));
+        assert_eq!((merged.sequence.len(), &*merged.sequence[SEQUENCE - 1]), (SEQUENCE, "b"));
+    }
+}

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     cassette::{
         blob::BlobSource,
-        model::{Cassette, Exchange, Form, Id, Moment, Unanswered},
+        model::{Cassette, Exchange, Form, Id, Item, Moment, Unanswered},
         order::timeline,
     },
     wire::jsonrpc::{Kind, Message},
@@ -130,7 +130,7 @@ impl Script {
                 }
                 script.index.enter(matcher, entry, &message, at, &step.method)?;
             }
-            let answered = has_answer(cassette, blobs, entry, &step);
+            let answered = entry.server.iter().any(|item| answers(cassette, blobs, entry.session, item));
             let session = &cassette.sessions[entry.session as usize];
             step.dies = step.is_asked() && !answered && entry.unanswered.is_none() && session.end.is_some();
             script.requests += usize::from(step.is_asked());
@@ -325,18 +325,18 @@ pub(super) fn client_message(
     client.form != Form::Omitted && cassette.wire(entry.session, true, client, None, blobs, bytes).is_ok()
 }
 
-/// Whether one of an exchange's items answers its client message.
-fn has_answer(cassette: &Cassette, blobs: &dyn BlobSource, entry: &Exchange, step: &Step) -> bool {
-    entry.server.iter().any(|item| match item.message.form {
+/// Whether a server item answers the client message of its exchange.
+pub(super) fn answers(cassette: &Cassette, blobs: &dyn BlobSource, session: u32, item: &Item) -> bool {
+    match item.message.form {
         Form::Result | Form::Error | Form::Omitted => true,
-        Form::Batch => step.kind == StepKind::Batch,
-        Form::Request | Form::Notification | Form::Http | Form::Body => false,
-        Form::Raw | Form::Base64 => {
+        Form::Batch | Form::Raw | Form::Base64 => {
             let mut bytes = Vec::new();
-            let read = cassette.wire(entry.session, false, &item.message, None, blobs, &mut bytes).is_ok();
-            read && Message::read(&bytes).kind.is_response()
+            let read = cassette.wire(session, false, &item.message, None, blobs, &mut bytes).is_ok();
+            let message = Message::read(&bytes);
+            read && (message.kind.is_response() || message.members().any(|member| member.kind.is_response()))
         }
-    })
+        Form::Request | Form::Notification | Form::Http | Form::Body => false,
+    }
 }
 
 /// Whether an exchange is recorded as one that stays silent.

@@ -5,7 +5,10 @@ use crate::{
     cassette::model::{Cassette, Header},
     redact::is_credential,
     replay::exchange::HttpRequest,
-    wire::jsonrpc::{Message, text},
+    wire::{
+        http::names_type,
+        jsonrpc::{Message, text},
+    },
 };
 
 /// A recorded request that is equal in all that is looked at.
@@ -17,8 +20,6 @@ const VERSION: u8 = 8;
 const ACCEPT: u8 = 4;
 const RESUMES: u8 = 2;
 const AUTH: u8 = 1;
-
-const EVENT_STREAM: &[u8] = b"text/event-stream";
 
 /// What the answer to an HTTP request can depend on beside its message.
 #[derive(Clone, Debug)]
@@ -104,16 +105,12 @@ impl Facts {
 
     /// Whether the client takes an answer as JSON.
     pub(super) fn accepts_json(&self) -> bool {
-        self.accepts(b"application/json") || self.accepts(b"*/*")
-    }
-
-    fn accepts(&self, wanted: &[u8]) -> bool {
-        let names = |accept: &[u8]| memchr::memmem::find(&accept.to_ascii_lowercase(), wanted).is_some();
-        self.accept.iter().any(|accept| names(accept))
+        ["application/json", "*/*"].iter().any(|wanted| names_type(&self.accept, wanted))
     }
 
     fn accepts_as_usual(&self) -> bool {
-        self.accepts(EVENT_STREAM) && (self.is_get || self.accepts(b"application/json"))
+        let accepts = |wanted: &str| names_type(&self.accept, wanted);
+        accepts("text/event-stream") && (self.is_get || accepts("application/json"))
     }
 }
 

@@ -25,12 +25,13 @@ impl Replayer {
     /// `GET`: the rest of a stream, a recorded document or stream, or a stream of ours.
     pub(super) fn get(&mut self, now: Micros, lane: Lane, request: &HttpRequest<'_>) {
         let line = self.request_line(request);
-        let found = self.find(&Message::read(line.as_bytes()));
+        let message = Message::read(line.as_bytes());
+        let found = self.find(&message);
         if found.is_none() && self.lives[self.at_hand.live].is_over {
             return self.session_not_found(lane, b"null");
         }
         if let Some(id) = request.header("last-event-id")
-            && self.resume(now, lane, id, &line, found)
+            && self.resume(now, lane, id, &message, found)
         {
             return;
         }
@@ -39,10 +40,10 @@ impl Replayer {
         }
         let path = request.target.split('?').next().unwrap_or_default();
         match found {
-            Some(found) if !self.opens_stream(found) => self.play_line(now, lane, &line, found),
+            Some(found) if !self.opens_stream(found) => self.start(now, lane, &message, found),
             Some(found) if !found.repeat => {
                 let until = self.until(found);
-                self.play_line(now, lane, &line, found);
+                self.start(now, lane, &message, found);
                 match until {
                     Until::Open => self.is_get(lane, None),
                     Until::Behind(until) => self.is_get(lane, Some(until)),
@@ -74,7 +75,7 @@ impl Replayer {
 
     /// Until when a recorded stream was open.
     pub(super) fn until(&self, found: Found) -> Until {
-        let exchange = self.step_of(found).exchange;
+        let exchange = self.exchange_of(found);
         let entry = &self.cassette.exchanges[exchange as usize];
         if self.stays_open(exchange) {
             return Until::Open;
@@ -114,7 +115,7 @@ impl Replayer {
 
     /// Whether what was found is a `GET` that was answered by an event stream, or waited for one.
     pub(super) fn opens_stream(&self, found: Found) -> bool {
-        let exchange = self.step_of(found).exchange;
+        let exchange = self.exchange_of(found);
         let Some(http) = &self.cassette.exchanges[exchange as usize].http else {
             return self.stays_open(exchange);
         };

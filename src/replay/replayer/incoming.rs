@@ -143,9 +143,7 @@ impl Replayer {
         if !self.pairs(found.play, message, exchange) {
             return self.miss(lane, message, Reason::RedactionDiffers, Some(exchange));
         }
-        let run = self.begin(lane, message, exchange);
-        self.respond(lane, found, message.is_modern());
-        self.start(now, found, run, message.id_key().map(|id| id.into_owned()));
+        self.start(now, lane, message, found);
         if self.at_hand.facts.is_some() && found.play > 0 && dead_from.is_some_and(|dead| rank >= dead) {
             self.lives[self.at_hand.live].is_over = true;
         }
@@ -162,7 +160,10 @@ impl Replayer {
         self.pairings[play].pair(message.bytes, &recorded).is_ok()
     }
 
-    pub(super) fn start(&mut self, now: Micros, found: Found, run: Run, id: Option<Vec<u8>>) {
+    /// Plays what was found for a live message, on the response to that.
+    pub(super) fn start(&mut self, now: Micros, lane: Lane, message: &Message<'_>, found: Found) {
+        let run = self.begin(lane, message, self.exchange_of(found));
+        self.respond(lane, found, message.is_modern());
         let (live, lane) = (run.live, run.post.unwrap_or(run.lane));
         let scene = scene!(self, found.play, now);
         let run = self.plays[found.play].start(scene, found.step, found.repeat, run);
@@ -170,15 +171,15 @@ impl Replayer {
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.run = Some((found.play, run));
         }
-        if let Some(id) = id {
-            self.lives[live].in_flight.insert(id, (found.play, run));
+        if let Some(id) = message.id_key().filter(|_| message.kind == Kind::Request) {
+            self.lives[live].in_flight.insert(id.into_owned(), (found.play, run));
         }
         if self.over_http {
             self.end_if_whole(found.play, run, 0, false);
         }
     }
 
-    pub(super) fn begin(&self, lane: Lane, message: &Message<'_>, exchange: u32) -> Run {
+    fn begin(&self, lane: Lane, message: &Message<'_>, exchange: u32) -> Run {
         let entry = &self.cassette.exchanges[exchange as usize];
         let mut recorded_id = Vec::new();
         if let Some(client) = &entry.client {
@@ -190,13 +191,18 @@ impl Replayer {
             recorded_token: None,
             live_token: self.at_hand.token.clone(),
         };
-        let mut bytes = Vec::new();
-        let speaks_of_tokens = entry.server.len() > 1;
-        if speaks_of_tokens && client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
-            to.recorded_token = Message::read(&bytes).progress_token().map(Box::from);
+        let (mut bytes, mut batch) = (Vec::new(), Vec::new());
+        let (speaks_of_tokens, is_batch) = (entry.server.len() > 1, message.kind == Kind::Batch);
+        if (speaks_of_tokens || is_batch) && client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
+            let recorded = Message::read(&bytes);
+            to.recorded_token = recorded.progress_token().map(Box::from);
+            let ids = |message: &Message<'_>| -> Vec<Vec<u8>> {
+                message.members().map(|member| member.id().unwrap_or_default().to_vec()).collect()
+            };
+            batch = ids(&recorded).into_iter().zip(ids(message)).collect();
         }
         let mut run = Run::new(self.own_stream(lane), to);
-        (run.live, run.post) = (self.at_hand.live, self.at_hand.post);
+        (run.live, run.post, run.batch) = (self.at_hand.live, self.at_hand.post, batch);
         run.log_level = message.meta("io.modelcontextprotocol/logLevel").is_some();
         run
     }
@@ -211,10 +217,7 @@ impl Replayer {
             }
             return self.unheard(lane, message);
         };
-        let exchange = self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
-        let run = self.begin(lane, message, exchange);
-        self.respond(lane, found, message.is_modern());
-        self.start(now, found, run, None);
+        self.start(now, lane, message, found);
     }
 
     fn batch(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
@@ -223,22 +226,7 @@ impl Replayer {
             self.response(now, &member);
         }
         match self.find(message) {
-            Some(found) if asks || !found.repeat => {
-                let exchange =
-                    self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
-                let mut run = self.begin(lane, message, exchange);
-                let mut bytes = Vec::new();
-                let entry = &self.cassette.exchanges[exchange as usize];
-                if client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
-                    let recorded = Message::read(&bytes);
-                    let ids = |message: Message<'_>| -> Vec<Vec<u8>> {
-                        message.members().map(|member| member.id().unwrap_or_default().to_vec()).collect()
-                    };
-                    run.batch = ids(recorded).into_iter().zip(ids(*message)).collect();
-                }
-                self.respond(lane, found, message.is_modern());
-                self.start(now, found, run, None);
-            }
+            Some(found) if asks || !found.repeat => self.start(now, lane, message, found),
             None if asks => self.missed_batch(lane, message),
             _ => self.accept(lane),
         }

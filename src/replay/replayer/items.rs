@@ -2,8 +2,6 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use memchr::memmem;
-
 use super::{
     Replayer,
     lives::{GetEnd, Held},
@@ -13,9 +11,15 @@ use super::{
 };
 use crate::{
     cassette::model::{Exchange, Form, Item, On, Unanswered},
-    replay::{rewrite::Correlators, script::stays_silent},
+    replay::{
+        rewrite::Correlators,
+        script::{answers, stays_silent},
+    },
     traffic::Lane,
-    wire::jsonrpc::{Kind, Message},
+    wire::{
+        http,
+        jsonrpc::{Kind, Message},
+    },
 };
 
 /// Of what waits for a stream, or was sent with an id, so much is kept.
@@ -70,17 +74,7 @@ impl Replayer {
 
     /// Whether an item answers its client's message.
     pub(super) fn answers(&self, entry: &Exchange, item: &Item) -> bool {
-        match item.message.form {
-            Form::Result | Form::Error | Form::Omitted | Form::Batch => true,
-            Form::Raw | Form::Base64 => {
-                let mut bytes = Vec::new();
-                let read =
-                    self.cassette.wire(entry.session, false, &item.message, None, &*self.blobs, &mut bytes);
-                let kind = read.map_or(Kind::Noise, |()| Message::read(&bytes).kind);
-                kind.is_response() || kind == Kind::Batch
-            }
-            Form::Request | Form::Notification | Form::Http | Form::Body => false,
-        }
+        answers(&self.cassette, &*self.blobs, entry.session, item)
     }
 
     /// Sends a recorded message where it was sent: on its own stream, or on one of the session's.
@@ -138,11 +132,9 @@ impl Replayer {
     /// A text that is no message, with what is live in the place of what stands for it.
     fn body(&mut self, item: &Item, bytes: Vec<u8>, lane: Lane, live: usize) -> Vec<u8> {
         let origin = self.streams.get(&lane.0).map(|stream| stream.origin.clone()).unwrap_or_default();
-        if is_endpoint_event(item) {
-            let filled = self.filled(&bytes, &origin, live);
-            return led_back(filled, &origin);
-        }
-        replaced(&bytes, b"<origin>", origin.as_bytes())
+        let is_endpoint = is_endpoint_event(item);
+        let filled = http::fill(&bytes, &origin, || is_endpoint.then(|| self.id_of(live)));
+        if is_endpoint { led_back(filled, &origin) } else { filled }
     }
 
     /// Ends the response to a run's message if nothing goes on it from the item `next` on.
@@ -226,16 +218,4 @@ impl Replayer {
             self.end(lane, until.end, &until.partial);
         }
     }
-}
-
-fn replaced(text: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut from = 0;
-    for at in memmem::find_iter(text, what) {
-        out.extend_from_slice(&text[from..at]);
-        out.extend_from_slice(by);
-        from = at + what.len();
-    }
-    out.extend_from_slice(&text[from..]);
-    out
 }

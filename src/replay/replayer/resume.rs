@@ -7,6 +7,7 @@ use super::{Found, Replayer, items::Way};
 use crate::{
     replay::rewrite::{self, Correlators},
     traffic::{Lane, Micros},
+    wire::jsonrpc::Message,
 };
 
 /// An event that was sent and had an id.
@@ -28,7 +29,7 @@ impl Replayer {
         now: Micros,
         lane: Lane,
         id: &[u8],
-        line: &str,
+        line: &Message<'_>,
         found: Option<Found>,
     ) -> bool {
         let live = self.at_hand.live;
@@ -47,10 +48,10 @@ impl Replayer {
         // The recorded request says how the rest began; one that was refused is refused again.
         match found.filter(|found| !found.repeat) {
             Some(found) if !self.opens_stream(found) => {
-                self.play_line(now, lane, line, found);
+                self.start(now, lane, line, found);
                 return true;
             }
-            Some(found) => self.play_line(now, lane, line, found),
+            Some(found) => self.start(now, lane, line, found),
             None => self.stream_head(lane),
         }
         for (exchange, item, to) in missed {
