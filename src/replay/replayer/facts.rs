@@ -72,6 +72,11 @@ impl Facts {
             let headers = http.map_or(&[][..], |http| &http.request);
             headers.iter().find(|header| &*header.name == name).map(|header: &Header| &header.values)
         };
+        // What goes on behind an event goes on behind no other.
+        if is_line && self.is_get && recorded("last-event-id").map_or(&[][..], |id| id) != self.last_event_id
+        {
+            return None;
+        }
         let mut fit = 0;
         let path = http.and_then(|http| http.path.as_deref()).or(session.path.as_deref());
         fit |= if is_line || path.is_none_or(|path| path == &*self.path) { PATH } else { 0 };
@@ -96,6 +101,11 @@ impl Facts {
         };
         fit |= if had_credentials == self.has_credentials { AUTH } else { 0 };
         Some(fit)
+    }
+
+    /// Takes the request for one that goes on with nothing.
+    pub(super) fn resumes_nothing(&mut self) {
+        self.last_event_id.clear();
     }
 
     /// Whether path and credentials are those of a recorded request.

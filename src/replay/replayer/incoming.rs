@@ -99,9 +99,10 @@ impl Replayer {
         let is_over = facts.is_some() && self.lives[self.at_hand.live].is_over;
         // What a client without a session was refused is no answer to one that has one.
         let is_foreign = play == 0 && self.at_hand.is_known && !message.is_modern();
-        let fit = |step: u32| {
-            let exchange = steps[step as usize].exchange;
-            let Some(facts) = facts else { return Some(FITS) };
+        let on_stdio = self.at_hand.facts.is_none();
+        let fit = |step: u32, for_http: bool| {
+            let (exchange, only_http) = (steps[step as usize].exchange, steps[step as usize].only_http);
+            let Some(facts) = facts else { return (!on_stdio || only_http == for_http).then_some(FITS) };
             if is_over && play == 0 {
                 return None;
             }
@@ -118,7 +119,13 @@ impl Replayer {
         if !self.is_http && self.lives[self.at_hand.live].is_over {
             return None;
         }
-        let (step, repeat) = self.plays[play].choose(script, queue, &own, fit)?;
+        let play_of = &mut self.plays[play];
+        let found = play_of.choose(script, queue, &own, |step| fit(step, false));
+        // On stdio nobody is sent on, or asked for credentials, unless that is all that was recorded.
+        let (step, repeat) = match found {
+            None if on_stdio => play_of.choose(script, queue, &own, |step| fit(step, true)),
+            found => found,
+        }?;
         Some(Found { play, step, repeat })
     }
 
@@ -197,7 +204,10 @@ impl Replayer {
             let recorded = Message::read(&bytes);
             to.recorded_token = recorded.progress_token().map(Box::from);
             let ids = |message: &Message<'_>| -> Vec<Vec<u8>> {
-                message.members().map(|member| member.id().unwrap_or_default().to_vec()).collect()
+                let id = |member: Message<'_>| {
+                    member.id().filter(|_| member.kind == Kind::Request).map(<[u8]>::to_vec)
+                };
+                message.members().map(|member| id(member).unwrap_or_default()).collect()
             };
             batch = ids(&recorded).into_iter().zip(ids(message)).collect();
         }

@@ -104,7 +104,7 @@ impl Replayer {
             way = Way::Own;
         }
         let resumed = || {
-            let found = self.lives[live].resumed.iter().rev().find(|(resumed, _)| *resumed == exchange);
+            let found = self.lives[live].resumed.iter().rev().find(|(resumed, _)| Arc::ptr_eq(resumed, to));
             found.map(|(_, lane)| *lane)
         };
         let lane = match way {
@@ -122,7 +122,7 @@ impl Replayer {
             }
             return held.push_back(Held { way, exchange, item, bytes, to: Arc::clone(to) });
         };
-        self.note_sent(live, exchange, item, to, way == Way::Get);
+        self.note_sent(live, exchange, item, to, self.lives[live].get == Some(lane));
         self.deliver(lane, bytes, apart, recorded.sse.as_deref(), Some(form));
         if way == Way::Get || self.lives[live].sse.is_some() {
             self.end_of_get(live, exchange, item);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Found, Replayer, items::Way};
 use crate::{
+    cassette::model::Form,
     replay::rewrite::{self, Correlators},
     traffic::{Lane, Micros},
     wire::jsonrpc::Message,
@@ -42,9 +43,14 @@ impl Replayer {
         let missed: Vec<(u32, u32, Arc<Correlators>)> = sent
             .iter()
             .skip(at + 1)
-            .filter(|sent| is_same(sent))
+            .filter(|sent| is_same(sent) && self.is_message(sent))
             .map(|sent| (sent.exchange, sent.item, Arc::clone(&sent.to)))
             .collect();
+        // Of a stream that is over there is no rest: what was recorded then is one of the session's.
+        let is_running = on_get || self.is_running(exchange, &to);
+        if !is_running && missed.is_empty() && found.is_some_and(|found| !found.repeat) {
+            return false;
+        }
         // The recorded request says how the rest began; one that was refused is refused again.
         match found.filter(|found| !found.repeat) {
             Some(found) if !self.opens_stream(found) => {
@@ -63,12 +69,18 @@ impl Replayer {
             self.is_get(lane, None);
             return true;
         }
-        self.lives[live].resumed.push((exchange, lane));
+        self.lives[live].resumed.push((Arc::clone(&to), lane));
         self.release(live, Way::Resume, Some(&to), lane);
-        if !self.is_running(exchange, &to) {
+        if !is_running {
             self.end(lane, None, &[]);
         }
         true
+    }
+
+    /// Whether it is one that a client waits for, and not one that only told where it could go on.
+    fn is_message(&self, sent: &Sent) -> bool {
+        let item = &self.cassette.exchanges[sent.exchange as usize].server[sent.item as usize];
+        item.message.form != Form::Body
     }
 
     /// Whether more of an exchange is to come.

@@ -198,7 +198,10 @@ impl Replayer {
         self.begin_response(lane, false);
         // Of an event, its data was kept.
         let partial = match partial {
-            [_, ..] if is_stream => [b"data: ", partial].concat(),
+            [_, ..] if is_stream => partial
+                .split_inclusive(|byte| *byte == b'\n')
+                .flat_map(|line| [b"data: ", line].concat())
+                .collect(),
             _ => partial.to_vec(),
         };
         self.outputs.push_back(Output::EndLane { lane, partial, end });
