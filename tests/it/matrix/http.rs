@@ -19,8 +19,8 @@ pub(super) struct Service {
     pub(super) server: Server,
     /// What stands behind its command, the port as `{port}`.
     words: &'static [&'static str],
-    path: &'static str,
-    transport: &'static str,
+    pub(super) path: &'static str,
+    pub(super) transport: &'static str,
 }
 
 macro_rules! service {
@@ -36,6 +36,7 @@ service!(everything_sse, everything, "sse", "/sse", &["sse"]);
 service!(fast, fast, "http", "/mcp", &["{port}"]);
 service!(fast_stateless, fast, "http", "/mcp", &["{port}", "stateless"]);
 service!(fast_json, fast, "http", "/mcp", &["{port}", "json"]);
+service!(fast_sse, fast, "sse", "/sse", &["{port}", "sse"]);
 service!(modern, modern, "http", "/mcp", &["{port}"]);
 
 /// A server's process, ended with this.
@@ -140,11 +141,11 @@ fn without_ids(transcript: serde_json::Value) -> serde_json::Value {
     serde_json::from_str(&ids.replace_all(&transcript.to_string(), "(an id)")).expect("it is JSON still")
 }
 
-fn record(cassette: &std::path::Path, url: &str, scene: &Scene) -> Front {
+pub(super) fn record(cassette: &std::path::Path, url: &str, scene: &Scene) -> Front {
     let arguments = ["record", "--keep-journal", "--cassette", &text(cassette), "--url", url];
     Front::start(&arguments, &scene.path(""))
 }
 
-fn replay(cassette: &std::path::Path, scene: &Scene) -> Front {
+pub(super) fn replay(cassette: &std::path::Path, scene: &Scene) -> Front {
     Front::start(&["replay", &text(cassette)], &scene.path(""))
 }

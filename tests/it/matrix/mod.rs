@@ -8,6 +8,8 @@ mod http;
 mod inspector;
 mod pair;
 mod transcript;
+#[cfg(unix)]
+mod transports;
 
 use crate::support::{client, server};
 
