@@ -168,7 +168,7 @@ impl Replayer {
     }
 
     /// A recorded answer with the live id; none where more than that may have to change.
-    fn answer(&self, exchange: u32, item: u32, to: &Correlators) -> Option<Vec<u8>> {
+    fn answer(&self, exchange: u32, item: u32, to: &Correlators, is_refusal: bool) -> Option<Vec<u8>> {
         let entry = &self.cassette.exchanges[exchange as usize];
         let message = &entry.server[item as usize].message;
         let payload = self.cassette.at(message.place);
@@ -177,7 +177,11 @@ impl Replayer {
         }
         let mut recorded = Vec::new();
         message.id.push(&mut recorded);
-        let id = (!recorded.is_empty()).then(|| rewrite::answer_id(&to.recorded_id, &recorded, &to.live_id));
+        let id = match recorded.is_empty() {
+            _ if is_refusal && message.form == Form::Error => Some(to.live_id.clone()),
+            true => None,
+            false => Some(rewrite::answer_id(&to.recorded_id, &recorded, &to.live_id)),
+        };
         let mut bytes = Vec::with_capacity(payload.len() + 64);
         let id = id.as_deref();
         self.cassette.wire(entry.session, false, message, id, &*self.blobs, &mut bytes).ok()?;
@@ -187,7 +191,8 @@ impl Replayer {
     fn send(&mut self, sending: Sending<'_>) {
         let Sending { play, run, exchange, item, live, lane, way, to } = sending;
         let going = Going { live, lane, way, exchange, item, to };
-        if let Some(bytes) = self.answer(exchange, item, to) {
+        let is_refusal = self.is_refusal(exchange, live, lane);
+        if let Some(bytes) = self.answer(exchange, item, to, is_refusal) {
             let apart = is_needed_wait(&self.cassette.exchanges[exchange as usize].server, item as usize);
             return self.recorded_output(going, bytes, apart);
         }
@@ -222,6 +227,8 @@ impl Replayer {
             }
         } else if !rewrite::rewrite(&mut bytes, to) {
             return;
+        } else if is_refusal && Message::read(&bytes).kind == Kind::Error {
+            rewrite::set_id(&mut bytes, &to.live_id);
         }
         let apart = is_needed_wait(&self.cassette.exchanges[exchange as usize].server, item as usize);
         self.recorded_output(going, bytes, apart);

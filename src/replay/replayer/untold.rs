@@ -1,5 +1,5 @@
-//! How a recorded response of HTTP ended without an answer, told where no response can end so: on stdio, and on the one
-//! stream of HTTP+SSE.
+//! What a recorded response of HTTP said without a message, told where there is none: on stdio, and on the one stream of
+//! HTTP+SSE.
 
 use super::Replayer;
 use crate::{
@@ -10,6 +10,16 @@ use crate::{
 };
 
 impl Replayer {
+    /// Whether an exchange was refused by a response of HTTP, and its error goes where several answers share a stream.
+    /// Whatever id that error had, or none, the client knew what it answered; here it has to have the request's.
+    pub(super) fn is_refusal(&self, exchange: u32, live: usize, lane: Lane) -> bool {
+        let entry = &self.cassette.exchanges[exchange as usize];
+        let session = &self.cassette.sessions[entry.session as usize];
+        let is_shared = || lane.0 == 0 || (self.lives[live].sse.is_some() && !session.is_sse());
+        let status = entry.http.as_deref().and_then(|http| http.status);
+        status.is_some_and(|status| status >= 400) && session.is_http() && is_shared()
+    }
+
     /// Tells the client of each request of an exchange that the recorded server left without an answer, in the error
     /// that a bridge tells of it. `batch` holds the recorded and the live ids of a batch.
     pub(super) fn tell_end(

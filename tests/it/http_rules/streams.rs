@@ -344,15 +344,24 @@ fn ids_that_are_used_again_lead_to_the_call_at_hand() {
 }
 
 #[test]
-fn a_torn_event_of_several_lines_is_torn_at_its_end() {
-    let exchange = tool(
-        "t",
-        "t",
-        r#""http": {"stream": true, "end": "cut", "partial": "{\"a\":\n1"}, "unanswered": "ended""#,
-    );
-    let mut stage = Stage::new(HTTP, &(with_id(1) + &exchange));
-    let id = stage.begin();
-    assert_eq!(stage.post(&[&id], &call(1, "t")), ["2 200 stream", "2 end cut data: {\"a\":\ndata: 1"]);
+fn a_torn_event_is_torn_at_the_same_byte() {
+    // Of some there are the lines as they were, of others the data alone.
+    for (partial, sent) in [
+        (r#"{\"a\":\n1"#, "data: {\"a\":\ndata: 1"),
+        (r#"id: 7\ndata: {\"a\":"#, "id: 7\ndata: {\"a\":"),
+        ("da", "da"),
+        (": com", ": com"),
+    ] {
+        let http = format!(
+            r#""http": {{"stream": true, "end": "cut", "partial": "{partial}"}}, "unanswered": "ended""#
+        );
+        let mut stage = Stage::new(HTTP, &(with_id(1) + &tool("t", "t", &http)));
+        let id = stage.begin();
+        assert_eq!(
+            stage.post(&[&id], &call(1, "t")),
+            ["2 200 stream".to_owned(), format!("2 end cut {sent}")]
+        );
+    }
 }
 
 #[test]

@@ -257,3 +257,44 @@ fn requests_that_only_clients_of_http_make_are_neither_waited_for_nor_missed() {
     stage.line(&initialize());
     assert!(stage.line(&call(1, "r"))[0].contains("HTTP status 401"));
 }
+
+#[test]
+fn what_refuses_a_request_has_its_id_where_answers_share_a_stream() {
+    let refused = |name: &str, id: &str, form: &str| {
+        tool(name, name, &format!(r#""http": {{"status": 400}}, "server": [{{{id} {form}}}]"#))
+    };
+    let error = r#""error": {"code": -32000, "message": "no"}"#;
+    let calls = [
+        refused("null", r#""id": null,"#, error),
+        refused("none", r#""no_id": true,"#, error),
+        refused("named", r#""id": "server-error","#, error),
+        refused(
+            "raw",
+            "",
+            r#""raw": "{\"jsonrpc\":\"2.0\", \"error\": {\"code\":-32000,\"message\":\"no\"}, \"id\": null}""#,
+        ),
+    ];
+    let exchanges = with_id(1) + &calls.concat();
+    let is_own = |heard: &[String]| {
+        let last = heard.last().expect("an answer");
+        assert!(
+            last.contains("-32000") && (last.contains(r#""id":7"#) || last.contains(r#""id": 7"#)),
+            "{heard:?}"
+        );
+    };
+    let mut stage = Stage::new(HTTP, &exchanges);
+    stage.line(&initialize());
+    for name in ["null", "none", "named", "raw"] {
+        is_own(&stage.line(&call(7, name)));
+    }
+    let mut stage = Stage::new(HTTP, &exchanges);
+    let address = stage.get("/sse", &[])[1].trim_start_matches("1 event ").to_owned();
+    stage.ask("POST", &address, &[], &initialize());
+    for name in ["null", "none", "named", "raw"] {
+        is_own(&stage.ask("POST", &address, &[], &call(7, name)));
+    }
+    // A response of its own is what it was.
+    let mut stage = Stage::new(HTTP, &exchanges);
+    let id = stage.begin();
+    assert!(stage.post(&[&id], &call(7, "null"))[1].contains(r#""id":null"#));
+}

@@ -1,12 +1,14 @@
 //! Any transport serves any recording: one script, recorded over each transport and served over each.
 
 use std::fs;
+use std::path::Path;
 
+use mcp_tapedeck::Report;
 use serde_json::Value;
 
 use super::http::{self, Service};
 use super::transcript::Transcript;
-use crate::support::client::{self, Client, Run};
+use crate::support::client::{self, Client, Run, root};
 use crate::support::program::{self, assert_good_verdict};
 use crate::support::scene::Scene;
 use crate::support::server;
@@ -69,6 +71,44 @@ fn the_readme_shows_what_is_served_over_which_transport() {
     assert!(readme.contains(&table), "README.md does not have this table:\n{table}");
 }
 
+macro_rules! on_stdio {
+    ($($client:ident: $($service:ident)*;)*) => {
+        mod on_stdio {
+            $(mod $client {
+                $(#[test]
+                fn $service() {
+                    super::super::check_on_stdio(super::super::client::$client(), super::super::http::$service());
+                })*
+            })*
+        }
+    };
+}
+
+on_stdio! {
+    python_auto: everything everything_sse fast_stateless handler modern rust_server;
+    typescript_1: everything everything_sse fast_stateless handler modern rust_server;
+    typescript_2_auto: everything handler modern rust_server;
+}
+
+/// What was recorded over HTTP is served on stdio.
+fn check_on_stdio(client: Client, service: Service) {
+    let scene = Scene::new();
+    let plan = service.server.plan(&scene);
+    let roots = [root(&scene.files())];
+    let (tape, reports) = (scene.path("tape.json"), scene.path("reports"));
+    scene.reset();
+    let Some(peer) = service.start(&scene) else { return };
+    let front = http::record(&tape, &peer.url, &scene);
+    let run = client.run_at(&front.url, service.transport, &plan, &roots);
+    front.end();
+    let Some(recorded) = transcript("recorded", run) else { return };
+    let run = client.run(&program::replay(&tape, &reports), &plan, &roots);
+    let replayed = transcript("replayed", run).expect("this client was here a moment ago");
+    replayed.assert_same_session(&recorded, client.drops_late_progress);
+    assert_good_verdict(&reports);
+    assert_nothing_waited(&reports);
+}
+
 #[expect(clippy::print_stdout, reason = "a test that fails says where")]
 fn check(client: Client) {
     let mut all: Option<Transcript> = None;
@@ -100,6 +140,7 @@ fn check(client: Client) {
                 let reports = scene.path("reports");
                 let run = client.run(&program::replay(&tape, &reports), &plan, &[]);
                 assert_good_verdict(&reports);
+                assert_nothing_waited(&reports);
                 run
             } else {
                 let front = http::replay(&tape, &scene);
@@ -117,6 +158,15 @@ fn check(client: Client) {
                 Some(all) => expected.assert_same_session(all, client.drops_late_progress),
             }
         }
+    }
+}
+
+/// What only clients of HTTP do is not waited for.
+fn assert_nothing_waited(reports: &Path) {
+    for report in fs::read_dir(reports).expect("a folder of reports") {
+        let report = fs::read(report.expect("a report").path()).expect("it is readable");
+        let report: Report = serde_json::from_slice(&report).expect("a report");
+        assert_eq!(report.waits, []);
     }
 }
 
