@@ -11,7 +11,7 @@ use super::transcript::Transcript;
 use crate::support::client::{self, Client, Run, root};
 use crate::support::program::{self, assert_good_verdict};
 use crate::support::scene::Scene;
-use crate::support::server;
+use crate::support::server::{self, Server};
 
 const PLAN: &str = include_str!("../../peers/plans/transports.json");
 
@@ -71,42 +71,91 @@ fn the_readme_shows_what_is_served_over_which_transport() {
     assert!(readme.contains(&table), "README.md does not have this table:\n{table}");
 }
 
-macro_rules! on_stdio {
-    ($($client:ident: $($service:ident)*;)*) => {
-        mod on_stdio {
+macro_rules! served {
+    ($name:ident over $served:literal, $check:ident of $from:ident: $($client:ident: $($service:ident)*;)*) => {
+        mod $name {
             $(mod $client {
                 $(#[test]
                 fn $service() {
-                    super::super::check_on_stdio(super::super::client::$client(), super::super::http::$service());
+                    let (client, service) = (super::super::client::$client(), super::super::$from::$service());
+                    super::super::$check($served, client, service);
                 })*
             })*
         }
     };
 }
 
-on_stdio! {
+served! { http_on_stdio over "stdio", check_served_over of http:
     python_auto: everything everything_sse fast_stateless handler modern rust_server;
     typescript_1: everything everything_sse fast_stateless handler modern rust_server;
     typescript_2_auto: everything handler modern rust_server;
 }
 
-/// What was recorded over HTTP is served on stdio.
-fn check_on_stdio(client: Client, service: Service) {
+served! { http_on_http over "http", check_served_over of http:
+    python_legacy: everything_sse;
+    typescript_1: everything_sse;
+}
+
+served! { http_on_sse over "sse", check_served_over of http:
+    python_legacy: everything fast_stateless rust_server;
+    typescript_1: everything fast_stateless rust_server;
+}
+
+served! { stdio_on_http over "http", check_recorded_on_stdio of server:
+    python_legacy: everything memory modern;
+    python_auto: modern;
+    typescript_1: everything filesystem modern;
+}
+
+served! { stdio_on_sse over "sse", check_recorded_on_stdio of server:
+    python_legacy: everything memory modern;
+    typescript_1: everything filesystem modern;
+}
+
+/// What was recorded over HTTP is served over another transport.
+fn check_served_over(transport: &str, client: Client, service: Service) {
     let scene = Scene::new();
     let plan = service.server.plan(&scene);
     let roots = [root(&scene.files())];
-    let (tape, reports) = (scene.path("tape.json"), scene.path("reports"));
+    let tape = scene.path("tape.json");
     scene.reset();
     let Some(peer) = service.start(&scene) else { return };
     let front = http::record(&tape, &peer.url, &scene);
     let run = client.run_at(&front.url, service.transport, &plan, &roots);
     front.end();
+    check_served(transport, client, &scene, &plan, run);
+}
+
+/// What was recorded on stdio is served over another transport.
+fn check_recorded_on_stdio(transport: &str, client: Client, server: Server) {
+    let scene = Scene::new();
+    let plan = server.plan(&scene);
+    let roots = [root(&scene.files())];
+    scene.reset();
+    let Some(command) = server.command(&scene) else { return };
+    let run = client.run(&program::record(&scene.path("tape.json"), &command), &plan, &roots);
+    check_served(transport, client, &scene, &plan, run);
+}
+
+/// Serves the recording of a run.
+fn check_served(transport: &str, client: Client, scene: &Scene, plan: &Value, run: Option<Run>) {
+    let (tape, reports, roots) = (scene.path("tape.json"), scene.path("reports"), [root(&scene.files())]);
     let Some(recorded) = transcript("recorded", run) else { return };
-    let run = client.run(&program::replay(&tape, &reports), &plan, &roots);
+    let served = SERVED.iter().find(|served| served.transport == transport).expect("one of these");
+    let run = if transport == "stdio" {
+        client.run(&program::replay(&tape, &reports), plan, &roots)
+    } else {
+        let front = http::replay(&tape, scene);
+        let run = client.run_at(&format!("{}{}", front.origin, served.path), transport, plan, &roots);
+        front.end();
+        run
+    };
     let replayed = transcript("replayed", run).expect("this client was here a moment ago");
     replayed.assert_same_session(&recorded, client.drops_late_progress);
-    assert_good_verdict(&reports);
-    assert_nothing_waited(&reports);
+    if transport == "stdio" {
+        assert_good_verdict(&reports);
+        assert_nothing_waited(&reports);
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "a test that fails says where")]
