@@ -89,6 +89,12 @@ impl Replayer {
             Form::Base64 if was_http => Form::Body,
             form => form,
         };
+        let is_open = self.streams.contains_key(&lane.0);
+        let is_elsewhere = way != Way::Own || !is_open || self.lives[live].sse.is_some();
+        let was_streamable = was_http && !cassette.sessions[entry.session as usize].is_sse();
+        if was_streamable && is_elsewhere && self.is_second_answer(entry, item) {
+            return;
+        }
         if !self.over_http {
             return self.deliver(lane, bytes, apart, None, Some(form));
         }
@@ -98,7 +104,6 @@ impl Replayer {
             return;
         }
         let bytes = if form == Form::Body { self.body(recorded, bytes, lane, live) } else { bytes };
-        let is_open = self.streams.contains_key(&lane.0);
         if way == Way::Get && form == Form::Request && self.lives[live].get.is_none() && is_open {
             // Nobody could answer it otherwise.
             way = Way::Own;
@@ -127,6 +132,14 @@ impl Replayer {
         if way == Way::Get || self.lives[live].sse.is_some() {
             self.end_of_get(live, exchange, item);
         }
+    }
+
+    /// Whether an item answers what an earlier one has answered. A server says so on the response of a client that has
+    /// left and went on elsewhere: nobody hears it twice.
+    fn is_second_answer(&self, entry: &Exchange, item: u32) -> bool {
+        let (earlier, rest) = entry.server.split_at(item as usize);
+        let is_same = |known: &Item| known.message.id == rest[0].message.id && self.answers(entry, known);
+        self.answers(entry, &rest[0]) && earlier.iter().any(is_same)
     }
 
     /// A text that is no message, with what is live in the place of what stands for it.

@@ -379,3 +379,32 @@ fn what_is_answered_is_not_gone_on_with() {
     assert_eq!(stage.get("/mcp", &[&id, "last-event-id: e1"]), ["3 200 stream", &pushed]);
     stage.good();
 }
+
+#[test]
+fn an_answer_that_came_twice_is_not_heard_twice_by_who_went_on() {
+    // The server said it to the client that had left as well, before or after.
+    let resumed = r#"{"on": "resume", "after_ms": 50, "sse": {"id": "e2"}, "result": 1}"#;
+    let own = r#"{"after_ms": 50, "sse": {"id": "e2"}, "result": 1}"#;
+    for answers in [[resumed, own], [own, resumed]] {
+        let rest = format!(
+            r#""http": {{"stream": true}}, "server": [{{"sse": {{"id": "e1"}}, "notification": {{"method": "n"}}}}, {}]"#,
+            answers.join(", ")
+        );
+        let exchanges = with_id(1) + &tool("t", "t", &rest);
+        let options = Options { timing: Timing::Recorded { speed: 1.0 }, ..Options::default() };
+        let mut stage = Stage::with(HTTP, &exchanges, options);
+        let id = stage.begin();
+        stage.post(&[&id], &call(5, "t"));
+        stage.leave(2);
+        assert_eq!(stage.get("/mcp", &[&id, "last-event-id: e1"]), [OPENED.replace('N', "3")]);
+        let heard = [stage.wait(50), stage.wait(50)].concat();
+        assert_eq!(heard, [format!("3 event id=e2 {}", result(5, "1")), "3 end".to_owned()]);
+        stage.good();
+        // Nor on stdio.
+        let mut stage = Stage::new(HTTP, &exchanges);
+        stage.line(&initialize());
+        let heard = [stage.line(&call(5, "t")), stage.wait(50)].concat();
+        assert_eq!(heard, [format!("line {}", note("n")), format!("line {}", result(5, "1"))]);
+        stage.good();
+    }
+}
