@@ -60,7 +60,14 @@ impl Replayer {
         let scene = scene!(self, play, now);
         // Closing the response is how a client of 2026-07-28 cancels; an older one may come back for it (F10.10).
         if stream.is_modern {
+            let script = &self.scripts[self.plays[play].script];
+            let at = self.plays[play].run(run).and_then(|run| script.steps[run.step as usize].cancelled_at);
+            let said = at.and_then(|at| script.steps.iter().position(|step| step.rank == at));
             self.plays[play].cancel(scene, run);
+            if let Some(said) = said.filter(|&said| self.plays[play].is_unused(said as u32)) {
+                // On stdio it said so in a message, which does not come now.
+                self.plays[play].arrive(script, said as u32);
+            }
             self.agenda.wake(play);
         } else if self.plays[play].is_silent(run) {
             self.plays[play].remove(scene, run);

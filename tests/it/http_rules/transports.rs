@@ -135,6 +135,45 @@ fn modern_messages_over_http_and_sse_are_answered_on_its_stream() {
 
 const CUT: &str = r#""http": {"stream": true, "end": "cut", "partial": "{"}, "server": [{"notification": {"method": "n"}}], "unanswered": "ended""#;
 
+#[test]
+fn who_leaves_has_said_what_cancels_on_stdio() {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+    let params = |name: &str| format!(r#"{{"name":"{name}",{meta}}}"#);
+    let recorded = |name: &str, rest: &str| {
+        let params = params(name);
+        format!(
+            r#"{{"key": "{name}", "client": {{"request": {{"method": "tools/call", "params": {params}}}}}, {rest}}}"#
+        )
+    };
+    let cancel = r#"{"key": "cancel", "after": "b", "client": {"notification": {"method": "notifications/cancelled", "params": {"requestId": 0}}}}"#;
+    let exchanges = [
+        recorded("a", r#""unanswered": "cancelled""#),
+        recorded("b", r#""after": "a", "server": [{"after": "cancel", "result": 1}]"#),
+        cancel.to_owned(),
+    ];
+    let mut stage = Stage::new(&STDIO.replace("2025-06-18", "2026-07-28"), &exchanges.join(", "));
+    let headers = |name: &str| {
+        ["mcp-protocol-version: 2026-07-28", "mcp-method: tools/call"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([format!("mcp-name: {name}")])
+            .collect::<Vec<_>>()
+    };
+    let post = |stage: &mut Stage, id: u32, name: &str| {
+        let headers = headers(name);
+        let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        stage.post(&headers, &ask(id, "tools/call", &params(name)))
+    };
+    assert_eq!(post(&mut stage, 7, "a"), ["1 200 stream"]);
+    assert_eq!(post(&mut stage, 8, "b"), [""; 0]);
+    assert_eq!(
+        stage.leave(1),
+        ["2 200".to_owned(), format!("2 body {}", result(8, "1")), "2 end".to_owned()]
+    );
+    assert_eq!(stage.report().waits, []);
+    stage.good();
+}
+
 /// The error that tells how a response of HTTP ended.
 fn told(id: u32, text: &str, status: &str, body: &str) -> String {
     format!(
