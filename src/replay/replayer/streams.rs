@@ -194,10 +194,8 @@ impl Replayer {
         if !self.streams.contains_key(&lane.0) {
             return;
         }
-        let is_stream = self.streams.get(&lane.0).is_some_and(|stream| stream.is_stream);
         self.begin_response(lane, false);
-        let partial = if is_stream { torn_event(partial) } else { partial.to_vec() };
-        self.outputs.push_back(Output::EndLane { lane, partial, end });
+        self.outputs.push_back(Output::EndLane { lane, partial: partial.to_vec(), end });
         self.streams.remove(&lane.0);
     }
 }
@@ -205,19 +203,6 @@ impl Replayer {
 /// Whether an exchange is of an HTTP request that is no message.
 pub(super) fn is_line(entry: &Exchange) -> bool {
     entry.client.as_ref().is_some_and(|client| client.form == Form::Http)
-}
-
-/// What was sent of an event that does not end: its lines as they were, or its data, of which these are the lines.
-fn torn_event(partial: &[u8]) -> Vec<u8> {
-    let begins = |field: &str| {
-        let (field, text) = (field.as_bytes(), &partial[..partial.len().min(field.len())]);
-        field.starts_with(text)
-    };
-    if [":", "data:", "event:", "id:", "retry:"].into_iter().any(begins) {
-        return partial.to_vec();
-    }
-    let lines = partial.split_inclusive(|byte| *byte == b'\n');
-    lines.flat_map(|line| [b"data: ", line].concat()).collect()
 }
 
 /// An event with recorded data.
