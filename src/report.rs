@@ -269,3 +269,20 @@ impl Report {
             || self.faults.iter().any(FaultReport::is_missing)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sequence_of_several_takes_ends_where_that_of_one_ends() {
+        let of = |method: &str, count: usize| Report {
+            sequence: vec![method.to_owned(); count],
+            ..Report::open("c")
+        };
+        let mut merged = of("a", SEQUENCE - 1);
+        merged.merge(of("b", 5));
+        merged.merge(of("c", 5));
+        assert_eq!((merged.sequence.len(), &*merged.sequence[SEQUENCE - 1]), (SEQUENCE, "b"));
+    }
+}

@@ -274,8 +274,10 @@ impl Fold {
     fn own(&mut self, owner: Owner, message: &Message<'_>, on: Option<On>) -> (Target, Option<On>) {
         let is_response = message.kind.is_response();
         if is_response && !self.answers_own(owner, message) {
-            let id = message.id();
-            let other = id.and_then(|id| self.lookup(owner.session).from_client.answer_exactly(id));
+            let from_client = &mut self.lookup(owner.session).from_client;
+            // Its own may come twice, the second time when the client has used the id again.
+            let id = message.id().filter(|id| from_client.answered(id) != Some(owner));
+            let other = id.and_then(|id| from_client.answer_exactly(id));
             if let Some(other) = other {
                 self.has_answer(other, message);
                 return (Some(other).into(), on.or(Some(On::Post)));

@@ -233,17 +233,8 @@ impl Play {
 
     /// A client message has come that asks for this step; `run` says how to play it.
     pub(super) fn start(&mut self, scene: Scene<'_>, step: u32, repeat: bool, run: Run) -> u32 {
-        let plan = &scene.script.steps[step as usize];
         if !repeat {
-            self.taken[step as usize] = true;
-            self.progress = self.progress.max(Some(plan.rank));
-            self.arrived += usize::from(plan.is_asked());
-            if let Some(at) = plan.group {
-                let (group, members) = (&mut self.groups[at as usize], scene.script.groups.get(at));
-                while members.get(group.missing as usize).is_some_and(|&step| self.taken[step as usize]) {
-                    group.missing += 1;
-                }
-            }
+            self.arrive(scene.script, step);
         }
         let free = repeat || scene.options.order == Order::Free;
         let run = Run { free, last: scene.now, step, ..run };
@@ -259,6 +250,20 @@ impl Play {
         };
         self.enqueue(scene, at);
         at
+    }
+
+    /// The client message of this step has come.
+    pub(super) fn arrive(&mut self, script: &Script, step: u32) {
+        let plan = &script.steps[step as usize];
+        self.taken[step as usize] = true;
+        self.progress = self.progress.max(Some(plan.rank));
+        self.arrived += usize::from(plan.is_asked());
+        if let Some(at) = plan.group {
+            let (group, members) = (&mut self.groups[at as usize], script.groups.get(at));
+            while members.get(group.missing as usize).is_some_and(|&step| self.taken[step as usize]) {
+                group.missing += 1;
+            }
+        }
     }
 
     /// Puts a run where its next item's rank belongs, or ends it.

@@ -6,7 +6,8 @@
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
 //! - `faulty`: what goes wrong on purpose
 //! - `resume`: streams that a client fetches the rest of
-//! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer
+//! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer; `untold`, how a
+//!   response ended, where that is to be said in a message
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -42,6 +43,7 @@ mod resume;
 mod sse;
 mod streams;
 mod unmatched;
+mod untold;
 
 use self::{agenda::Agenda, faulty::Faults, lives::Live, streams::Stream};
 use super::{
@@ -328,7 +330,10 @@ impl Replayer {
             let plays: Vec<&Play> = self.plays.iter().filter(|play| play.script == at).collect();
             let unasked = |step: &u32| plays.iter().all(|play| play.is_unused(*step));
             let steps = (0..script.steps.len() as u32).filter(|&step| script.steps[step as usize].is_asked());
-            let steps = steps.filter(|&step| !self.is_left_out(script.steps[step as usize].exchange));
+            let steps = steps.filter(|&step| {
+                let step = &script.steps[step as usize];
+                !self.is_left_out(step.exchange) && (self.over_http || !step.only_http)
+            });
             keys.extend(steps.filter(unasked).map(|step| self.key(script.steps[step as usize].exchange)));
         }
         keys

@@ -3,6 +3,42 @@
 /// What stands for an origin of ours, or of the server, in a recording.
 pub const ORIGIN: &str = "<origin>";
 
+const SESSION: &str = "<session-";
+
+/// What stands for the id of the session with this number in a recording.
+pub fn session_placeholder(number: u32) -> String {
+    format!("{SESSION}{number}>")
+}
+
+/// The text with `origin` in the place of every [`ORIGIN`], and what `session_id` gives in that of every
+/// [`session_placeholder`]; none leaves those as they are.
+pub fn fill(text: &[u8], origin: &str, mut session_id: impl FnMut() -> Option<Box<str>>) -> Vec<u8> {
+    let mut filled = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'<', rest) {
+        filled.extend_from_slice(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(behind) = rest.strip_prefix(ORIGIN.as_bytes()) {
+            filled.extend_from_slice(origin.as_bytes());
+            rest = behind;
+        } else if let Some((behind, id)) = behind_session(rest).and_then(|rest| Some((rest, session_id()?))) {
+            filled.extend_from_slice(id.as_bytes());
+            rest = behind;
+        } else {
+            filled.push(b'<');
+            rest = &rest[1..];
+        }
+    }
+    filled.extend_from_slice(rest);
+    filled
+}
+
+fn behind_session(text: &[u8]) -> Option<&[u8]> {
+    let rest = text.strip_prefix(SESSION.as_bytes())?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    rest[digits..].strip_prefix(b">").filter(|_| digits > 0)
+}
+
 /// Whether a text can be a method or the name of a header (RFC 9110, 5.6.2).
 pub fn is_token(text: &[u8]) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
@@ -62,6 +98,15 @@ mod tests {
         assert!(names(&["application/json;q=0.9,text/event-stream ; q=1"]));
         assert!(names(&["application/json", "Text/Event-Stream"]));
         assert!(!names(&["*/*", "text/event-streams"]) && !names(&[]));
+    }
+
+    #[test]
+    fn placeholders_are_filled_and_what_only_looks_like_one_stays() {
+        let text = [b"<origin>/m?s=", session_placeholder(12).as_bytes(), b"<session-><a<origin"].concat();
+        let filled =
+            |id: Option<&str>| String::from_utf8(fill(&text, "http://h", || id.map(Box::from))).unwrap();
+        assert_eq!(filled(Some("x")), "http://h/m?s=x<session-><a<origin");
+        assert_eq!(filled(None), "http://h/m?s=<session-12><session-><a<origin");
     }
 
     #[test]

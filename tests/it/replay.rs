@@ -368,6 +368,24 @@ fn a_cancelled_exchange_stays_silent_and_an_open_one_stays_open() {
 }
 
 #[test]
+fn a_cancel_means_the_request_that_had_its_id_then() {
+    let slow = r#"{"key": "KEY", "client": {"request": {"id": 1, "method": "tools/call", "params": {"name": "KEY"}}}, REST}"#;
+    let slow = |key: &str, rest: &str| slow.replace("KEY", key).replace("REST", rest);
+    let more = format!(
+        r#", {}, {{"key": "cancel", "client": {{"notification": {{"method": "notifications/cancelled", "params": {{"requestId": 1}}}}}}}}, {}"#,
+        slow("a", r#""unanswered": "cancelled""#),
+        slow("b", r#""server": [{"result": 2}]"#)
+    );
+    let mut stage = Stage::new(&legacy(&more));
+    stage.send(&initialize(0, "c"));
+    assert_eq!(stage.send(&request(1, "tools/call", r#"{"name":"a"}"#)), [] as [&str; 0]);
+    stage.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    // The client has used the id again, and this call was never cancelled.
+    assert_eq!(stage.send(&request(1, "tools/call", r#"{"name":"b"}"#)), [result("1", "2")]);
+    stage.good();
+}
+
+#[test]
 fn a_late_answer_after_a_cancel_waits_for_the_cancel() {
     let more = r#", {"key": "tools/call slow @1", "client": {"request": {"method": "tools/call", "params": {"name": "slow"}}},
         "server": [{"after": "notifications/cancelled @1", "result": {"late": true}}]},

@@ -12,15 +12,10 @@ use crate::{
     redact,
     traffic::{Event, Headers, Payload, RequestHead, SseEvent},
     wire::{
-        http::{is_token, is_type, names_type},
+        http::{is_token, is_type, names_type, session_placeholder},
         jsonrpc::{Kind, Message},
     },
 };
-
-/// What stands in the place of a session's id.
-fn placeholder(number: u32) -> String {
-    format!("<session-{number}>")
-}
 
 /// Responses' headers that are derived, or differ each time: framing, the clock.
 const DERIVED: [&str; 3] = ["content-length", "date", "transfer-encoding"];
@@ -85,7 +80,7 @@ impl Heads<'_> {
         let Some(id) = self.session.live_id.as_deref().filter(|_| is_endpoint) else { return data };
         match memchr::memmem::rfind(&data, id) {
             Some(at) => {
-                let placeholder = placeholder(self.number);
+                let placeholder = session_placeholder(self.number);
                 Cow::Owned([&data[..at], placeholder.as_bytes(), &data[at + id.len()..]].concat())
             }
             None => data,
@@ -195,7 +190,7 @@ impl Heads<'_> {
         let known = own.into_iter().chain(self.live_ids.iter().copied());
         for (id, number) in known {
             if value == id {
-                return placeholder(number).into_bytes().into();
+                return session_placeholder(number).into_bytes().into();
             }
         }
         // No header has such bytes; a journal may be anybody's.

@@ -323,8 +323,8 @@ impl Fold {
         let open = &self.sessions[session];
         let waits =
             |exchange: &usize| open.states[*exchange].is_request && !open.states[*exchange].is_answered;
-        if let Some(exchange) = open.resumable.get(id) {
-            return Some(*exchange).filter(waits);
+        if let Some(exchange) = open.resumable.get(id).filter(|exchange| waits(exchange)) {
+            return Some(*exchange);
         }
         let mut lanes = self.lanes.under_way.values();
         lanes.find_map(|lane| {

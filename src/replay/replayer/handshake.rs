@@ -114,7 +114,7 @@ impl Replayer {
 
     /// Whether an `initialize` that began no session was sent to the same place by a client that showed as much.
     fn is_for(&self, found: Found) -> bool {
-        let exchange = self.step_of(found).exchange;
+        let exchange = self.exchange_of(found);
         let facts = self.at_hand.facts.as_ref();
         let is_alike = facts.is_some_and(|facts| facts.is_alike(&self.cassette, exchange));
         is_alike && (!found.repeat || self.is_challenge_for_all(exchange))

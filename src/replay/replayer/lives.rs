@@ -39,7 +39,7 @@ pub(super) struct Live {
     /// Events that had an id, for a client that asks for the rest.
     pub sent: VecDeque<Sent>,
     /// Streams of calls that a client went on with.
-    pub resumed: Vec<(u32, Lane)>,
+    pub resumed: Vec<(Arc<Correlators>, Lane)>,
     /// It was ended, by a DELETE or by its server.
     pub is_over: bool,
 }

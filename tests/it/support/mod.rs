@@ -10,6 +10,8 @@ pub(crate) mod install;
 pub(crate) mod playback;
 pub(crate) mod program;
 pub(crate) mod rust_client;
+#[cfg(unix)]
+pub(crate) mod rust_server;
 pub(crate) mod scene;
 pub(crate) mod server;
 #[cfg(unix)]
