@@ -28,9 +28,10 @@ use self::{
 };
 use super::{
     Carrier, Content, Fold, Moment,
-    filing::{Fate, Filed, Way},
+    filing::{Filed, Way},
     fold::line,
     requests::Owner,
+    state::Fate,
 };
 use crate::{
     cassette::{
