@@ -25,6 +25,7 @@ pub mod spelling;
 pub use error::{LoadError, LoadErrorKind};
 pub use fmt::format;
 pub use print::Printer;
+pub(crate) use shape::nearest;
 
 #[cfg(test)]
 mod tests;

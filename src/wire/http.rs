@@ -9,6 +9,27 @@ pub fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(is_letter)
 }
 
+/// Whether a header belongs to a connection, or frames a body on it (RFC 9110, 7.6.1; RFC 9112, 6): whoever sends a
+/// message writes those anew. The name is in lower case.
+pub fn is_of_connection(name: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "connection",
+        "content-length",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    NAMES.contains(&name)
+}
+
+/// Whether these bytes can be the value of a header (RFC 9110, 5.5).
+pub fn is_field_value(value: &[u8]) -> bool {
+    value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~' | 0x80..))
+}
+
 /// Whether a content type is this one, whatever its case and parameters.
 pub fn is_type(value: &[u8], expected: &str) -> bool {
     let end = memchr::memchr(b';', value).unwrap_or(value.len());

@@ -12,7 +12,7 @@ use crate::{
     redact,
     traffic::{Event, Headers, Payload, RequestHead, SseEvent},
     wire::{
-        http::{is_token, is_type, names_type},
+        http::{is_field_value, is_of_connection, is_token, is_type, names_type},
         jsonrpc::{Kind, Message},
     },
 };
@@ -21,9 +21,6 @@ use crate::{
 fn placeholder(number: u32) -> String {
     format!("<session-{number}>")
 }
-
-/// Responses' headers that are derived, or differ each time: framing, the clock.
-const DERIVED: [&str; 3] = ["content-length", "date", "transfer-encoding"];
 
 impl Carrier {
     /// Its frames, in the order in which [`Heads::http`] takes their events.
@@ -175,8 +172,9 @@ impl Heads<'_> {
         }
         for (name, value) in headers {
             let Some(name) = header_name(name) else { continue };
-            let is_derived = DERIVED.contains(&&*name)
-                || name == "connection"
+            // The clock differs each time, and who sends the response again frames it anew.
+            let is_derived = name == "date"
+                || is_of_connection(&name)
                 || (name == "content-type" && content_type.len() == 1 && usual == Some(&**value));
             if is_derived {
                 continue;
@@ -199,7 +197,7 @@ impl Heads<'_> {
             }
         }
         // No header has such bytes; a journal may be anybody's.
-        value.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n' | 0)).collect()
+        value.iter().copied().filter(|byte| is_field_value(&[*byte])).collect()
     }
 }
 
