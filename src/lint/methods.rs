@@ -8,7 +8,7 @@ use crate::{
     cassette::nearest,
     wire::{
         jsonrpc::Kind,
-        revision::{REVISIONS, methods, revision},
+        revision::{REVISIONS, methods},
         scan,
     },
 };
@@ -118,17 +118,12 @@ pub(super) fn foreign(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
 }
 
 /// The revision whose methods a message may use. In which era a message is where both are spoken is a rule of its own.
-fn of<'a>(
-    dialogue: &Dialogue<'_>,
-    index: usize,
-    seen: &Seen<'_>,
-    agreed: Option<&'a str>,
-) -> Option<&'a str> {
+fn of(dialogue: &Dialogue<'_>, index: usize, seen: &Seen<'_>, agreed: Option<&str>) -> Option<&'static str> {
     if seen.from_client && seen.message.kind == Kind::Request && seen.message.is_modern() {
         let newest = REVISIONS.last().map(|row| row.name);
         return newest.filter(|_| dialogue.handshake.is_none());
     }
-    let handshake = dialogue.handshake.filter(|handshake| index > handshake.result)?;
-    let is_modern = seen.from_client && dialogue.seen[handshake.request..=index].last()?.is_modern();
-    agreed.map(|agreed| revision(agreed).name).filter(|_| !is_modern)
+    dialogue.handshake.filter(|handshake| index > handshake.result && !seen.is_modern())?;
+    // A revision that nobody here knows may have any method.
+    REVISIONS.iter().find(|row| row.handshake && Some(row.name) == agreed).map(|row| row.name)
 }

@@ -58,8 +58,8 @@ pub(super) fn token(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
 }
 
 pub(super) fn order(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
-    let mut last: HashMap<(usize, Vec<u8>), f64> = HashMap::new();
-    for Told { seen, token, given, .. } in told(dialogue) {
+    let mut last: HashMap<(usize, Option<&str>), f64> = HashMap::new();
+    for Told { seen, given, .. } in told(dialogue) {
         let raw = seen.message.param("/progress").unwrap_or_default();
         let number = std::str::from_utf8(raw).ok().and_then(|text| text.parse::<f64>().ok());
         let Some(number) = number.filter(|number| number.is_finite()) else {
@@ -68,9 +68,10 @@ pub(super) fn order(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
             continue;
         };
         let Some(given) = given else { continue };
-        let before = last.insert((given, token), number);
-        // A stream that goes on may say again what the client has not heard.
-        let is_again = dialogue.item(seen).is_some_and(|item| item.on == Some(On::Resume));
+        // Across streams, order is chance, and one that goes on may say again what the client has not heard.
+        let on = dialogue.item(seen).and_then(|item| item.on);
+        let before = last.insert((given, on.map(On::word)), number);
+        let is_again = on == Some(On::Resume);
         if let Some(before) = before.filter(|before| number <= *before && !is_again) {
             let text = format!("progress must grow, but {} follows {before}", shown(raw));
             faults.push(dialogue.fault(seen, "/params/progress", text));
