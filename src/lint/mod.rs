@@ -147,13 +147,13 @@ pub const RULES: &[Rule] = &[
     rule(
         "reused-id",
         "a side never uses the id of a request again in its session",
-        "2025-11-25/basic/index",
+        "2025-11-25/basic",
         ids::reused,
     ),
     rule(
         "response-id",
         "a response has the id of its request, of the same type",
-        "2025-11-25/basic/index",
+        "2025-11-25/basic",
         ids::response,
     ),
     rule(
@@ -177,13 +177,13 @@ pub const RULES: &[Rule] = &[
     rule(
         "response-form",
         "a response has either a `result`, which is an object, or an `error`",
-        "2025-11-25/basic/index",
+        "2025-11-25/basic",
         response::form,
     ),
     rule(
         "error-form",
         "an error has a whole number as `code` and a string as `message`",
-        "2025-11-25/basic/index",
+        "2025-11-25/basic",
         response::error,
     ),
     rule(
@@ -195,7 +195,7 @@ pub const RULES: &[Rule] = &[
     rule(
         "result-type",
         "a result has a `resultType` (2026-07-28 on)",
-        "2026-07-28/basic/index",
+        "2026-07-28/basic",
         response::result_type,
     ),
     rule(

@@ -12,7 +12,7 @@ use crate::{
     redact,
     traffic::{Event, Headers, Payload, RequestHead, SseEvent},
     wire::{
-        http::{is_field_value, is_of_connection, is_token, is_type, names_type},
+        http::{decoded, is_field_value, is_of_connection, is_token, is_type, names_type},
         jsonrpc::{Kind, Message},
     },
 };
@@ -99,9 +99,12 @@ impl Heads<'_> {
         body: &mut Option<MessageDraft<'e>>,
     ) -> Option<Http> {
         let mut http = Http { end: carrier.end, ..Http::default() };
-        let asked = Asked::of(client);
+        let line = client.and_then(|event| line(event.direction, &event.payload));
+        let message = Message::read(line.as_deref().unwrap_or_default());
+        let asked = Asked::of(client, &message);
         if let Payload::Request(head) = &events.next()?.payload {
             self.request(head, asked, &mut http);
+            self.mirrors(head, &message, &mut http);
         }
         if carrier.body.is_some() {
             *body = events.next().map(|event| MessageDraft::body(bytes(event)));
@@ -148,6 +151,24 @@ impl Heads<'_> {
         }
         http.auth =
             head.headers.iter().any(|(name, _)| std::str::from_utf8(name).is_ok_and(redact::is_credential));
+    }
+
+    /// The headers that repeat the message, where they do not: a server of 2026-07-28 refuses that.
+    fn mirrors(&self, head: &RequestHead<'_>, message: &Message<'_>, http: &mut Http) {
+        if message.kind != Kind::Request || !message.is_modern() || self.session.is_sse {
+            return;
+        }
+        for (header, expected) in [("mcp-method", Some(message.method())), ("mcp-name", message.name())] {
+            let values: Vec<&[u8]> = all(&head.headers, header).collect();
+            let is_usual = match (&values[..], &expected) {
+                ([value], Some(expected)) => *decoded(value) == *expected.as_bytes(),
+                (values, expected) => values.is_empty() && expected.is_none(),
+            };
+            if !is_usual {
+                let values = values.into_iter().map(|value| self.value(value)).collect();
+                http.request.push(Header { name: header.into(), values });
+            }
+        }
     }
 
     fn protocol(&self) -> Option<&str> {
@@ -219,13 +240,11 @@ impl Asked {
         matches!(self, Self::Initialize | Self::Request)
     }
 
-    fn of(client: Option<&Event<'_>>) -> Self {
+    fn of(client: Option<&Event<'_>>, message: &Message<'_>) -> Self {
         let Some(event) = client else { return Self::Other };
         if matches!(event.payload, Payload::Request(_)) {
             return Self::Plain;
         }
-        let line = line(event.direction, &event.payload).unwrap_or_default();
-        let message = Message::read(&line);
         if message.kind == Kind::Request && message.method() == "initialize" {
             return Self::Initialize;
         }

@@ -298,9 +298,9 @@ fn modern_requests_share_the_session_without_a_beginning() {
         )
     };
     let lines = [
-        "1 > POST /mcp mcp-protocol-version=2026-07-28".to_owned(),
+        "1 > POST /mcp mcp-protocol-version=2026-07-28 mcp-method=tools/list".to_owned(),
         format!("1 > {}", modern(1)),
-        "2 > POST /mcp mcp-protocol-version=2026-07-28".to_owned(),
+        "2 > POST /mcp mcp-protocol-version=2026-07-28 mcp-method=tools/list".to_owned(),
         format!("2 > {}", modern(1)),
         // One client leaves, and thereby cancels (F10.10).
         "1 > .".to_owned(),
@@ -313,6 +313,24 @@ fn modern_requests_share_the_session_without_a_beginning() {
     assert_eq!(cassette.sessions[0].client.as_deref(), Some("m"));
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     check(&lines, &["1 tools/list @1 ! cancelled", r#"1 tools/list @2 {"stream": true} | result"#]);
+}
+
+#[test]
+fn headers_of_2026_07_28_are_told_where_they_do_not_say_what_the_message_says() {
+    let call = r#"1 > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\u00e9","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+    for (headers, told) in [
+        ("mcp-method=tools/call mcp-name==?base64?w6k=?=", ""),
+        ("mcp-method=tools/list mcp-name==?base64?w6k=?=", r#"{"request": {"mcp-method": "tools/list"}} "#),
+        (
+            "mcp-method=tools/call mcp-method=x",
+            r#"{"request": {"mcp-method": ["tools/call", "x"], "mcp-name": []}} "#,
+        ),
+    ] {
+        let post = format!("1 > POST /mcp mcp-protocol-version=2026-07-28 {headers}");
+        let answer = r#"1 < {"jsonrpc":"2.0","id":1,"result":{}}"#;
+        let lines = [&*post, call, "1 < 200 content-type=application/json", answer, "1 > ."];
+        check(&lines, &[&format!(r#"1 tools/call "é" @1 {told}| result"#)]);
+    }
 }
 
 #[test]
