@@ -38,6 +38,7 @@
 //! - [`cassette`]: the JSON file people read, and the journal recorders write
 //! - [`redact`]: what must not reach a disk
 //! - [`record`]: events become exchanges; [`replay`]: exchanges become answers; [`report`]: and what is told of it
+//! - [`lint`]: what a recorded session does that the protocol does not allow
 //! - [`transport`], [`store`]: pipes and files; [`proxy`]: the only place that waits and reads the clock
 //! - the binary's `cli`: one file for each command, all printing in one
 //!
@@ -49,6 +50,8 @@
 pub mod cassette;
 pub mod exit_code;
 pub mod fault;
+#[doc(hidden)]
+pub mod lint;
 pub mod proxy;
 pub mod record;
 pub mod redact;

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     cassette::{
+        LoadError,
         blob::BlobSink,
         journal::{JournalError, Loss, MAGIC},
         model::Cassette,
@@ -78,6 +79,17 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
         return Err(StoreError::NotFound { path });
     }
     together(disk, path, text, folded, notes)
+}
+
+/// Everything that keeps the file of a cassette from being read, in the order of the file. Nothing where it can
+/// be read.
+///
+/// # Errors
+/// When the file itself cannot be read.
+pub fn faults(path: &Path) -> Result<Vec<LoadError>, StoreError> {
+    let (disk, path) = (Disk::default(), paths::resolve(path)?);
+    let text = disk.read(&path)?;
+    Ok(Cassette::check(text, &Blobs::of(&disk, &path)).err().unwrap_or_default())
 }
 
 pub(super) fn load_journal(disk: &Disk, path: PathBuf) -> Result<Loaded, StoreError> {

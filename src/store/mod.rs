@@ -28,7 +28,7 @@ pub use convert::convert;
 pub use error::StoreError;
 pub use fold::{FoldOptions, FoldOutcome, Own, fold, fold_own};
 pub use journal::Journal;
-pub use load::{Loaded, load};
+pub use load::{Loaded, faults, load};
 pub use origin::new_header;
 pub use recover::{LeftJournal, left_journals, recover};
 pub use rewrite::{load_file, rewrite};

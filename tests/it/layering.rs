@@ -73,6 +73,7 @@ const TABLE: &[Row] = &[
         may_use: &["cassette", "fault", "redact", "report", "traffic", "wire"],
         never: &[WORLD, TREE, ARGUMENTS],
     },
+    Row { module: "lint", may_use: &["cassette", "traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },
     Row { module: "transport", may_use: &["traffic", "wire"], never: &[TREE, ARGUMENTS] },
     Row {
         module: "store",

@@ -9,6 +9,7 @@ use super::pair::varies;
 use super::transcript::Transcript;
 use crate::support::client::{Client, root};
 use crate::support::front::Front;
+use crate::support::program::assert_lint;
 use crate::support::rust_server::RustServer;
 use crate::support::scene::Scene;
 use crate::support::server::{self, Server, text};
@@ -129,6 +130,8 @@ pub(super) fn check(client: Client, service: Service) {
     };
     recorded.assert_transparent(&direct, &varies, drops);
     assert_rebuilds(&tape);
+    // The plans subscribe whether a server offers it or not.
+    assert_lint(&tape, &["server-capability"]);
 
     let replayed = {
         let front = replay(&tape, &scene);
