@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Found, Replayer, items::Way};
+use super::{Found, Replayer, items::Way, lives::Held};
 use crate::{
     cassette::model::Form,
     replay::rewrite::{self, Correlators},
@@ -48,7 +48,9 @@ impl Replayer {
             .collect();
         // Of a stream that is over there is no rest: what was recorded then is one of the session's.
         let is_running = on_get || self.is_running(exchange, &to);
-        if !is_running && missed.is_empty() && found.is_some_and(|found| !found.repeat) {
+        let waits = |held: &Held| held.way == Way::Resume && Arc::ptr_eq(&held.to, &to);
+        let is_over = !is_running && missed.is_empty() && !self.lives[live].held.iter().any(waits);
+        if is_over && found.is_some_and(|found| !found.repeat) {
             return false;
         }
         // The recorded request says how the rest began; one that was refused is refused again.

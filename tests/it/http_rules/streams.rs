@@ -335,6 +335,20 @@ fn ids_that_are_used_again_lead_to_the_call_at_hand() {
             [format!("{get} event id=e2 {}", result(5, answer)), format!("{get} end")]
         );
     }
+    // All of it has waited for the client.
+    let mut stage = Stage::new(HTTP, &exchanges.concat());
+    let id = stage.begin();
+    for (lane, answer) in [(2, "1"), (4, "2")] {
+        stage.post(&[&id], &call(5, "t"));
+        stage.wait(5);
+        let get = lane + 1;
+        let rest = [
+            format!("{get} 200 stream"),
+            format!("{get} event id=e2 {}", result(5, answer)),
+            format!("{get} end"),
+        ];
+        assert_eq!(stage.get("/mcp", &[&id, "last-event-id: e1"]), rest);
+    }
     // Two at once: each has a stream of its own that goes on.
     let mut stage = Stage::with(HTTP, &(with_id(1) + &resumed("t", "1")), options());
     let id = stage.begin();
