@@ -23,8 +23,10 @@ mod spacing;
 pub mod spelling;
 
 pub use error::{LoadError, LoadErrorKind};
-pub use fmt::format;
+pub use fmt::{format, format_exchange, lay_out};
 pub use print::Printer;
+pub use reader::check_json;
+pub(crate) use shape::nearest;
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,19 @@
 use super::error::{LoadError, Result};
 use crate::wire::{Span, scan};
 
+/// Checks that a text is one value of strict JSON, as the file holds them.
+///
+/// # Errors
+/// With the place of the first thing that is wrong.
+pub fn check_json(text: &[u8]) -> Result<()> {
+    let mut reader = Reader::new(text, scan::trim(text).start);
+    let checked = reader.value().and_then(|_| match reader.peek() {
+        0 if reader.at >= text.len() => Ok(()),
+        _ => Err(LoadError::syntax(text, reader.at, "the end of the text")),
+    });
+    checked.map_err(|error| error.locate(text))
+}
+
 /// The marker an object is, by its member's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marker {

@@ -274,7 +274,7 @@ pub(super) fn plain(name: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Of several names the one that `name` was probably meant to be: at most two letters differ, and fewer than half.
-pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 200;
     if name.len() > LONGEST {
         return None;
