@@ -35,7 +35,7 @@ pub fn format(cassette: &Cassette) -> Vec<u8> {
     out
 }
 
-/// One entry of `exchanges`, strict JSON, as [`format`] writes it: without indentation before its first line.
+/// One entry of `exchanges`, strict JSON, as [`format()`] writes it: without indentation before its first line.
 pub fn format_exchange(entry: &[u8]) -> Vec<u8> {
     let (mut flat, mut out) = (Vec::new(), Vec::with_capacity(entry.len()));
     push_value(entry, scan::trim(entry), Holds::Object(&EXCHANGE), 2, 4, &mut flat, &mut out);

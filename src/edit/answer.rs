@@ -107,6 +107,10 @@ pub(super) fn answer(
             member.extend_from_slice(&sheet.laid_out(&value, whole.start));
             sheet.change(exchange, (whole, member));
         }
+        None if sheet.exchange(exchange).server.iter().any(|item| item.message.form == Form::Body) => {
+            let reason = "was answered by HTTP alone, with a body that is no message; remove that first, and its `http`";
+            return Err(unfit(sheet, exchange, reason));
+        }
         None => {
             let item = [format!("{{\"{name}\": ").as_bytes(), &value, b"}"].concat();
             let members = sheet.members(exchange);

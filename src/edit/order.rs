@@ -183,10 +183,9 @@ pub(super) fn object(sheet: &Sheet<'_>, exchange: usize, moment: Moment) -> Span
 /// The objects of an exchange that may have an `after`: its entry, its items, and their answers.
 pub(super) fn objects(sheet: &Sheet<'_>, exchange: usize) -> Vec<Span> {
     let mut objects = vec![sheet.entry(exchange)];
-    for (n, item) in (0..).zip(&sheet.exchange(exchange).server) {
-        let items = sheet.items(exchange);
-        objects.extend(items.and_then(|items| items.list.get(n).map(|item| item.value)));
-        objects.extend(item.answer.as_ref().map(|_| object(sheet, exchange, Moment::Answer(n as u32))));
+    for item in sheet.items(exchange).iter().flat_map(|items| &items.list) {
+        objects.push(item.value);
+        objects.extend(sheet.object(item.value).value(sheet.text(), "answer"));
     }
     objects
 }

@@ -219,6 +219,15 @@ fn a_failure_is_an_answer_where_there_was_none() {
 }
 
 #[test]
+fn an_exchange_that_http_alone_answered_gets_no_second_answer() {
+    let text = r#"{"cassette": 1, "sessions": [{"session": 1, "transport": "http", "path": "/mcp"}], "exchanges": [
+  {"key": "a", "client": {"request": {"method": "m"}}, "http": {"status": 404}, "server": [{"body": "gone"}], "unanswered": "ended"}]}"#;
+    let (cassette, blobs) = load(text);
+    let edit = Edit::Answer { key: key("a"), response: Response::Result(b"{}".into()) };
+    assert!(matches!(apply(&cassette, &blobs, &edit), Err(EditError::Unfit { .. })));
+}
+
+#[test]
 fn the_result_of_a_failed_tool_is_one_of_the_request_s_revision() {
     let (cassette, blobs) = load(super::RECORDINGS[3]);
     let call = cassette.exchanges.iter().find(|exchange| exchange.key.starts_with("tools/call")).unwrap();
