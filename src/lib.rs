@@ -36,7 +36,7 @@
 //! - [`wire`]: bytes and messages; a tolerant scanner that yields places, never values
 //! - [`traffic`]: what happened, as events; the one vocabulary all else speaks
 //! - [`cassette`]: the JSON file people read, and the journal recorders write
-//! - [`redact`]: what must not reach a disk
+//! - [`redact`]: what must not reach a disk; [`edit`]: changes to a cassette that keep every line they do not address
 //! - [`record`]: events become exchanges; [`replay`]: exchanges become answers; [`report`]: and what is told of it
 //! - [`lint`]: what a recorded session does that the protocol does not allow
 //! - [`transport`], [`store`]: pipes and files; [`proxy`]: the only place that waits and reads the clock
@@ -48,6 +48,8 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod cassette;
+#[doc(hidden)]
+pub mod edit;
 pub mod exit_code;
 pub mod fault;
 #[doc(hidden)]

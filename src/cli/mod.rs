@@ -11,6 +11,7 @@ mod completions;
 mod connect;
 mod convert;
 mod demo;
+mod edit;
 mod failure;
 mod faults;
 mod files;
@@ -58,6 +59,7 @@ enum Command {
     Demo(demo::DemoArgs),
     #[command(hide = true)]
     DemoServer,
+    Edit(edit::EditArgs),
     Fmt(fmt::FmtArgs),
     Lint(lint::LintArgs),
     Record(record::RecordArgs),
@@ -112,6 +114,7 @@ impl Command {
             Self::Convert(args) => convert::run(&args),
             Self::Demo(args) => demo::run(&args),
             Self::DemoServer => demo::server::run(),
+            Self::Edit(args) => edit::run(args),
             Self::Fmt(args) => fmt::run(&args),
             Self::Lint(args) => lint::run(&args),
             Self::Record(args) => record::run(&args),

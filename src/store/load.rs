@@ -15,7 +15,7 @@ use super::{
 use crate::{
     cassette::{
         LoadError,
-        blob::BlobSink,
+        blob::{BlobSink, BlobSource},
         journal::{JournalError, Loss, MAGIC},
         model::Cassette,
     },
@@ -159,7 +159,7 @@ pub(super) fn base(
     }
 }
 
-pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &Blobs) -> Result<Cassette, StoreError> {
+pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &dyn BlobSource) -> Result<Cassette, StoreError> {
     Cassette::load(text, blobs)
         .map_err(|source| StoreError::Cassette { path: path.to_owned(), source: Box::new(source) })
 }
