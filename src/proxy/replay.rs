@@ -71,7 +71,7 @@ pub fn serve(
             if let Some(end) = front.end.take() {
                 return Ok(Ended::AsRecorded(end));
             }
-            if replayer.is_done() {
+            if replayer.is_done(Lane(0)) {
                 return Ok(Ended::ByClient);
             }
         }
@@ -127,7 +127,7 @@ impl Front {
                         self.waiting.push_back(piece);
                     }
                 },
-                Some(Output::End(end)) => {
+                Some(Output::End { end, .. }) => {
                     if let Some(partial) = end.partial.clone().filter(|partial| !partial.is_empty()) {
                         self.waiting.push_back(partial);
                     }
@@ -229,7 +229,7 @@ impl Front {
         let now = self.now();
         if count == 0 {
             self.input_open = false;
-            replayer.handle(now, Input::Closed);
+            replayer.handle(now, Input::Closed { lane: Lane(0) });
             return Ok(());
         }
         self.lines.feed(&self.buffer[..count], |line| match line {

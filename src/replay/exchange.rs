@@ -8,27 +8,30 @@ use crate::{
 /// What the replayer is told.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
-    /// One message or line from the client, without its line end.
+    /// One message or line from a client that speaks in lines, without its line end.
     Message {
-        /// The stream it came on.
+        /// The pipe it came on: one that was not heard of before is that of a further client.
         lane: Lane,
         /// Its bytes.
         bytes: &'a [u8],
     },
     /// One HTTP request, whole.
     Request {
-        /// The lane of its response; no other request has it, and it is not 0.
+        /// The lane of its response; no other request or pipe has it.
         lane: Lane,
         /// The request.
         request: &'a HttpRequest<'a>,
     },
-    /// The client closed the connection before this response had ended.
+    /// The client closed the connection before this response had ended, or no longer reads from its pipe.
     Left {
-        /// The response's lane.
+        /// The response's lane, or the pipe's.
         lane: Lane,
     },
-    /// The client closed its side.
-    Closed,
+    /// A client that speaks in lines closed its side of its pipe.
+    Closed {
+        /// The pipe.
+        lane: Lane,
+    },
 }
 
 /// An HTTP request.
@@ -60,7 +63,7 @@ impl<'a> HttpRequest<'a> {
 pub enum Output {
     /// Send one message.
     Send {
-        /// The stream it goes on.
+        /// The pipe it goes on.
         lane: Lane,
         /// Its bytes, without a line end.
         bytes: Vec<u8>,
@@ -98,7 +101,26 @@ pub enum Output {
         end: Option<StreamEnd>,
     },
     /// End as the recorded server ended.
-    End(End),
+    End {
+        /// The pipe of the client that it served.
+        lane: Lane,
+        /// How.
+        end: End,
+    },
+}
+
+impl Output {
+    /// Whom it is for.
+    pub const fn lane(&self) -> Lane {
+        match self {
+            Self::Send { lane, .. }
+            | Self::Head { lane, .. }
+            | Self::Event { lane, .. }
+            | Self::Body { lane, .. }
+            | Self::EndLane { lane, .. }
+            | Self::End { lane, .. } => *lane,
+        }
+    }
 }
 
 /// The head of an HTTP response.

@@ -148,7 +148,7 @@ impl Asking {
                 let before = self.open.remove(&lane.0);
                 assert!(before.is_some_and(|head| head.is_some()), "an end behind a head: {output:?}");
             }
-            Output::Send { .. } | Output::End(_) => panic!("nobody came over stdio: {output:?}"),
+            Output::Send { .. } | Output::End { .. } => panic!("nobody came over stdio: {output:?}"),
         }
     }
 }
@@ -183,9 +183,9 @@ fn play(cassette: &Arc<Cassette>, options: &Options, lines: &[u8]) -> Vec<(Micro
             drain(&mut replayer, now, &mut sent);
         }
     }
-    replayer.handle(now, Input::Closed);
+    replayer.handle(now, Input::Closed { lane: Lane(0) });
     drain(&mut replayer, now, &mut sent);
-    while !replayer.is_done() {
+    while !replayer.is_done(Lane(0)) {
         let deadline = replayer.deadline().expect("something is owed, so something is waited for");
         assert!(deadline > now, "what is due is done");
         now = deadline;

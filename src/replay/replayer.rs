@@ -4,6 +4,7 @@
 //! - `http`: HTTP requests, `gets` and `sse`, those that open streams, and `facts`, what they tell beside a message
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
+//! - `pipes`: clients that speak in lines
 //! - `resume`: streams that a client fetches the rest of
 //! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer
 
@@ -20,8 +21,8 @@ macro_rules! scene {
             script: &$self.scripts[$self.plays[$play].script],
             options: &$self.options,
             now: $now,
-            closed: $self.closed,
-            over_http: $self.over_http,
+            pipes: &$self.pipes,
+            pipe: $self.owners[$play].and_then(|live| $self.lives[live].pipe),
         }
     };
 }
@@ -36,11 +37,13 @@ mod incoming;
 mod items;
 mod lives;
 mod outgoing;
+mod pipes;
 mod resume;
 mod sse;
 mod streams;
 mod unmatched;
 
+pub(super) use self::pipes::Pipes;
 use self::{agenda::Agenda, lives::Live, streams::Stream};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern},
@@ -124,13 +127,13 @@ pub struct Replayer {
     is_http: bool,
     /// HTTP responses that have not ended.
     streams: HashMap<u32, Stream>,
-    /// Whether clients come over HTTP.
-    over_http: bool,
+    /// Clients that speak in lines.
+    pipes: Pipes,
+    /// Index of the live session that last asked for something of the pool.
+    pool_live: usize,
     minted: u64,
     outputs: VecDeque<Output>,
     agenda: Agenda,
-    closed: bool,
-    ended: bool,
     report: Report,
     /// Where in the report's repeats each exchange stands that was repeated.
     repeat_of: HashMap<u32, usize>,
@@ -196,12 +199,11 @@ impl Replayer {
             redactor: Redactor::new(&options.redact),
             pairings: vec![Pairing::new()],
             streams: HashMap::new(),
-            over_http: false,
+            pipes: Pipes::default(),
+            pool_live: 0,
             minted: 0,
             outputs: VecDeque::new(),
             agenda: Agenda::default(),
-            closed: false,
-            ended: false,
             cassette,
             blobs,
             options,
@@ -216,17 +218,11 @@ impl Replayer {
     /// Takes in one thing the client did.
     pub fn handle(&mut self, now: Micros, input: Input<'_>) {
         match input {
-            Input::Message { lane, bytes } => {
-                self.at_hand = AtHand { live: self.lives.len() - 1, ..AtHand::default() };
-                self.report.connections = self.report.connections.max(1);
-                self.message(now, lane, bytes);
-            }
+            Input::Message { lane, bytes } => self.line_on(now, lane, bytes),
             Input::Request { lane, request } => self.http(now, lane, request),
+            Input::Left { lane } if self.pipes.has(lane) => self.gone(now, lane),
             Input::Left { lane } => self.left(now, lane),
-            Input::Closed => {
-                self.closed = true;
-                (0..self.plays.len()).for_each(|play| self.agenda.wake(play));
-            }
+            Input::Closed { lane } => self.closed(lane),
         }
         self.advance(now);
     }
@@ -242,11 +238,6 @@ impl Replayer {
     /// When to poll again although nothing came.
     pub fn deadline(&self) -> Option<Micros> {
         self.agenda.deadline()
-    }
-
-    /// Whether anything is still to be sent to a client that has closed its side.
-    pub fn is_done(&self) -> bool {
-        self.ended || (self.closed && self.outputs.is_empty() && !self.plays.iter().any(Play::owes))
     }
 
     /// The path at which clients reach the server: that of its newest session, or `/mcp`.

@@ -177,7 +177,7 @@ impl Take {
                 Output::Body { lane, bytes } => (lane, Piece::Data(bytes.into())),
                 Output::EndLane { lane, partial, end } => (lane, Piece::End { end, partial }),
                 // Nobody has told of lines, and what a server's end means over HTTP its streams tell.
-                Output::Send { .. } | Output::End(_) => continue,
+                Output::Send { .. } | Output::End { .. } => continue,
             };
             match &mut own {
                 Some((own, pieces)) if *own == lane => pieces.push(piece),

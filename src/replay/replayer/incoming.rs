@@ -173,7 +173,10 @@ impl Replayer {
         if let Some(id) = id {
             self.lives[live].in_flight.insert(id, (found.play, run));
         }
-        if self.over_http {
+        if found.play == 0 {
+            self.pool_live = live;
+        }
+        if !self.streams.is_empty() {
             self.end_if_whole(found.play, run, 0, false);
         }
     }

@@ -95,7 +95,7 @@ impl Replayer {
             Form::Base64 if was_http => Form::Body,
             form => form,
         };
-        if !self.over_http {
+        if let Some(lane) = self.lives[live].pipe {
             return self.deliver(lane, bytes, apart, None, Some(form));
         }
         let is_noise =

@@ -39,7 +39,7 @@ impl Replayer {
     /// Performs everything that can go now, in every session of the take.
     pub(super) fn advance(&mut self, now: Micros) {
         for at in self.agenda.take(now) {
-            while !self.ended {
+            loop {
                 let scene = scene!(self, at, now);
                 match self.plays[at].step(scene) {
                     Action::Idle { until } => {
@@ -57,16 +57,18 @@ impl Replayer {
         match action {
             Action::Item { run, item } => {
                 self.item(play, run, item);
-                if self.over_http {
+                if !self.streams.is_empty() {
                     let has_answered = self.has_answered(play, run, item);
                     self.end_if_whole(play, run, item as usize + 1, has_answered);
                 }
             }
             Action::Push { step } => {
                 let exchange = self.scripts[script].steps[step as usize].exchange;
-                let live = self.live_with(play).unwrap_or_default();
+                let live = self.live_with(play).unwrap_or(self.pool_live);
                 // Over HTTP, a client that was given no session id is known by having none.
-                let live = if self.over_http && self.lives[live].id.is_none() { 0 } else { live };
+                let is_known = self.lives[live].pipe.is_some()
+                    || (self.lives[live].id.is_some() && self.live_with(play).is_some());
+                let live = if is_known { live } else { 0 };
                 let sse = self.lives[live].sse.as_ref().map(|(lane, _)| *lane);
                 let (lane, way) = sse.map_or((Lane(0), Way::Get), |lane| (lane, Way::Own));
                 let to = Arc::default();
@@ -75,15 +77,16 @@ impl Replayer {
                 }
             }
             Action::Finished { run } => self.finished(now, play, run),
-            Action::End { run, .. } if self.over_http => {
-                let lane =
-                    run.and_then(|at| self.plays[play].run(at)).map(|run| run.post.unwrap_or(run.lane));
-                self.server_ended(now, play, run, lane);
-            }
-            Action::End { session, .. } => {
-                self.ended = true;
+            Action::End { session, run } => {
+                let of = run.and_then(|at| self.plays[play].run(at));
+                let live = of.map(|run| run.live).or_else(|| self.live_with(play));
+                let Some(lane) = live.and_then(|live| self.lives[live].pipe) else {
+                    let lane = of.map(|run| run.post.unwrap_or(run.lane));
+                    return self.server_ended(now, play, run, lane);
+                };
                 let end = self.cassette.sessions[session as usize].end.clone().unwrap_or_default();
-                self.outputs.push_back(Output::End(end));
+                self.outputs.push_back(Output::End { lane, end });
+                self.ended_on(now, lane);
             }
             Action::GraceOver { run, missing } => {
                 let missing = self.scripts[script].steps[missing as usize].exchange;
@@ -267,7 +270,7 @@ impl Replayer {
         let step = &self.scripts[self.plays[play].script].steps[run.step as usize];
         let exchange = step.exchange;
         let entry = &self.cassette.exchanges[exchange as usize];
-        if step.is_asked() && stays_silent(entry) && !self.closed {
+        if step.is_asked() && stays_silent(entry) && !self.pipes.is_closed(run.lane) {
             self.plays[play].silence(at);
             return;
         }
@@ -280,7 +283,7 @@ impl Replayer {
         self.plays[play].remove(scene, at);
         if lost {
             self.incomplete(lane, &live_id, exchange);
-        } else if asked && lane.0 == 0 {
+        } else if asked && self.pipes.has(lane) {
             self.tell_status(lane, &live_id, exchange);
         }
         self.finish_response(live, lane, post.filter(|_| !is_over), exchange, is_over);
