@@ -1,12 +1,33 @@
-//! Where clients reach us over HTTP: options that several commands share.
+//! Where clients reach us over HTTP, or join: options that several commands share, and what serves them.
 
-use std::{path::PathBuf, process};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process,
+};
 
 use clap::{Args, ValueEnum};
-use mcp_tapedeck::proxy::listen::{Listen, ListenOptions};
+use mcp_tapedeck::{
+    exit_code::ExitCode,
+    proxy::{
+        join::Meeting,
+        listen::{Listen, ListenOptions},
+        run::TestCommand,
+    },
+    report::{Report, Verdict},
+    traffic::Exit,
+};
 use serde::Serialize;
 
-use super::{args, failure::Failure, files, values};
+use super::{
+    args,
+    connect::ServeTlsArgs,
+    deck::Place,
+    failure::Failure,
+    files,
+    replay::{self, Session},
+    values,
+};
 
 /// How clients are served over HTTP.
 #[derive(Args, Clone, Debug)]
@@ -19,6 +40,9 @@ pub(super) struct ListenArgs {
     /// Write where tapedeck listens to this file, as soon as it does
     #[arg(long, value_name = "FILE", requires = "listen")]
     ready_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    tls: ServeTlsArgs,
 
     /// Serve clients that call tapedeck by this name too, where it listens on loopback
     #[arg(long, value_name = "HOST", requires = "listen")]
@@ -49,9 +73,14 @@ pub(super) enum Auth {
 /// Where a front listens, as a program that started it reads it.
 #[derive(Serialize)]
 struct Ready<'a> {
+    /// Of the first server.
     url: &'a str,
     origin: &'a str,
     pid: u32,
+    /// What `tapedeck join` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a Path>,
+    servers: BTreeMap<&'a str, &'a str>,
 }
 
 impl ListenArgs {
@@ -59,28 +88,72 @@ impl ListenArgs {
         self.listen.is_some()
     }
 
-    pub(super) fn bind(&self) -> Result<Listen, Failure> {
-        let address = self.listen.as_deref().unwrap_or_default();
-        Listen::bind(address).map_err(|error| {
+    /// Listens, by default on any port of loopback, and tells who asked for it.
+    pub(super) fn open(&self, session: Session) -> Result<Opened, Failure> {
+        let address = self.listen.as_deref().unwrap_or("127.0.0.1:0");
+        let mut front = Listen::bind(address).map_err(|error| {
             Failure::peer(format_args!("--listen {address}: cannot listen: {error}"))
                 .hint("an address is HOST:PORT, such as 127.0.0.1:8123; port 0 picks a free one")
-        })
-    }
-
-    /// Writes the ready file.
-    pub(super) fn tell(&self, origin: &str, endpoint: &str) -> Result<(), Failure> {
-        let Some(path) = &self.ready_file else { return Ok(()) };
-        let path = args::absolute(path)?;
-        let ready = Ready { url: &format!("{origin}{endpoint}"), origin, pid: process::id() };
-        files::replace(&path, &ready).map_err(|error| Failure::io("write", &path, &error))
-    }
-
-    pub(super) fn options(&self) -> ListenOptions {
-        ListenOptions {
+        })?;
+        if let Some(acceptor) = self.tls.acceptor()? {
+            front = front.with_tls(acceptor);
+        }
+        match Meeting::open() {
+            Ok(meeting) => front = front.with_meeting(meeting),
+            Err(error) => {
+                session.notices.warn(format_args!("nobody can join, for want of a socket: {error}"))
+            }
+        }
+        let origin = front.origin();
+        let places = session.decks.places(&origin);
+        if let Some(path) = &self.ready_file {
+            let path = args::absolute(path)?;
+            let ready = Ready {
+                url: places.first().map_or("", |place| &place.url),
+                origin: &origin,
+                pid: process::id(),
+                run: front.meeting(),
+                servers: places.iter().map(|place| (place.name, &*place.url)).collect(),
+            };
+            files::replace(&path, &ready).map_err(|error| Failure::io("write", &path, &error))?;
+        }
+        for Place { name, base, url, .. } in places {
+            session.notices.info(format_args!("{name}: clients use {url}, old ones {base}/sse"));
+        }
+        let options = ListenOptions {
             max_message: self.max_message,
             allow_hosts: self.allow_host.clone(),
             allow_origins: self.allow_origin.clone(),
             cors: self.cors,
+        };
+        Ok(Opened { front, session, options })
+    }
+}
+
+/// A front that clients can connect to, and are about to be served by.
+pub(super) struct Opened {
+    pub(super) front: Listen,
+    pub(super) session: Session,
+    options: ListenOptions,
+}
+
+impl Opened {
+    /// Serves clients until the command has ended (how), or without one until a signal comes; and the verdict.
+    pub(super) fn serve(self, command: Option<TestCommand>) -> Result<(Option<Exit>, ExitCode), Failure> {
+        let Self { front, session: Session { decks, report, notices }, options } = self;
+        let mut missed = |latest: &Report| {
+            if let Some(miss) = latest.misses.last() {
+                notices.log("miss", &miss.message);
+            }
+            replay::write(report.as_ref(), latest, &notices);
+        };
+        let ended = front.serve(decks.into_served(), command, options, &mut missed);
+        let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
+        replay::write(report.as_ref(), &ended.report, &notices);
+        if ended.report.verdict == Verdict::Good {
+            return Ok((ended.command, ExitCode::Good));
         }
+        notices.warn(replay::in_short(&ended.report));
+        Ok((ended.command, ExitCode::Bad))
     }
 }

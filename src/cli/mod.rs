@@ -10,12 +10,14 @@ mod auto;
 mod completions;
 mod connect;
 mod convert;
+mod deck;
 mod demo;
 mod failure;
 mod files;
 mod fmt;
 mod front;
 mod help;
+mod join;
 mod junit;
 mod lint;
 mod listen;
@@ -27,6 +29,7 @@ mod record_url;
 mod recover;
 mod replay;
 mod report_file;
+mod run;
 mod schema;
 mod separator;
 mod show;
@@ -58,10 +61,12 @@ enum Command {
     #[command(hide = true)]
     DemoServer,
     Fmt(fmt::FmtArgs),
+    Join(join::JoinArgs),
     Lint(lint::LintArgs),
     Record(record::RecordArgs),
     Recover(recover::RecoverArgs),
     Replay(replay::ReplayArgs),
+    Run(run::RunArgs),
     Schema(schema::SchemaArgs),
     Show(show::ShowArgs),
     Verdict(verdict::VerdictArgs),
@@ -89,7 +94,9 @@ fn parse(line: Vec<OsString>) -> Result<Command, ExitCode> {
     // Nobody waits on the stdin of a front that listens.
     let listens = line.iter().any(|word| word.to_string_lossy().starts_with("--listen"));
     let is_front = !listens
-        && line.get(1).is_some_and(|name| ["record", "replay", "auto"].iter().any(|front| name == front));
+        && line
+            .get(1)
+            .is_some_and(|name| ["record", "replay", "auto", "join"].iter().any(|front| name == front));
     let parsed = command.try_get_matches_from(line).and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.map(|cli| cli.command).map_err(|error| {
         output::arguments(&error);
@@ -112,10 +119,12 @@ impl Command {
             Self::Demo(args) => demo::run(&args),
             Self::DemoServer => demo::server::run(),
             Self::Fmt(args) => fmt::run(&args),
+            Self::Join(args) => join::run(&args),
             Self::Lint(args) => lint::run(&args),
             Self::Record(args) => record::run(&args),
             Self::Recover(args) => recover::run(&args),
             Self::Replay(args) => replay::run(&args),
+            Self::Run(args) => run::run(&args),
             Self::Schema(args) => schema::run(&args),
             Self::Show(args) => show::run(&args),
             Self::Verdict(args) => verdict::run(&args),

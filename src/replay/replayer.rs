@@ -263,6 +263,7 @@ impl Replayer {
         let rules = self.cassette.rules.iter().zip(&self.matcher.used);
         report.rules = rules
             .map(|(rule, &used)| RuleReport {
+                server: None,
                 rule: String::from_utf8_lossy(self.cassette.at(rule.place)).into_owned(),
                 used,
             })

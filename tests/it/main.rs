@@ -22,6 +22,8 @@ mod matrix;
 mod readme;
 mod replay;
 mod round_trip;
+#[cfg(unix)]
+mod run;
 mod schema;
 mod skipping;
 mod snippets;

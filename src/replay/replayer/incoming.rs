@@ -259,6 +259,7 @@ impl Replayer {
         }
         let same = self.same_answer(&pending, message);
         self.report.answers.push(AnswerReport {
+            server: None,
             key: self.key(pending.exchange),
             method: pending.method,
             answer: if same { "as_recorded" } else { "differs" }.to_owned(),

@@ -114,7 +114,7 @@ impl Replayer {
         let Some(run) = self.plays[play].run(run) else { return };
         let step = &self.scripts[self.plays[play].script].steps[run.step as usize];
         let key = self.key(step.exchange);
-        self.report.waits.push(Wait { key, waited_for, bad });
+        self.report.waits.push(Wait { server: None, key, waited_for, bad });
     }
 
     /// Sends one item of a run's exchange.
@@ -207,7 +207,12 @@ impl Replayer {
                     let waited_for = format!(
                         "the client's answer to `{method}`: the client did not declare that capability"
                     );
-                    self.report.waits.push(Wait { key: entry.key.to_string(), waited_for, bad: true });
+                    self.report.waits.push(Wait {
+                        server: None,
+                        key: entry.key.to_string(),
+                        waited_for,
+                        bad: true,
+                    });
                     return;
                 }
                 let id = self.live_server_id(live, &mut bytes);

@@ -156,7 +156,7 @@ impl Replayer {
         let (cassette, repeats) = (&self.cassette, &mut self.report.repeats);
         let at = *self.repeat_of.entry(exchange).or_insert_with(|| {
             let key = cassette.exchanges[exchange as usize].key.to_string();
-            repeats.push(Repeat { key, count: 0 });
+            repeats.push(Repeat { server: None, key, count: 0 });
             repeats.len() - 1
         });
         repeats[at].count += 1;
