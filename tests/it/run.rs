@@ -297,6 +297,8 @@ fn several_servers_are_told_apart_by_path_and_name() {
     assert_eq!(unnamed.ends().1, Some(2));
     let output = run.end();
     assert_eq!(output.status.code(), Some(1));
+    let faults = crate::schema::faults("report", &fs::read(stage.report()).expect("it is there"));
+    assert_eq!(faults, [""; 0]);
     let report = stage.read_report();
     assert_eq!(
         (&report["misses"][0]["server"], &report["calls"]["initialize"]),
