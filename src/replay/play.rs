@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     options::{Options, Order, is_needed_wait},
+    replayer::Pipes,
     rewrite::Correlators,
     script::{Rank, Script},
 };
@@ -141,10 +142,10 @@ pub(super) struct Scene<'a> {
     pub script: &'a Script,
     pub options: &'a Options,
     pub now: Micros,
-    /// The client has closed its side.
-    pub closed: bool,
-    /// Clients come over HTTP: there a server ends in mid-call, but not because nothing is left to be asked.
-    pub over_http: bool,
+    /// Clients that speak in lines, some of whom have closed their sides.
+    pub pipes: &'a Pipes,
+    /// The one whose session it is. Over HTTP a server ends in mid-call, but not because nothing is left to be asked.
+    pub pipe: Option<Lane>,
 }
 
 impl Scene<'_> {
@@ -398,7 +399,8 @@ impl Play {
                     held.extend(group.map(|group| (group, Held::UntilDue(time))));
                 }
                 Blocked::Gate(gate) => {
-                    let why = if scene.closed { Some("the client closed its side") } else { None };
+                    let is_closed = scene.pipes.is_closed(run.lane);
+                    let why = is_closed.then_some("the client closed its side");
                     let since = run.blocked_since.unwrap_or(scene.now);
                     let over = since + scene.options.answer_timeout;
                     let why = why.or((over <= scene.now).then_some("the answer did not come in time"));
@@ -412,7 +414,7 @@ impl Play {
                 Blocked::Order(missing) => {
                     let since = run.blocked_since.unwrap_or(scene.now);
                     let over = since + scene.options.order_grace;
-                    if over <= scene.now || scene.closed {
+                    if over <= scene.now || scene.pipes.is_closed(run.lane) {
                         found = Some(Action::GraceOver { run: at, missing });
                         break;
                     }
@@ -565,7 +567,8 @@ impl Play {
             && self.arrived > 0
             && self.next_push == scene.script.pushes.len()
             && self.ready.is_empty();
-        (ended && played && !scene.closed && !scene.over_http).then_some(Action::End { session, run: None })
+        let is_open = scene.pipe.is_some_and(|pipe| scene.pipes.is_open(pipe));
+        (ended && played && is_open).then_some(Action::End { session, run: None })
     }
 
     /// Whether nobody has asked for a step.
@@ -573,9 +576,18 @@ impl Play {
         !self.taken[step as usize]
     }
 
-    /// Whether something is still owed to the client.
-    pub(super) fn owes(&self) -> bool {
-        !self.ready.is_empty()
+    /// Whether something is still owed to the client on a lane.
+    pub(super) fn owes(&self, lane: Lane) -> bool {
+        self.ready.keys().any(|&(_, at)| self.run(at).is_some_and(|run| run.lane == lane))
+    }
+
+    /// The runs of the client on a lane.
+    pub(super) fn runs_on(&self, lane: Lane) -> Vec<u32> {
+        (0..)
+            .zip(&self.runs)
+            .filter(|(_, run)| run.as_ref().is_some_and(|run| run.lane == lane))
+            .map(|(at, _)| at)
+            .collect()
     }
 }
 

@@ -9,6 +9,7 @@ const TAPEDECK: &str = env!("CARGO_BIN_EXE_tapedeck");
 const ELSEWHERE: &[(&str, &str)] = &[
     ("cargo run --release -- demo", "the_first_command_shows_everything, with the binary at hand"),
     ("cargo test", "whoever runs this"),
+    ("tapedeck run sum.json -- pytest test_run.py", "snippets::pytest_in_a_run"),
     ("cargo install --locked --path .", "the gate"),
 ];
 
@@ -32,7 +33,9 @@ fn blocks(language: &str) -> Vec<String> {
 #[test]
 fn its_examples_are_the_files_that_are_run() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/snippets");
-    for (file, language) in [("test_sum.py", "python"), ("sum.test.mjs", "js"), ("sum.rs", "rust")] {
+    for (file, language) in
+        [("test_sum.py", "python"), ("test_run.py", "python"), ("sum.test.mjs", "js"), ("sum.rs", "rust")]
+    {
         let text = fs::read_to_string(folder.join(file)).expect("the example is there");
         let shown: String = text
             .lines()

@@ -149,7 +149,8 @@ impl Replayer {
     /// Whether a stream is opened that was not recorded in the session at hand: another one had one, or what was
     /// recorded over another transport has something for it.
     pub(super) fn may_open(&self) -> bool {
-        let has_session = self.at_hand.live > 0 || self.lives.iter().any(|live| live.play.is_some());
+        let has_session =
+            self.at_hand.live > 0 || self.lives.iter().any(|live| live.play.is_some() && live.pipe.is_none());
         let has_stream = |script: &Script| {
             script.steps.iter().any(|step| {
                 let entry = &self.cassette.exchanges[step.exchange as usize];

@@ -16,7 +16,7 @@ use crate::{
 impl Replayer {
     /// Takes in one HTTP request.
     pub(super) fn http(&mut self, now: Micros, lane: Lane, request: &HttpRequest<'_>) {
-        self.over_http = true;
+        self.heard_http = true;
         self.report.connections += u64::from(request.opens_connection);
         let posted = if request.method == "POST" { self.posted_to(request.target) } else { None };
         let by_header = || request.header("mcp-session-id").and_then(|id| self.live_of(id));

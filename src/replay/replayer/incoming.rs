@@ -188,7 +188,10 @@ impl Replayer {
         if let Some(id) = message.id_key().filter(|_| message.kind == Kind::Request) {
             self.lives[live].in_flight.insert(id.into_owned(), (found.play, run));
         }
-        if self.over_http {
+        if found.play == 0 {
+            self.pool_live = live;
+        }
+        if !self.streams.is_empty() {
             self.end_if_whole(found.play, run, 0, false);
         }
     }
@@ -262,6 +265,7 @@ impl Replayer {
         }
         let same = self.same_answer(&pending, message);
         self.report.answers.push(AnswerReport {
+            server: None,
             key: self.key(pending.exchange),
             method: pending.method,
             answer: if same { "as_recorded" } else { "differs" }.to_owned(),

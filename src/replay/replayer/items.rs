@@ -95,7 +95,7 @@ impl Replayer {
         if was_streamable && is_elsewhere && self.is_second_answer(entry, item) {
             return;
         }
-        if !self.over_http {
+        if let Some(lane) = self.lives[live].pipe {
             return self.deliver(lane, bytes, apart, None, Some(form));
         }
         let is_noise =

@@ -39,7 +39,7 @@ impl Replayer {
     pub(super) fn advance(&mut self, now: Micros) {
         self.release_faults(now);
         for at in self.agenda.take(now) {
-            while !self.ended {
+            loop {
                 let scene = scene!(self, at, now);
                 match self.plays[at].step(scene) {
                     Action::Idle { until } => {
@@ -59,7 +59,7 @@ impl Replayer {
                 let acting = self.plays[play].run(run).and_then(|run| run.acting);
                 self.speak_for(acting);
                 self.item(play, run, item);
-                if self.over_http {
+                if !self.streams.is_empty() {
                     let has_answered = self.has_answered(play, run, item);
                     self.end_if_whole(play, run, item as usize + 1, has_answered);
                 }
@@ -67,9 +67,11 @@ impl Replayer {
             }
             Action::Push { step } => {
                 let exchange = self.scripts[script].steps[step as usize].exchange;
-                let live = self.live_with(play).unwrap_or_default();
+                let live = self.live_with(play).unwrap_or(self.pool_live);
                 // Over HTTP, a client that was given no session id is known by having none.
-                let live = if self.over_http && self.lives[live].id.is_none() { 0 } else { live };
+                let is_known = self.lives[live].pipe.is_some()
+                    || (self.lives[live].id.is_some() && self.live_with(play).is_some());
+                let live = if is_known { live } else { 0 };
                 let sse = self.lives[live].sse.as_ref().map(|(lane, _)| *lane);
                 let (lane, way) = sse.map_or((Lane(0), Way::Get), |lane| (lane, Way::Own));
                 let to = Arc::default();
@@ -86,15 +88,16 @@ impl Replayer {
                     self.close_acting(acting);
                 }
             }
-            Action::End { run, .. } if self.over_http => {
-                let lane =
-                    run.and_then(|at| self.plays[play].run(at)).map(|run| run.post.unwrap_or(run.lane));
-                self.server_ended(now, play, run, lane);
-            }
-            Action::End { session, .. } => {
-                self.ended = true;
+            Action::End { session, run } => {
+                let of = run.and_then(|at| self.plays[play].run(at));
+                let live = of.map(|run| run.live).or_else(|| self.live_with(play));
+                let Some(lane) = live.and_then(|live| self.lives[live].pipe) else {
+                    let lane = of.map(|run| run.post.unwrap_or(run.lane));
+                    return self.server_ended(now, play, run, lane);
+                };
                 let end = self.cassette.sessions[session as usize].end.clone().unwrap_or_default();
-                self.emit(Output::End(end));
+                self.emit(Output::End { lane, end });
+                self.ended_on(now, lane);
             }
             Action::GraceOver { run, missing } => {
                 let missing = self.scripts[script].steps[missing as usize].exchange;
@@ -122,7 +125,7 @@ impl Replayer {
         let Some(run) = self.plays[play].run(run) else { return };
         let step = &self.scripts[self.plays[play].script].steps[run.step as usize];
         let key = self.key(step.exchange);
-        self.report.waits.push(Wait { key, waited_for, bad });
+        self.report.waits.push(Wait { server: None, key, waited_for, bad });
     }
 
     /// Sends one item of a run's exchange.
@@ -220,7 +223,12 @@ impl Replayer {
                     let waited_for = format!(
                         "the client's answer to `{method}`: the client did not declare that capability"
                     );
-                    self.report.waits.push(Wait { key: entry.key.to_string(), waited_for, bad: true });
+                    self.report.waits.push(Wait {
+                        server: None,
+                        key: entry.key.to_string(),
+                        waited_for,
+                        bad: true,
+                    });
                     return;
                 }
                 let id = self.live_server_id(live, &mut bytes);
@@ -285,7 +293,7 @@ impl Replayer {
         let step = &self.scripts[self.plays[play].script].steps[run.step as usize];
         let exchange = step.exchange;
         let entry = &self.cassette.exchanges[exchange as usize];
-        if step.is_asked() && stays_silent(entry) && !self.closed {
+        if step.is_asked() && stays_silent(entry) && !self.pipes.is_closed(run.lane) {
             self.plays[play].silence(at);
             return;
         }
@@ -302,7 +310,7 @@ impl Replayer {
         self.plays[play].remove(scene, at);
         if lost {
             self.incomplete(lane, &to.live_id, exchange);
-        } else if asked && !stays_silent(entry) && (lane.0 == 0 || post.is_some()) {
+        } else if asked && !stays_silent(entry) && (self.pipes.has(lane) || post.is_some()) {
             self.tell_end(lane, &to.live_id, &batch, exchange);
         }
         if let Some(at) = self.lives[live].resumed.iter().rposition(|(resumed, _)| Arc::ptr_eq(resumed, &to))

@@ -15,7 +15,7 @@ impl Replayer {
     pub(super) fn is_refusal(&self, exchange: u32, live: usize, lane: Lane) -> bool {
         let entry = &self.cassette.exchanges[exchange as usize];
         let session = &self.cassette.sessions[entry.session as usize];
-        let is_shared = || lane.0 == 0 || (self.lives[live].sse.is_some() && !session.is_sse());
+        let is_shared = || self.pipes.has(lane) || (self.lives[live].sse.is_some() && !session.is_sse());
         let status = entry.http.as_deref().and_then(|http| http.status);
         status.is_some_and(|status| status >= 400) && session.is_http() && is_shared()
     }
@@ -32,7 +32,7 @@ impl Replayer {
         let entry = &self.cassette.exchanges[exchange as usize];
         let session = &self.cassette.sessions[entry.session as usize];
         // The stream of HTTP+SSE ends as the recorded one did.
-        if !session.is_http() || (session.is_sse() && lane.0 > 0) {
+        if !session.is_http() || (session.is_sse() && !self.pipes.has(lane)) {
             return;
         }
         let (is_sse, key) = (session.is_sse(), entry.key.to_string());

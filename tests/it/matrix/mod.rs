@@ -7,6 +7,8 @@ mod cassette;
 mod http;
 mod inspector;
 mod pair;
+#[cfg(unix)]
+mod run;
 mod transcript;
 #[cfg(unix)]
 mod transports;

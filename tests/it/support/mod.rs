@@ -9,6 +9,8 @@ pub(crate) mod http;
 pub(crate) mod install;
 pub(crate) mod playback;
 pub(crate) mod program;
+#[cfg(unix)]
+pub(crate) mod run;
 pub(crate) mod rust_client;
 #[cfg(unix)]
 pub(crate) mod rust_server;
