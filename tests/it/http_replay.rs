@@ -348,7 +348,7 @@ fn an_address_that_is_taken_is_named() {
         .expect("it runs");
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(4), "{said}");
-    assert!(said.contains(&address) && said.contains("port 0 picks a free one"), "{said}");
+    assert!(said.contains(&address) && said.contains("port 0 pick a free one"), "{said}");
 }
 
 #[test]
