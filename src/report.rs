@@ -1,5 +1,7 @@
 //! What a replay reports: one JSON object, written at the start, at each miss and at the end.
 
+pub mod events;
+
 use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};

@@ -81,6 +81,7 @@ impl ListenArgs {
             allow_hosts: self.allow_host.clone(),
             allow_origins: self.allow_origin.clone(),
             cors: self.cors,
+            happened: None,
         }
     }
 }

@@ -11,6 +11,8 @@ mod completions;
 mod connect;
 mod convert;
 mod demo;
+mod event_file;
+mod events;
 mod failure;
 mod faults;
 mod files;
@@ -58,6 +60,7 @@ enum Command {
     Demo(demo::DemoArgs),
     #[command(hide = true)]
     DemoServer,
+    Events(events::EventsArgs),
     Fmt(fmt::FmtArgs),
     Lint(lint::LintArgs),
     Record(record::RecordArgs),
@@ -112,6 +115,7 @@ impl Command {
             Self::Convert(args) => convert::run(&args),
             Self::Demo(args) => demo::run(&args),
             Self::DemoServer => demo::server::run(),
+            Self::Events(args) => events::run(&args),
             Self::Fmt(args) => fmt::run(&args),
             Self::Lint(args) => lint::run(&args),
             Self::Record(args) => record::run(&args),

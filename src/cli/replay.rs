@@ -13,18 +13,20 @@ use clap::Args;
 use mcp_tapedeck::{
     exit_code::ExitCode,
     proxy::{
+        listen::{Happened, ListenOptions},
         replay::{Ended, serve},
         shutdown::end_like,
         stop::Stop,
     },
     replay::{Options, Replayer},
-    report::{Report, Verdict},
+    report::{Report, Verdict, events::Event},
     traffic::Exit,
     transport::stdio::Client,
 };
 
 use super::{
     args::{self, LogArgs, PlayArgs},
+    event_file::EventFile,
     failure::Failure,
     files, front,
     listen::ListenArgs,
@@ -44,7 +46,7 @@ Examples:
   tapedeck replay session.json
   tapedeck replay session.json --strict --report reports/
   tapedeck replay session.json --timing recorded --max-delay 2s
-  tapedeck replay session.json --listen 127.0.0.1:8123
+  tapedeck replay session.json --listen 127.0.0.1:8123 --events events.jsonl
 
 In a client's configuration:
   {\"command\": \"tapedeck\", \"args\": [\"replay\", \"/path/session.json\"]}
@@ -89,7 +91,8 @@ pub(super) struct Session {
     /// Makes a replayer like it.
     again: Box<dyn Fn() -> Replayer + Send + Sync>,
     report: Option<ReportFile>,
-    notices: Notices,
+    events: Option<EventFile>,
+    notices: Arc<Notices>,
 }
 
 impl Session {
@@ -115,6 +118,7 @@ impl Session {
             .hint(format_args!("add `--var {name}=VALUE`")));
         }
         options.faults = play.faults.plan(&loaded, is_http)?;
+        options.events = play.events.is_some().then(Arc::default);
         let report = play.report.as_deref().map(ReportFile::at).transpose()?;
         let (cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
         let name = path.clone();
@@ -135,12 +139,14 @@ impl Session {
             report.write(&replayer.report())?;
         }
         notices.info(format_args!("replaying {path}"));
-        Ok(Self { replayer, again, report, notices })
+        let notices = Arc::new(notices);
+        let events = play.events.as_deref().map(|path| EventFile::at(path, &notices)).transpose()?;
+        Ok(Self { replayer, again, report, events, notices })
     }
 
     /// Serves clients over HTTP until a signal comes; ends with the verdict.
     pub(super) fn listen(self, args: &ListenArgs) -> Result<ExitCode, Failure> {
-        let Self { replayer, again, report, notices } = self;
+        let Self { replayer, again, report, events, notices } = self;
         let front = args.bind()?;
         let origin = front.origin();
         let endpoint = replayer.endpoint();
@@ -152,7 +158,10 @@ impl Session {
             }
             write(report.as_ref(), latest, &notices);
         };
-        let ended = front.serve(replayer, again, args.options(), &mut missed);
+        let happened =
+            events.map(|events| Arc::new(move |happened: Vec<Event>| events.append(&happened)) as Happened);
+        let options = ListenOptions { happened, ..args.options() };
+        let ended = front.serve(replayer, again, options, &mut missed);
         let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
         write(report.as_ref(), &ended.report, &notices);
         if ended.report.verdict == Verdict::Bad {
@@ -163,7 +172,7 @@ impl Session {
 
     /// Serves the client until it leaves; ends as the recorded server or with the verdict.
     pub(super) fn play(self) -> Result<ExitCode, Failure> {
-        let Self { mut replayer, report, notices, .. } = self;
+        let Self { mut replayer, report, events, notices, .. } = self;
         let stop =
             Stop::install().map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
         let client = front::take_client(&notices)?;
@@ -175,7 +184,11 @@ impl Session {
             write(report.as_ref(), &latest, &notices);
         };
         let Client { input, output } = client;
-        let ended = serve(&mut replayer, input.as_fd(), output, Some(stop.as_fd()), MAX_MESSAGE, &mut missed);
+        let mut happened = |happened: Vec<Event>| events.iter().for_each(|events| events.append(&happened));
+        let stopped = Some(stop.as_fd());
+        let ended =
+            serve(&mut replayer, input.as_fd(), output, stopped, MAX_MESSAGE, &mut missed, &mut happened);
+        happened(replayer.take_events(true));
         let last = replayer.finish();
         write(report.as_ref(), &last, &notices);
         drop(input);

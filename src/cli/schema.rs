@@ -23,15 +23,19 @@ enum Kind {
     Cassette,
     /// What `replay --report` writes and `verdict` reads
     Report,
+    /// A line of what `replay --events` writes and `events` reads
+    Events,
 }
 
 pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
     output::print(match args.kind {
         Kind::Cassette => CASSETTE,
         Kind::Report => REPORT,
+        Kind::Events => EVENTS,
     })?;
     Ok(ExitCode::Good)
 }
 
 const CASSETTE: &str = include_str!("schema/cassette.json");
 const REPORT: &str = include_str!("schema/report.json");
+const EVENTS: &str = include_str!("schema/events.json");

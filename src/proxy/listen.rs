@@ -24,7 +24,11 @@ use tokio::{
 
 use self::take::Take;
 use super::signals::Signals;
-use crate::{replay::Replayer, report::Report, transport::http::guard::Guard};
+use crate::{
+    replay::Replayer,
+    report::{Report, events::Event},
+    transport::http::guard::Guard,
+};
 
 /// How long clients may take to hear the end of their responses when a signal ends the front.
 const LAST_RESPONSES: Duration = Duration::from_millis(500);
@@ -41,7 +45,12 @@ pub struct ListenOptions {
     pub allow_origins: Vec<String>,
     /// Whether pages of other origins may read what is answered.
     pub cors: bool,
+    /// Gets the events of all takes, where they are collected.
+    pub happened: Option<Happened>,
 }
+
+/// Takes in events.
+pub type Happened = Arc<dyn Fn(Vec<Event>) + Send + Sync>;
 
 /// How a front ended.
 #[derive(Debug)]
@@ -101,9 +110,13 @@ impl Listen {
         let front = {
             let _inside = runtime.enter();
             Arc::new(Front {
-                takes: Mutex::new(HashMap::from([(String::new(), Take::begin(first, Arc::clone(&missing)))])),
+                takes: Mutex::new(HashMap::from([(
+                    String::new(),
+                    Take::begin("", first, Arc::clone(&missing), options.happened.clone()),
+                )])),
                 new,
                 missing,
+                happened: options.happened,
                 guard: Guard {
                     is_open: !address.ip().is_loopback(),
                     hosts: options.allow_hosts,
@@ -145,6 +158,7 @@ async fn accept(
     // What is open ends in good order, as that of a server that is told to end.
     front.close();
     let _ = timeout(LAST_RESPONSES, front.closing.closed()).await;
+    lock(&front.takes).values().for_each(|take| take.tell_last());
     Ok(ListenEnded { signal, report: front.report(true) })
 }
 
@@ -155,6 +169,7 @@ struct Front {
     new: Box<dyn Fn() -> Replayer + Send + Sync>,
     /// A take has a new miss.
     missing: Arc<Notify>,
+    happened: Option<Happened>,
     guard: Guard,
     /// Where it listens.
     address: String,
@@ -174,7 +189,7 @@ impl Front {
         if takes.len() >= MOST_TAKES {
             return None;
         }
-        let take = Take::begin((self.new)(), Arc::clone(&self.missing));
+        let take = Take::begin(name, (self.new)(), Arc::clone(&self.missing), self.happened.clone());
         takes.insert(name.to_owned(), Arc::clone(&take));
         Some(take)
     }

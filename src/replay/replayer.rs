@@ -5,6 +5,7 @@
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
 //! - `faulty`: what goes wrong on purpose
+//! - `events`: what became of each message
 //! - `resume`: streams that a client fetches the rest of
 //! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer
 
@@ -28,6 +29,7 @@ macro_rules! scene {
 }
 
 mod agenda;
+mod events;
 mod facts;
 mod faulty;
 mod gets;
@@ -43,7 +45,7 @@ mod sse;
 mod streams;
 mod unmatched;
 
-use self::{agenda::Agenda, faulty::Faults, lives::Live, streams::Stream};
+use self::{agenda::Agenda, events::Events, faulty::Faults, lives::Live, streams::Stream};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern},
     exchange::{Input, Output},
@@ -136,6 +138,7 @@ pub struct Replayer {
     outputs: VecDeque<Output>,
     agenda: Agenda,
     faults: Option<Faults>,
+    events: Option<Events>,
     /// When the latest of what was taken in came, or the outputs were asked for.
     now: Micros,
     closed: bool,
@@ -161,6 +164,9 @@ struct AtHand {
     post: Option<Lane>,
     /// Faults act on it, and nothing is played for it yet.
     acting: Option<Acting>,
+    /// The numbers of its events, and what its request's headers call it.
+    events: Vec<u64>,
+    correlation: Option<String>,
     /// It goes on with a session that a fault has ended.
     goes_on: bool,
 }
@@ -198,6 +204,7 @@ impl Replayer {
         let legacy_recording = scripts.len() > 1 || !sessions.iter().any(|&at| is_modern(&cassette, at));
         let replayer = Self {
             faults: options.faults.clone().map(Faults::new),
+            events: options.events.clone().map(Events::new),
             now: 0,
             played: vec![false; scripts.len()],
             lives: vec![Live::default()],
@@ -258,6 +265,7 @@ impl Replayer {
         loop {
             let output = self.outputs.pop_front()?;
             if self.is_told(now, &output) {
+                self.note_told(now, &output);
                 return Some(output);
             }
         }

@@ -1,4 +1,5 @@
 //! Faults: what clients see of them, and what the report tells.
 
 mod acting;
+mod events;
 mod stage;

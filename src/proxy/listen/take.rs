@@ -12,7 +12,7 @@ use tokio::{
     time::{sleep_until, timeout_at},
 };
 
-use super::lock;
+use super::{Happened, lock};
 use crate::{
     cassette::model::StreamEnd,
     replay::{HttpRequest, Input, Output, Replayer, ResponseHead},
@@ -72,6 +72,9 @@ pub(super) struct Take {
     changed: Notify,
     /// Told when a miss has come.
     missing: Arc<Notify>,
+    /// Gets its events, with its name where it is not the default one.
+    happened: Option<Happened>,
+    name: Option<String>,
 }
 
 struct State {
@@ -85,13 +88,20 @@ struct State {
 
 impl Take {
     /// A take, and the task that keeps its time.
-    pub(super) fn begin(replayer: Replayer, missing: Arc<Notify>) -> Arc<Self> {
+    pub(super) fn begin(
+        name: &str,
+        replayer: Replayer,
+        missing: Arc<Notify>,
+        happened: Option<Happened>,
+    ) -> Arc<Self> {
         let state = State { replayer, lanes: HashMap::new(), last_lane: 0, misses: 0, awaited: None };
         let take = Arc::new(Self {
             start: Instant::now(),
             state: Mutex::new(state),
             changed: Notify::new(),
             missing,
+            happened,
+            name: (!name.is_empty()).then(|| name.to_owned()),
         });
         drop(tokio::spawn(Arc::clone(&take).keep_time()));
         take
@@ -194,6 +204,7 @@ impl Take {
                 }
             }
         }
+        self.tell_events(state, false);
         if state.replayer.deadline() != state.awaited {
             self.changed.notify_one();
         }
@@ -211,6 +222,21 @@ impl Take {
             // A client that has left says so by itself.
             let _ = sender.send(Piece::End { end: None, partial: Vec::new() });
         }
+    }
+
+    /// Tells of what has become of messages, and of those of which nothing will.
+    pub(super) fn tell_last(&self) {
+        self.tell_events(&mut lock(&self.state), true);
+    }
+
+    fn tell_events(&self, state: &mut State, is_last: bool) {
+        let Some(happened) = &self.happened else { return };
+        let mut events = state.replayer.take_events(is_last);
+        if events.is_empty() {
+            return;
+        }
+        events.iter_mut().for_each(|event| event.take.clone_from(&self.name));
+        happened(events);
     }
 
     pub(super) fn report(&self) -> Report {
