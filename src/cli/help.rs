@@ -8,7 +8,7 @@ use mcp_tapedeck::exit_code::ExitCode;
 /// The commands a person meets, by group. A test sees to it that none is missing.
 const GROUPS: [(&str, &[&str]); 3] = [
     ("Everyday", &["record", "replay", "auto", "wrap", "verdict", "events", "show", "demo"]),
-    ("Files", &["lint", "fmt", "convert", "recover", "schema"]),
+    ("Files", &["lint", "fmt", "freeze", "convert", "recover", "schema"]),
     ("Service", &["completions", "help"]),
 ];
 

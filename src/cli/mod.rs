@@ -17,6 +17,7 @@ mod failure;
 mod faults;
 mod files;
 mod fmt;
+mod freeze;
 mod front;
 mod help;
 mod junit;
@@ -62,6 +63,7 @@ enum Command {
     DemoServer,
     Events(events::EventsArgs),
     Fmt(fmt::FmtArgs),
+    Freeze(freeze::FreezeArgs),
     Lint(lint::LintArgs),
     Record(record::RecordArgs),
     Recover(recover::RecoverArgs),
@@ -117,6 +119,7 @@ impl Command {
             Self::DemoServer => demo::server::run(),
             Self::Events(args) => events::run(&args),
             Self::Fmt(args) => fmt::run(&args),
+            Self::Freeze(args) => freeze::run(&args),
             Self::Lint(args) => lint::run(&args),
             Self::Record(args) => record::run(&args),
             Self::Recover(args) => recover::run(&args),

@@ -19,7 +19,7 @@ use mcp_tapedeck::{
         stop::Stop,
     },
     replay::{Options, Replayer},
-    report::{Report, Verdict, events::Event},
+    report::{AssertReport, Report, Verdict, events::Event},
     traffic::Exit,
     transport::stdio::Client,
 };
@@ -119,6 +119,7 @@ impl Session {
         }
         options.faults = play.faults.plan(&loaded, is_http)?;
         options.events = play.events.is_some().then(Arc::default);
+        let plan_in_use = options.faults.clone();
         let report = play.report.as_deref().map(ReportFile::at).transpose()?;
         let (cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
         let name = path.clone();
@@ -139,6 +140,9 @@ impl Session {
             report.write(&replayer.report())?;
         }
         notices.info(format_args!("replaying {path}"));
+        if let Some(plan) = plan_in_use.filter(|plan| plan.is_by_chance()) {
+            notices.info(format_args!("--seed {} decides what happens by chance", plan.seed));
+        }
         let notices = Arc::new(notices);
         let events = play.events.as_deref().map(|path| EventFile::at(path, &notices)).transpose()?;
         Ok(Self { replayer, again, report, events, notices })
@@ -212,6 +216,11 @@ fn write(file: Option<&ReportFile>, report: &Report, notices: &Notices) {
     }
 }
 
+/// What was asserted and is not so.
+pub(super) fn failed(assert: &AssertReport) -> String {
+    format!("asserted {}, found {}", assert.assert, assert.found)
+}
+
 /// Why a verdict is bad.
 fn in_short(report: &Report) -> String {
     let misses: u64 = report.misses.iter().map(|miss| miss.count).sum();
@@ -230,6 +239,14 @@ fn in_short(report: &Report) -> String {
     }
     if let Some(fault) = report.faults.iter().find(|fault| fault.is_missing()) {
         why.push(format!("the fault `{}` never acted", fault.rule));
+    }
+    let mut asserts = report.asserts.iter().filter(|assert| !assert.holds);
+    if let Some(first) = asserts.next() {
+        why.push(failed(first));
+        let more = asserts.count();
+        if more > 0 {
+            why.push(format!("{more} more that was asserted is not so"));
+        }
     }
     if why.is_empty() {
         why.push(format!("{} recorded exchanges were not asked for", report.unused.len()));

@@ -59,7 +59,7 @@ use crate::{
     cassette::{blob::BlobSource, model::Cassette},
     fault::Acting,
     redact::{Pairing, Redactor},
-    report::{Report, RuleReport, Verdict},
+    report::{FaultReport, Report, RuleReport, Verdict},
     traffic::{Lane, Micros},
 };
 
@@ -201,6 +201,7 @@ impl Replayer {
         let plays = vec![Play::new(0, &scripts[0])];
         let mut report = Report::open(name);
         report.warnings.extend(gaps(&cassette, &sessions));
+        report.seed = options.faults.as_ref().and_then(|plan| plan.seed_in_use());
         let legacy_recording = scripts.len() > 1 || !sessions.iter().any(|&at| is_modern(&cassette, at));
         let replayer = Self {
             faults: options.faults.clone().map(Faults::new),
@@ -304,6 +305,7 @@ impl Replayer {
         let mut report = self.report.clone();
         report.unused = self.unused();
         report.faults = self.faults.as_ref().map(Faults::report).unwrap_or_default();
+        report.warnings.extend(report.faults.iter().filter_map(FaultReport::untold));
         let rules = self.cassette.rules.iter().zip(&self.matcher.used);
         report.rules = rules
             .map(|(rule, &used)| RuleReport {
@@ -321,6 +323,7 @@ impl Replayer {
 
     /// The verdict on a report: this take's, or that of several takes of the same cassette.
     pub fn judge(&self, mut report: Report) -> Report {
+        report.asserts = self.options.faults.iter().flat_map(|plan| plan.judge(&report)).collect();
         let left_over = self.options.strict && report.unused.iter().any(|key| !self.may_be_unused(key));
         report.verdict = if report.is_bad() || left_over { Verdict::Bad } else { Verdict::Good };
         report

@@ -1,8 +1,10 @@
 //! The command line from outside: exit statuses, sentences, files.
 
+mod asserts;
 mod deck;
 mod events;
 mod files;
+mod freeze;
 mod fronts;
 mod verdict;
 mod wrap;
