@@ -232,13 +232,13 @@ mod tests {
             (r#"[]"#, "2:11: "),
             (r#"{"cals": {}}"#, "did you mean `calls`?"),
             (r#"{"session": 1}"#, "did you mean `sessions`?"),
-            (r#"{"calls": {"ping": -1}}"#, "2:20: `ping` must be a whole number from 0"),
+            (r#"{"calls": {"ping": -1}}"#, "2:30: `ping` must be a whole number from 0"),
             (r#"{"calls": {"ping": {}}}"#, "{\"min\": …"),
             (r#"{"sessions": {"mn": 1}}"#, "did you mean `min`?"),
             (r#"{"sessions": {"min": 2, "max": 1}}"#, "greater than its `max`"),
             (r#"{"sequence": "ping"}"#, "{\"contains\": "),
             (r#"{"sequence": {"contain": []}}"#, "needs `contains`"),
-            (r#"{"sequence": [1]}"#, "2:24: `sequence` must be a string"),
+            (r#"{"sequence": [1]}"#, "2:25: `sequence` must be a string"),
         ] {
             let error = read(assert).expect_err(assert);
             assert!(error.starts_with("2:") && error.contains(told), "{assert}: {error}");

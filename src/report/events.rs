@@ -160,6 +160,31 @@ mod tests {
     }
 
     #[test]
+    fn what_several_filters_name_has_to_fit_all_of_them() {
+        let line = r#"{"seq":1,"at_ms":0,"server":"backup","lane":3,"method":"tools/call","key":"tools/call a @1","request_id":1,"correlation_id":"c","outcome":"fault"}"#;
+        let event: Event = serde_json::from_str(line).expect("an event");
+        let filter = Filter {
+            server: Some("backup".to_owned()),
+            method: Some("tools/call".to_owned()),
+            key: Some("tools/call a @1".to_owned()),
+            request_id: Some("1".to_owned()),
+            correlation_id: Some("c".to_owned()),
+            outcome: Some(Outcome::Fault),
+        };
+        assert!(filter.fits(&event) && Filter::default().fits(&event));
+        for other in [
+            Filter { server: Some("primary".to_owned()), ..filter.clone() },
+            Filter { method: Some("ping".to_owned()), ..filter.clone() },
+            Filter { key: Some("tools/call a @2".to_owned()), ..filter.clone() },
+            Filter { request_id: Some("2".to_owned()), ..filter.clone() },
+            Filter { correlation_id: Some("d".to_owned()), ..filter.clone() },
+            Filter { outcome: Some(Outcome::Error), ..filter.clone() },
+        ] {
+            assert!(!other.fits(&event), "{other:?}");
+        }
+    }
+
+    #[test]
     fn outcomes_are_written_by_their_words() {
         for outcome in Outcome::ALL {
             assert_eq!(serde_json::to_string(&outcome).expect("a word"), format!("\"{}\"", outcome.name()));

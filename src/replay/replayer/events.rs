@@ -31,6 +31,7 @@ struct Open {
     /// Its id, as it is compared.
     id: Vec<u8>,
     is_request: bool,
+    is_modern: bool,
     live: usize,
     lane: Lane,
     /// Over HTTP+SSE, the lane that its answer goes on.
@@ -124,6 +125,9 @@ impl Replayer {
 
     /// A request or notification has come.
     pub(super) fn open_event(&mut self, lane: Lane, message: &Message<'_>, method: &str) {
+        if self.events.is_none() {
+            return;
+        }
         let own = self.own_stream(lane);
         let Some(events) = &mut self.events else { return };
         let seq = events.numbers.fetch_add(1, Ordering::Relaxed) + 1;
@@ -160,6 +164,7 @@ impl Replayer {
             came: self.now,
             id,
             is_request,
+            is_modern: message.is_modern(),
             live,
             lane,
             own,
@@ -247,10 +252,9 @@ impl Replayer {
 
     /// The client has left a lane, which means that it cancels only since 2026-07-28 (F10.10).
     pub(super) fn note_left(&mut self, lane: Lane) {
-        let is_modern = self.streams.get(&lane.0).is_some_and(|stream| stream.is_modern);
         let Some(events) = &mut self.events else { return };
         events.settle_all(Outcome::Cancelled, None, |open| {
-            open.lane == lane && open.own == lane && (is_modern || open.is_faulty)
+            open.lane == lane && open.own == lane && (open.is_modern || open.is_faulty)
         });
     }
 

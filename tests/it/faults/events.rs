@@ -1,6 +1,6 @@
 //! What became of each message: the events of a replayer.
 
-use mcp_tapedeck::report::events::Event;
+use mcp_tapedeck::{replay::Input, report::events::Event, traffic::Lane};
 
 use super::stage::{INITIALIZE, REPORT, SEARCH, Stage};
 
@@ -172,4 +172,40 @@ fn a_batch_has_an_event_for_each_of_its_messages() {
             "4 | 1 | b - | - | 3 | - | miss | - | 0",
         ]
     );
+}
+
+#[test]
+fn an_answer_on_a_stream_of_its_own_is_found_by_session_and_id() {
+    let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "nth": 2, "do": "drop"}]"#);
+    let endpoint = |seen: String| {
+        let at = seen.find("event /").unwrap_or_else(|| panic!("{seen}"));
+        seen[at + "event ".len()..].lines().next().expect("an address").to_owned()
+    };
+    let (first, second) = (endpoint(stage.ask("GET", "/sse", "")), endpoint(stage.ask("GET", "/sse", "")));
+    stage.ask("POST", &first, INITIALIZE);
+    stage.ask("POST", &second, INITIALIZE);
+    stage.ask("POST", &second, SEARCH);
+    stage.ask("POST", &first, SEARCH);
+    let events = stage.replayer.take_events(false);
+    let lanes: Vec<u32> = events.iter().map(|event| event.lane).collect();
+    assert_eq!(lanes, [3, 4, 5], "{events:#?}");
+    assert!(short(&events).iter().all(|event| event.contains(" answered ")), "{events:#?}");
+    let last = stage.replayer.take_events(true);
+    assert_eq!((last.len(), last[0].lane, last[0].outcome.name()), (1, 6, "fault"), "{last:#?}");
+}
+
+#[test]
+fn a_client_of_2026_cancels_by_leaving_and_an_older_one_may_come_back() {
+    let mut stage = Stage::new(r#"[{"do": "latency", "ms": 1000, "when": {"tool": "search"}}]"#);
+    stage.initialize();
+    stage.events();
+    stage.post(SEARCH);
+    let modern = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"arguments""#;
+    stage.post(&SEARCH.replace("\"arguments\"", modern));
+    for lane in [2, 3] {
+        stage.replayer.handle(0, Input::Left { lane: Lane(lane) });
+    }
+    let left: Vec<u32> = stage.replayer.take_events(false).iter().map(|event| event.lane).collect();
+    assert_eq!(left, [3]);
+    assert!(stage.last_events()[0].contains(" unanswered "));
 }

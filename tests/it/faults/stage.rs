@@ -76,6 +76,11 @@ impl Stage {
 
     /// The client posts a message, in the session that it has.
     pub(super) fn post(&mut self, body: &str) -> String {
+        self.ask("POST", "/mcp", body)
+    }
+
+    /// The client sends an HTTP request, in the session that it has.
+    pub(super) fn ask(&mut self, method: &str, target: &str, body: &str) -> String {
         self.lanes += 1;
         let more = self.headers.clone();
         let session = self.session.clone().unwrap_or_default();
@@ -86,8 +91,8 @@ impl Stage {
         }
         headers.extend(more.iter().map(|(name, value)| (*name, value.as_bytes())));
         let request = HttpRequest {
-            method: "POST",
-            target: "/mcp",
+            method,
+            target,
             origin: "http://h",
             headers: &headers,
             body: body.as_bytes(),
