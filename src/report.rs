@@ -1,5 +1,7 @@
 //! What a replay reports: one JSON object, written at the start, at each miss and at the end.
 
+pub mod events;
+
 use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
@@ -36,12 +38,18 @@ pub struct Report {
     pub unused: Vec<String>,
     /// What was answered without a recording, by method.
     pub self_answered: BTreeMap<String, u64>,
+    /// What decided what happened by chance, where fault rules were to act.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub seed: Option<u64>,
     /// Fault rules and what they did.
     pub faults: Vec<FaultReport>,
     /// Server requests, and what the client said.
     pub answers: Vec<AnswerReport>,
     /// Match rules and how many requests each fitted.
     pub rules: Vec<RuleReport>,
+    /// What the plan and the cassette assert, judged at the end.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub asserts: Vec<AssertReport>,
     /// Everything else a reader should know: differing capabilities, a torn journal.
     pub warnings: Vec<String>,
 }
@@ -100,6 +108,12 @@ pub struct SuggestedRule {
 pub struct FaultReport {
     /// The rule's name or text.
     pub rule: String,
+    /// Its text, where that is not what it is called by; of an exchange's own fault, that fault's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub text: Option<String>,
+    /// It stands in the cassette.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub in_cassette: bool,
     /// How often it fired.
     pub fired: u64,
     /// On which exchanges.
@@ -107,6 +121,37 @@ pub struct FaultReport {
     /// Nobody minds that it never fires.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub optional: bool,
+    /// Where chance decides whether it fires: on which requests it did.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub firings: Vec<Firing>,
+}
+
+/// Requests for one exchange, or for none, on which a fault rule fired.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Firing {
+    /// The recorded exchange they asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub key: Option<String>,
+    /// Where they asked for none: their method.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub method: Option<String>,
+    /// And the tool, prompt or URI that they named.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub name: Option<String>,
+    /// Which of the requests that the rule is for, counted among those for the same exchange, or of the same method
+    /// and name.
+    pub nth: Vec<u64>,
+}
+
+/// Something that had to be so, and whether it was.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct AssertReport {
+    /// What had to be so.
+    pub assert: String,
+    /// Whether it was.
+    pub holds: bool,
+    /// What was found.
+    pub found: String,
 }
 
 /// Why a request is a miss.
@@ -202,11 +247,32 @@ impl FaultReport {
         self.fired == 0 && !self.optional
     }
 
+    /// That not all of its firings are told, in a sentence.
+    pub fn untold(&self) -> Option<String> {
+        let told = self.firings.iter().map(|firing| firing.nth.len() as u64).sum::<u64>();
+        (told > 0 && told < self.fired).then(|| {
+            format!("the fault `{}` acted {} times; the report tells of {told}", self.rule, self.fired)
+        })
+    }
+
     fn add(&mut self, other: Self) {
         self.fired += other.fired;
         self.keys.extend(other.keys);
         self.keys.sort_unstable();
         self.keys.dedup();
+        for firing in other.firings {
+            let is_alike = |known: &&mut Firing| {
+                (&known.key, &known.method, &known.name) == (&firing.key, &firing.method, &firing.name)
+            };
+            match self.firings.iter_mut().find(is_alike) {
+                Some(known) => {
+                    known.nth.extend(firing.nth);
+                    known.nth.sort_unstable();
+                    known.nth.dedup();
+                }
+                None => self.firings.push(firing),
+            }
+        }
     }
 }
 
@@ -226,9 +292,11 @@ impl Report {
             waits: Vec::new(),
             unused: Vec::new(),
             self_answered: BTreeMap::new(),
+            seed: None,
             faults: Vec::new(),
             answers: Vec::new(),
             rules: Vec::new(),
+            asserts: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -311,6 +379,7 @@ impl Report {
             }
         }
         self.answers.extend(other.answers);
+        self.asserts.extend(other.asserts);
         for warning in other.warnings {
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);
@@ -323,6 +392,7 @@ impl Report {
         !self.misses.is_empty()
             || self.waits.iter().any(|wait| wait.bad)
             || self.faults.iter().any(FaultReport::is_missing)
+            || self.asserts.iter().any(|assert| !assert.holds)
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Cassette {
     pub warnings: Vec<Warning>,
     /// `faults`: a fault plan.
     pub faults: Option<Place>,
+    /// `assert`: what has to be so at the end of a replay.
+    pub assert: Option<Place>,
     /// `fault` of exchanges, by their indexes.
     pub exchange_faults: Vec<(u32, Place)>,
     /// Where the top-level members stand, for rewrites that keep the rest.

@@ -38,10 +38,11 @@ pub(super) static DOCUMENT: Shape = Shape {
         ("vars", Value),
         ("match", List(&RULE)),
         ("faults", Value),
+        ("assert", Value),
         ("sessions", List(&SESSION)),
         ("exchanges", List(&EXCHANGE)),
     ],
-    unknown_at: 7,
+    unknown_at: 8,
 };
 
 pub(super) static SESSION: Shape = Shape {

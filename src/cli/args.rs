@@ -92,6 +92,10 @@ pub(super) struct PlayArgs {
     #[arg(long, value_name = "PATH")]
     pub report: Option<PathBuf>,
 
+    /// Append what became of each message to this file, a JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+
     #[command(flatten)]
     pub faults: FaultArgs,
 }

@@ -75,6 +75,8 @@ impl DecksArgs {
         let named = self.server.iter().map(|(name, path)| (name.clone(), Path::new(path)));
         let bare = self.cassettes.iter().map(|path| (stem(path), &**path));
         let mut names = HashSet::new();
+        // One count of the events of all servers.
+        let events = play.events.is_some().then(Arc::default);
         let mut decks = Vec::new();
         for (name, path) in named.chain(bare) {
             if !is_at_root {
@@ -86,7 +88,7 @@ impl DecksArgs {
                     .hint("`--server NAME=C` gives one another name"));
                 }
             }
-            let front = Front { is_http, is_named: !is_at_root };
+            let front = Front { is_http, is_named: !is_at_root, events: events.clone() };
             decks.push(Deck::prepare(name, &args::absolute(path)?, play, privacy, front, notices)?);
         }
         Ok(Decks { decks, is_at_root })
@@ -115,11 +117,12 @@ fn in_environment(name: &str) -> String {
 }
 
 /// How a cassette is served.
-#[derive(Clone, Copy)]
 struct Front {
     is_http: bool,
     /// Its server is called by a name.
     is_named: bool,
+    /// What counts events, where they are collected.
+    events: Option<Arc<AtomicU64>>,
 }
 
 impl Deck {
@@ -146,6 +149,10 @@ impl Deck {
             .hint(format_args!("add `--var {name}=VALUE`")));
         }
         options.faults = play.faults.plan(&loaded, front.is_http)?;
+        options.events = front.events;
+        if let Some(plan) = options.faults.as_ref().filter(|plan| plan.is_by_chance()) {
+            notices.info(format_args!("--seed {} decides what happens by chance", plan.seed));
+        }
         options.server = front.is_named.then(|| name.as_str().into());
         let (cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
         let again = {
@@ -177,7 +184,8 @@ impl Decks {
         privacy: &PrivacyArgs,
         notices: &Notices,
     ) -> Result<Self, Failure> {
-        let front = Front { is_http: false, is_named: false };
+        let events = play.events.is_some().then(Arc::default);
+        let front = Front { is_http: false, is_named: false, events };
         let deck = Deck::prepare(stem(cassette), cassette, play, privacy, front, notices)?;
         Ok(Self { decks: vec![deck], is_at_root: true })
     }

@@ -47,6 +47,9 @@ impl FaultArgs {
             plan.add_short(fault)
                 .map_err(|error| Failure::usage(format_args!("--fault '{fault}': {}", error.text)))?;
         }
+        if let Some(place) = cassette.assert {
+            plan.add_assert(&cassette.text, place.span()).map_err(in_cassette)?;
+        }
         let mut named = self.scenario.as_deref();
         let mut known = Vec::new();
         if let Some(path) = &self.faults {

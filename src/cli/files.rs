@@ -60,10 +60,20 @@ pub(super) fn fault(loaded: &Loaded, error: &LoadError) -> Failure {
 
 /// Puts a JSON document into a file. A reader never sees half of it.
 pub(super) fn replace(path: &Path, document: &impl Serialize) -> io::Result<()> {
+    replace_by(path, |file| {
+        serde_json::to_writer_pretty(&mut *file, document)?;
+        file.write_all(b"\n")
+    })
+}
+
+/// Puts into a file what is written. A reader never sees half of it.
+pub(super) fn replace_by(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     output::create_parent(path)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".tapedeck-").suffix(".tmp").tempfile_in(folder)?;
-    serde_json::to_writer_pretty(&mut file, document)?;
-    file.write_all(b"\n")?;
+    write(&mut file)?;
     file.persist(path).map(drop).map_err(|error| error.error)
 }

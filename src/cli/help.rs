@@ -7,8 +7,8 @@ use mcp_tapedeck::exit_code::ExitCode;
 
 /// The commands a person meets, by group. A test sees to it that none is missing.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Everyday", &["record", "replay", "run", "join", "auto", "wrap", "verdict", "show", "demo"]),
-    ("Files", &["edit", "lint", "fmt", "convert", "recover", "schema"]),
+    ("Everyday", &["record", "replay", "run", "join", "auto", "wrap", "verdict", "events", "show", "demo"]),
+    ("Files", &["edit", "lint", "fmt", "freeze", "convert", "recover", "schema"]),
     ("Service", &["completions", "help"]),
 ];
 

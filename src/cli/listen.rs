@@ -5,6 +5,7 @@ use std::{
     fmt, io,
     path::{Path, PathBuf},
     process,
+    sync::Arc,
 };
 
 use clap::{Args, ValueEnum};
@@ -12,10 +13,10 @@ use mcp_tapedeck::{
     exit_code::ExitCode,
     proxy::{
         join::Meeting,
-        listen::{Listen, ListenOptions},
+        listen::{Happened, Listen, ListenOptions},
         run::TestCommand,
     },
-    report::{Report, Verdict},
+    report::{Report, Verdict, events::Event},
     traffic::Exit,
 };
 use serde::Serialize;
@@ -165,6 +166,7 @@ impl ListenArgs {
             allow_hosts: self.front.allow_host.clone(),
             allow_origins: self.front.allow_origin.clone(),
             cors: self.cors,
+            happened: None,
         };
         Ok(Opened { front, session, options })
     }
@@ -180,13 +182,16 @@ pub(super) struct Opened {
 impl Opened {
     /// Serves clients until the command has ended (how), or without one until a signal comes; and the verdict.
     pub(super) fn serve(self, command: Option<TestCommand>) -> Result<(Option<Exit>, ExitCode), Failure> {
-        let Self { front, session: Session { decks, report, notices }, options } = self;
+        let Self { front, session: Session { decks, report, events, notices }, options } = self;
         let mut missed = |latest: &Report| {
             if let Some(miss) = latest.misses.last() {
                 notices.log("miss", &miss.message);
             }
             replay::write(report.as_ref(), latest, &notices);
         };
+        let happened =
+            events.map(|events| Arc::new(move |happened: Vec<Event>| events.append(&happened)) as Happened);
+        let options = ListenOptions { happened, ..options };
         let ended = front.serve(decks.into_served(), command, options, &mut missed);
         let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
         replay::write(report.as_ref(), &ended.report, &notices);

@@ -13,10 +13,13 @@ mod convert;
 mod deck;
 mod demo;
 mod edit;
+mod event_file;
+mod events;
 mod failure;
 mod faults;
 mod files;
 mod fmt;
+mod freeze;
 mod front;
 mod help;
 mod join;
@@ -63,7 +66,9 @@ enum Command {
     #[command(hide = true)]
     DemoServer,
     Edit(edit::EditArgs),
+    Events(events::EventsArgs),
     Fmt(fmt::FmtArgs),
+    Freeze(freeze::FreezeArgs),
     Join(join::JoinArgs),
     Lint(lint::LintArgs),
     Record(record::RecordArgs),
@@ -122,7 +127,9 @@ impl Command {
             Self::Demo(args) => demo::run(&args),
             Self::DemoServer => demo::server::run(),
             Self::Edit(args) => edit::run(args),
+            Self::Events(args) => events::run(&args),
             Self::Fmt(args) => fmt::run(&args),
+            Self::Freeze(args) => freeze::run(&args),
             Self::Join(args) => join::run(&args),
             Self::Lint(args) => lint::run(&args),
             Self::Record(args) => record::run(&args),

@@ -1,6 +1,6 @@
 //! `tapedeck replay`: serves a cassette in a server's place.
 
-use std::{os::fd::AsFd, path::Path};
+use std::{os::fd::AsFd, path::Path, sync::Arc};
 
 use clap::Args;
 use mcp_tapedeck::{
@@ -11,7 +11,7 @@ use mcp_tapedeck::{
         stop::Stop,
     },
     replay::Replayer,
-    report::{Report, Verdict},
+    report::{AssertReport, Report, Verdict, events::Event},
     traffic::Exit,
     transport::stdio::Client,
 };
@@ -19,6 +19,7 @@ use mcp_tapedeck::{
 use super::{
     args::{LogArgs, PlayArgs},
     deck::{Decks, DecksArgs},
+    event_file::EventFile,
     failure::Failure,
     front,
     listen::ListenArgs,
@@ -40,6 +41,7 @@ Examples:
   tapedeck replay session.json --timing recorded --max-delay 2s
   tapedeck replay session.json --listen 127.0.0.1:8123
   tapedeck replay --server primary=a.json --server backup=b.json --listen 127.0.0.1:8123
+  tapedeck replay session.json --listen 127.0.0.1:8123 --events events.jsonl
 
 In a client's configuration:
   {\"command\": \"tapedeck\", \"args\": [\"replay\", \"/path/session.json\"]}
@@ -85,7 +87,8 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
 pub(super) struct Session {
     pub(super) decks: Decks,
     pub(super) report: Option<ReportFile>,
-    pub(super) notices: Notices,
+    pub(super) events: Option<EventFile>,
+    pub(super) notices: Arc<Notices>,
 }
 
 impl Session {
@@ -106,12 +109,14 @@ impl Session {
         if let Some(report) = &report {
             report.write(&decks.report())?;
         }
-        Ok(Self { decks, report, notices })
+        let notices = Arc::new(notices);
+        let events = play.events.as_deref().map(|path| EventFile::at(path, &notices)).transpose()?;
+        Ok(Self { decks, report, events, notices })
     }
 
     /// Serves the client until it leaves; ends as the recorded server or with the verdict.
     pub(super) fn play(self) -> Result<ExitCode, Failure> {
-        let Self { decks, report, notices } = self;
+        let Self { decks, report, events, notices } = self;
         let mut replayer = decks.into_first();
         let stop =
             Stop::install().map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
@@ -124,7 +129,11 @@ impl Session {
             write(report.as_ref(), &latest, &notices);
         };
         let Client { input, output } = client;
-        let ended = serve(&mut replayer, input.as_fd(), output, Some(stop.as_fd()), MAX_MESSAGE, &mut missed);
+        let mut happened = |happened: Vec<Event>| events.iter().for_each(|events| events.append(&happened));
+        let stopped = Some(stop.as_fd());
+        let ended =
+            serve(&mut replayer, input.as_fd(), output, stopped, MAX_MESSAGE, &mut missed, &mut happened);
+        happened(replayer.take_events(true));
         let last = replayer.finish();
         write(report.as_ref(), &last, &notices);
         drop(input);
@@ -148,6 +157,11 @@ pub(super) fn write(file: Option<&ReportFile>, report: &Report, notices: &Notice
     }
 }
 
+/// What was asserted and is not so.
+pub(super) fn failed(assert: &AssertReport) -> String {
+    format!("asserted {}, found {}", assert.assert, assert.found)
+}
+
 /// Why a verdict is bad.
 pub(super) fn in_short(report: &Report) -> String {
     let misses: u64 = report.misses.iter().map(|miss| miss.count).sum();
@@ -166,6 +180,14 @@ pub(super) fn in_short(report: &Report) -> String {
     }
     if let Some(fault) = report.faults.iter().find(|fault| fault.is_missing()) {
         why.push(format!("the fault `{}` never acted", fault.rule));
+    }
+    let mut asserts = report.asserts.iter().filter(|assert| !assert.holds);
+    if let Some(first) = asserts.next() {
+        why.push(failed(first));
+        let more = asserts.count();
+        if more > 0 {
+            why.push(format!("{more} more that was asserted is not so"));
+        }
     }
     if why.is_empty() {
         why.push(format!("{} recorded exchanges were not asked for", report.unused.len()));

@@ -25,6 +25,8 @@ enum Kind {
     Faults,
     /// What `replay --report` writes and `verdict` reads
     Report,
+    /// A line of what `replay --events` writes and `events` reads
+    Events,
 }
 
 pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
@@ -32,6 +34,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
         Kind::Cassette => CASSETTE,
         Kind::Faults => FAULTS,
         Kind::Report => REPORT,
+        Kind::Events => EVENTS,
     })?;
     Ok(ExitCode::Good)
 }
@@ -39,3 +42,4 @@ pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
 const CASSETTE: &str = include_str!("schema/cassette.json");
 const FAULTS: &str = include_str!("schema/faults.json");
 const REPORT: &str = include_str!("schema/report.json");
+const EVENTS: &str = include_str!("schema/events.json");

@@ -15,7 +15,7 @@ use mcp_tapedeck::{
     report::{Difference, Miss, Report, Verdict},
 };
 
-use super::{args, failure::Failure, junit, output};
+use super::{args, failure::Failure, junit, output, replay};
 
 /// Read the reports of replays; fail where one is bad, still open, or none was found
 #[derive(Args, Debug)]
@@ -111,6 +111,9 @@ impl Found {
             };
             let _ = writeln!(text, "fault: {}: {told}", fault.rule);
         }
+        for assert in report.asserts.iter().filter(|assert| !assert.holds) {
+            let _ = writeln!(text, "assert: {}", replay::failed(assert));
+        }
         for key in &report.unused {
             let _ = writeln!(text, "unused: {key}");
         }
@@ -202,7 +205,8 @@ fn json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn read(path: PathBuf) -> Result<Found, Failure> {
+/// The report in a file.
+pub(super) fn read(path: PathBuf) -> Result<Found, Failure> {
     let text = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))?;
     match serde_json::from_slice::<Report>(&text) {
         Ok(report) if report.report == 1 => Ok(Found { path, report }),

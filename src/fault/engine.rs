@@ -18,6 +18,7 @@ use super::{
     Fault, Plan,
     catalogue::Acts,
     chance,
+    freeze::Drawn,
     rule::{Act, Does},
 };
 use crate::{report::FaultReport, wire::jsonrpc::Message};
@@ -84,15 +85,15 @@ struct State {
     /// How much of its script is used up.
     played: usize,
     keys: BTreeSet<Box<str>>,
+    /// Where chance decides whether it acts: on which requests it did.
+    drawn: Drawn,
 }
 
 impl Engine {
     /// The beginning of a take.
     pub fn new(plan: Arc<Plan>) -> Self {
         let states = plan.rules.iter().map(|_| State::default()).collect();
-        let is_by_chance = |act: &Act| act.kind.by_chance;
-        let by_chance =
-            plan.rules.iter().any(|rule| rule.probability.is_some() || rule.does.acts().any(is_by_chance));
+        let by_chance = plan.is_by_chance();
         Self { plan, states, equal: HashMap::new(), by_chance }
     }
 
@@ -106,6 +107,9 @@ impl Engine {
         }
         for &at in &fitting {
             self.states[at].seen += 1;
+            if plan.rules[at].probability.is_some() {
+                self.states[at].drawn.see(request);
+            }
         }
         let (form, before) = if self.by_chance { self.equals(form()) } else { Default::default() };
         let by_chance = self.by_chance;
@@ -134,6 +138,9 @@ impl Engine {
             }
             let (chance, roll) = rolls(at);
             if rule.probability.is_none_or(|probability| chance < probability) {
+                if rule.probability.is_some() {
+                    self.states[at].drawn.fire();
+                }
                 self.fire(at, act, roll, request.key, &mut decision);
             }
         }
@@ -174,9 +181,12 @@ impl Engine {
         let rules = self.plan.rules.iter().zip(&self.states);
         let report = rules.map(|(rule, state)| FaultReport {
             rule: rule.name.clone(),
+            text: (rule.text != rule.name).then(|| rule.text.clone()),
+            in_cassette: rule.in_cassette,
             fired: state.fired,
             keys: state.keys.iter().map(ToString::to_string).collect(),
             optional: rule.optional,
+            firings: state.drawn.firings(),
         });
         report.collect()
     }

@@ -9,13 +9,16 @@
 //! 3. A connection or byte fault: a test at the socket or pipe in `tests/it/faults/`.
 //!
 //! - `plan`, `rule`, `when`, `value`, `error`: a plan's text becomes rules
+//! - `assert`: what has to be so at the end; `freeze`: what chance has decided becomes rules
 //! - `engine`: which rules act on a request; `chance`: on which of many
 //! - `stage`: affected requests under way, and when what they send is due
 
+mod assert;
 pub mod catalogue;
 mod chance;
 mod engine;
 mod error;
+mod freeze;
 mod plan;
 mod rule;
 mod short;
@@ -30,6 +33,7 @@ use self::step::{Output, Step};
 pub use self::{
     engine::{Chosen, Decision, Engine, Request},
     error::PlanError,
+    freeze::{Frozen, freeze},
     plan::{Plan, Plans, Scope},
     stage::{Acting, Stage},
     value::{Object, Value},

@@ -1,6 +1,7 @@
 //! A plan's text: scenarios of rules.
 
 use super::{
+    assert::Assert,
     engine::Request,
     error::{PlanError, list},
     rule::Rule,
@@ -9,6 +10,7 @@ use super::{
 };
 use crate::{
     cassette::{self, LoadErrorKind, model::Cassette},
+    report::{AssertReport, Report},
     traffic::Direction,
     wire::{Span, scan},
 };
@@ -22,8 +24,7 @@ pub struct Plan {
     /// What `probability` is decided by.
     pub seed: u64,
     pub(super) rules: Vec<Rule>,
-    /// The `assert` member, raw.
-    pub assert: Option<Box<[u8]>>,
+    asserts: Vec<Assert>,
 }
 
 /// A plan as it stands in a file or a cassette: several scenarios to choose from.
@@ -31,8 +32,7 @@ pub struct Plan {
 pub struct Plans {
     /// What `probability` is decided by, where the plan says so.
     pub seed: Option<u64>,
-    /// The `assert` member, raw.
-    pub assert: Option<Box<[u8]>>,
+    pub(super) asserts: Vec<Assert>,
     /// Rules that always act.
     always: Vec<Rule>,
     scenarios: Vec<(String, Vec<Rule>)>,
@@ -85,17 +85,20 @@ impl Plans {
         let read = || {
             if value.is_array() {
                 let always = rules("faults", value)?;
-                return Ok(Self { seed: None, assert: None, always, scenarios: Vec::new() });
+                return Ok(Self { seed: None, asserts: Vec::new(), always, scenarios: Vec::new() });
             }
             Self::of(value.object("`faults`")?)
         };
-        read().map_err(|error| error.locate(text))
+        let mut plans = read().map_err(|error| error.locate(text))?;
+        let rules = plans.scenarios.iter_mut().flat_map(|(_, rules)| rules).chain(&mut plans.always);
+        rules.for_each(|rule| rule.in_cassette = true);
+        Ok(plans)
     }
 
     fn of(mut object: super::value::Object<'_>) -> Result<Self, PlanError> {
         let seed =
             object.get("seed").map(|value| value.integer("seed", "a whole number from 0")).transpose()?;
-        let assert = object.get("assert").map(|value| value.raw().into());
+        let asserts = object.get("assert").map(Assert::read).transpose()?.unwrap_or_default();
         let always = object.get("rules").map(|value| rules("rules", value)).transpose()?.unwrap_or_default();
         let mut scenarios = Vec::new();
         if let Some(value) = object.get("scenarios") {
@@ -104,7 +107,7 @@ impl Plans {
             }
         }
         object.finish()?;
-        Ok(Self { seed, assert, always, scenarios })
+        Ok(Self { seed, asserts, always, scenarios })
     }
 
     /// The names of the scenarios.
@@ -159,7 +162,7 @@ impl Plan {
     ) -> Result<bool, String> {
         let names = list(plans.scenarios());
         self.seed = plans.seed.unwrap_or(self.seed);
-        self.assert = plans.assert.take().or(self.assert.take());
+        self.asserts.append(&mut plans.asserts);
         let found = match (scenario, &plans.scenarios[..]) {
             (Some(name), _) => plans.take(name),
             (None, []) => Some(Vec::new()),
@@ -175,9 +178,34 @@ impl Plan {
         Ok(is_found)
     }
 
+    /// Adds what a cassette asserts: its `assert` member.
+    ///
+    /// # Errors
+    /// With the place of the first thing that is wrong, and the valid choices.
+    pub fn add_assert(&mut self, text: &[u8], place: Span) -> Result<(), PlanError> {
+        let asserts = Assert::read(Value::new(text, place)).map_err(|error| error.locate(text))?;
+        self.asserts.extend(asserts);
+        Ok(())
+    }
+
+    /// What of that which it asserts is so in a run's report.
+    pub fn judge(&self, report: &Report) -> Vec<AssertReport> {
+        self.asserts.iter().map(|assert| assert.judge(report)).collect()
+    }
+
+    /// The number that decides what happens by chance, where it has rules.
+    pub fn seed_in_use(&self) -> Option<u64> {
+        (!self.rules.is_empty()).then_some(self.seed)
+    }
+
+    /// Whether chance decides anything in it.
+    pub fn is_by_chance(&self) -> bool {
+        self.rules.iter().any(Rule::is_by_chance)
+    }
+
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.assert.is_none()
+        self.rules.is_empty() && self.asserts.is_empty()
     }
 
     /// That all of it can exist on what is served.

@@ -16,6 +16,10 @@ use crate::traffic::Direction;
 pub(super) struct Rule {
     /// Its name, else its text: what reports and the hash of `probability` know it by.
     pub(super) name: String,
+    /// Its text.
+    pub(super) text: String,
+    /// It stands in the cassette.
+    pub(super) in_cassette: bool,
     /// Where it stands.
     pub(super) at: usize,
     pub(super) when: When,
@@ -93,9 +97,10 @@ impl Rule {
             let text = format!("only {} can act on what goes `to_server`", list(able));
             return Err(PlanError::new(value.at(), text));
         }
-        let text = || String::from_utf8_lossy(value.raw()).into_owned();
-        let name = name.map_or_else(text, std::borrow::Cow::into_owned);
-        Ok(Self { name, at: value.at(), when, trigger, probability, does, optional })
+        let text = String::from_utf8_lossy(value.raw()).into_owned();
+        let name = name.map_or_else(|| text.clone(), std::borrow::Cow::into_owned);
+        let at = value.at();
+        Ok(Self { name, text, in_cassette: false, at, when, trigger, probability, does, optional })
     }
 
     /// The rule of an exchange's own `fault`.
@@ -104,6 +109,8 @@ impl Rule {
         let rule = |value: Value<'_>| {
             Ok(Self {
                 name: format!("the fault of `{key}`"),
+                text: String::from_utf8_lossy(value.raw()).into_owned(),
+                in_cassette: true,
                 at: value.at(),
                 when: When { key: Some(key.to_owned()), ..When::default() },
                 trigger: Trigger::default(),
@@ -113,6 +120,13 @@ impl Rule {
             })
         };
         values.into_iter().map(rule).collect()
+    }
+}
+
+impl Rule {
+    /// Whether chance decides when it acts, or what exactly it does.
+    pub(super) fn is_by_chance(&self) -> bool {
+        self.probability.is_some() || self.does.acts().any(|act| act.kind.by_chance)
     }
 }
 

@@ -31,7 +31,7 @@ use self::deck::Deck;
 use super::{join::Meeting, run::TestCommand, signals::Signals};
 use crate::{
     replay::Replayer,
-    report::Report,
+    report::{Report, events::Event},
     traffic::Exit,
     transport::http::{guard::Guard, tls::Acceptor},
 };
@@ -49,6 +49,8 @@ pub struct ListenOptions {
     pub allow_origins: Vec<String>,
     /// Whether pages of other origins may read what is answered.
     pub cors: bool,
+    /// Gets the events of all takes, where they are collected.
+    pub happened: Option<Happened>,
 }
 
 /// A server that a front stands for.
@@ -68,6 +70,9 @@ pub struct Serves {
     /// There is one, at the paths that it had; otherwise each is at its paths behind its name.
     pub is_at_root: bool,
 }
+
+/// Takes in events.
+pub type Happened = Arc<dyn Fn(Vec<Event>) + Send + Sync>;
 
 /// How a front ended.
 #[derive(Debug)]
@@ -158,7 +163,10 @@ impl Listen {
         let front = {
             let _inside = runtime.enter();
             Arc::new(Front {
-                decks: servers.into_iter().map(|served| Deck::new(served, &missing)).collect(),
+                decks: servers
+                    .into_iter()
+                    .map(|served| Deck::new(served, &missing, options.happened.as_ref()))
+                    .collect(),
                 is_at_root,
                 missing,
                 guard: Guard {
@@ -229,6 +237,7 @@ async fn accept(doors: Doors, front: Arc<Front>, missed: &mut dyn FnMut(&Report)
     // What is open ends in good order, as that of a server that is told to end.
     front.decks.iter().for_each(Deck::close);
     let _ = timeout(LAST_RESPONSES, front.closing.closed()).await;
+    front.decks.iter().for_each(Deck::tell_last);
     Ok(ListenEnded { command: ended, report: front.report(true) })
 }
 

@@ -19,6 +19,7 @@ use rustix::{
 use crate::{
     cassette::model::End,
     replay::{Input, Output, Replayer},
+    report::events::Event,
     traffic::{Lane, Micros},
     wire::lines::{Line, LineSplitter},
 };
@@ -43,7 +44,8 @@ pub enum Ended {
 /// Serves one client on a pair of pipes until it leaves, the recorded server ends, or `stop` becomes readable.
 ///
 /// `missed` is called with the replayer after each input that brought a new miss, so that a report on disk can be
-/// kept up to date. Lines longer than `max_message` bytes are not looked at. Where a fault closes the output, the
+/// kept up to date; `happened` gets the events of what has become of messages (the last ones the replayer still has).
+/// Lines longer than `max_message` bytes are not looked at. Where a fault closes the output, the
 /// client is heard until it leaves.
 ///
 /// # Errors
@@ -55,6 +57,7 @@ pub fn serve(
     stop: Option<BorrowedFd<'_>>,
     max_message: usize,
     missed: &mut dyn FnMut(&Replayer),
+    happened: &mut dyn FnMut(Vec<Event>),
 ) -> io::Result<Ended> {
     let mut front = Front {
         start: Instant::now(),
@@ -74,6 +77,10 @@ pub fn serve(
         if replayer.misses() > misses {
             misses = replayer.misses();
             missed(replayer);
+        }
+        let events = replayer.take_events(false);
+        if !events.is_empty() {
+            happened(events);
         }
         if front.waiting.is_empty() {
             if let Some(end) = front.end.take() {

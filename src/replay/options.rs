@@ -1,6 +1,6 @@
 //! How a cassette is replayed.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicU64};
 
 use super::exchange::Seed;
 use crate::{
@@ -43,6 +43,9 @@ pub struct Options {
     pub faults: Option<Arc<Plan>>,
     /// The server's name, where several are served.
     pub server: Option<Arc<str>>,
+    /// Events are collected, for [`Replayer::take_events`](super::Replayer::take_events): so many there are by now in
+    /// all takes of the run.
+    pub events: Option<Arc<AtomicU64>>,
 }
 
 /// When recorded messages are sent.
@@ -93,6 +96,7 @@ impl Default for Options {
             vars: redact::Vars::default(),
             faults: None,
             server: None,
+            events: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
 //! - `faulty`: what goes wrong on purpose
 //! - `pipes`: clients that speak in lines
+//! - `events`: what became of each message
 //! - `resume`: streams that a client fetches the rest of
 //! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer; `untold`, how a
 //!   response ended, where that is to be said in a message
@@ -30,6 +31,7 @@ macro_rules! scene {
 }
 
 mod agenda;
+mod events;
 mod facts;
 mod faulty;
 mod gets;
@@ -48,7 +50,7 @@ mod unmatched;
 mod untold;
 
 pub(super) use self::pipes::Pipes;
-use self::{agenda::Agenda, faulty::Faults, lives::Live, streams::Stream};
+use self::{agenda::Agenda, events::Events, faulty::Faults, lives::Live, streams::Stream};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern},
     exchange::{Input, Output},
@@ -62,7 +64,7 @@ use crate::{
     cassette::{blob::BlobSource, model::Cassette},
     fault::Acting,
     redact::{Pairing, Redactor},
-    report::{Report, RuleReport, Verdict},
+    report::{FaultReport, Report, RuleReport, Verdict},
     traffic::{Lane, Micros},
 };
 
@@ -145,6 +147,7 @@ pub struct Replayer {
     outputs: VecDeque<Output>,
     agenda: Agenda,
     faults: Option<Faults>,
+    events: Option<Events>,
     /// When the latest of what was taken in came, or the outputs were asked for.
     now: Micros,
     report: Report,
@@ -168,6 +171,9 @@ struct AtHand {
     post: Option<Lane>,
     /// Faults act on it, and nothing is played for it yet.
     acting: Option<Acting>,
+    /// The numbers of its events, and what its request's headers call it.
+    events: Vec<u64>,
+    correlation: Option<String>,
     /// It goes on with a session that a fault has ended.
     goes_on: bool,
 }
@@ -202,9 +208,11 @@ impl Replayer {
         let plays = vec![Play::new(0, &scripts[0])];
         let mut report = Report::open(name);
         report.warnings.extend(gaps(&cassette, &sessions));
+        report.seed = options.faults.as_ref().and_then(|plan| plan.seed_in_use());
         let legacy_recording = scripts.len() > 1 || !sessions.iter().any(|&at| is_modern(&cassette, at));
         let replayer = Self {
             faults: options.faults.clone().map(Faults::new),
+            events: options.events.clone().map(Events::new),
             now: 0,
             played: vec![false; scripts.len()],
             lives: vec![Live::default()],
@@ -259,6 +267,7 @@ impl Replayer {
         loop {
             let output = self.outputs.pop_front()?;
             if self.is_told(now, &output) {
+                self.note_told(now, &output);
                 return Some(output);
             }
         }
@@ -291,6 +300,7 @@ impl Replayer {
         let mut report = self.report.clone();
         report.unused = self.unused();
         report.faults = self.faults.as_ref().map(Faults::report).unwrap_or_default();
+        report.warnings.extend(report.faults.iter().filter_map(FaultReport::untold));
         let rules = self.cassette.rules.iter().zip(&self.matcher.used);
         report.rules = rules
             .map(|(rule, &used)| RuleReport {
@@ -309,6 +319,7 @@ impl Replayer {
 
     /// The verdict on a report: this take's, or that of several takes of the same cassette.
     pub fn judge(&self, mut report: Report) -> Report {
+        report.asserts = self.options.faults.iter().flat_map(|plan| plan.judge(&report)).collect();
         let left_over = self.options.strict && report.unused.iter().any(|key| !self.may_be_unused(key));
         report.verdict = if report.is_bad() || left_over { Verdict::Bad } else { Verdict::Good };
         report

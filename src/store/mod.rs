@@ -7,12 +7,14 @@
 //! - [`Journal`]: what a recorder writes to
 //! - [`load()`]: a cassette and its journals, read together
 //! - [`rewrite()`]: puts another text in a cassette's place; [`write_variant()`]: puts it elsewhere
+//! - [`EventLog`]: what became of the messages of a replay
 //! - [`fold()`]: puts the journals of recorders that ended into their cassette
 
 mod blobs;
 mod convert;
 mod disk;
 mod error;
+mod event_log;
 mod fold;
 mod journal;
 mod load;
@@ -26,6 +28,7 @@ mod siblings;
 pub use blobs::Blobs;
 pub use convert::convert;
 pub use error::StoreError;
+pub use event_log::EventLog;
 pub use fold::{FoldOptions, FoldOutcome, Own, fold, fold_own};
 pub use journal::Journal;
 pub use load::{Loaded, faults, load};

@@ -199,12 +199,7 @@ impl<'a> Message<'a> {
 
     /// What a request is about, beside its method: the tool's or prompt's name, the resource's URI, the task's id.
     pub fn name(&self) -> Option<Cow<'a, str>> {
-        let pointer = match self.method().as_ref() {
-            "tools/call" | "prompts/get" => "/name",
-            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "/uri",
-            "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => "/taskId",
-            _ => return None,
-        };
+        let pointer = name_pointer(&self.method())?;
         self.param(pointer).filter(|raw| raw.first() == Some(&b'"')).map(text)
     }
 
@@ -235,6 +230,16 @@ impl<'a> Message<'a> {
 fn may_have_meta(params: &[u8]) -> bool {
     static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"_meta"));
     NAME.find(params).is_some() || memchr::memchr(b'\\', params).is_some()
+}
+
+/// Where, below `params`, stands what requests of a method are about: see [`Message::name`].
+pub(crate) fn name_pointer(method: &str) -> Option<&'static str> {
+    match method {
+        "tools/call" | "prompts/get" => Some("/name"),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some("/uri"),
+        "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => Some("/taskId"),
+        _ => None,
+    }
 }
 
 /// An id in the form in which two ids are compared: a string's text behind one quote, any other token as it

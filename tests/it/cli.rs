@@ -1,8 +1,11 @@
 //! The command line from outside: exit statuses, sentences, files.
 
+mod asserts;
 mod deck;
 mod edit;
+mod events;
 mod files;
+mod freeze;
 mod fronts;
 mod options;
 mod verdict;

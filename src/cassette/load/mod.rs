@@ -175,6 +175,7 @@ impl<'a> Loader<'a> {
             exchanges: Vec::new(),
             warnings: Vec::new(),
             faults: None,
+            assert: None,
             exchange_faults: Vec::new(),
             layout: Layout::default(),
         };
@@ -203,6 +204,7 @@ impl<'a> Loader<'a> {
                 "vars" => self.cassette.vars = self.texts("vars", "an array of names")?,
                 "match" => self.cassette.rules = self.rules()?,
                 "faults" => self.cassette.faults = Some(self.reader.value()?.into()),
+                "assert" => self.cassette.assert = Some(self.reader.value()?.into()),
                 "sessions" => {
                     let place = self.list("sessions", |loader| {
                         let session = loader.session()?;

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{Served, lock, take::Take};
+use super::{Happened, Served, lock, take::Take};
 use crate::{replay::Replayer, report::Report};
 
 /// So many takes of a server there may be: each plays the whole cassette, and anybody can name one.
@@ -21,17 +21,19 @@ pub(super) struct Deck {
     new: Box<dyn Fn() -> Replayer + Send + Sync>,
     /// Told when a take has a new miss.
     missing: Arc<Notify>,
+    happened: Option<Happened>,
 }
 
 impl Deck {
-    pub(super) fn new(served: Served, missing: &Arc<Notify>) -> Self {
+    pub(super) fn new(served: Served, missing: &Arc<Notify>, happened: Option<&Happened>) -> Self {
         let Served { name, first, new } = served;
-        let first = Take::begin(first, Arc::clone(missing));
+        let first = Take::begin("", first, Arc::clone(missing), happened.cloned());
         Self {
             name,
             takes: Mutex::new(HashMap::from([(String::new(), first)])),
             new,
             missing: Arc::clone(missing),
+            happened: happened.cloned(),
         }
     }
 
@@ -44,9 +46,14 @@ impl Deck {
         if takes.len() >= MOST_TAKES {
             return None;
         }
-        let take = Take::begin((self.new)(), Arc::clone(&self.missing));
+        let take = Take::begin(name, (self.new)(), Arc::clone(&self.missing), self.happened.clone());
         takes.insert(name.to_owned(), Arc::clone(&take));
         Some(take)
+    }
+
+    /// Tells of what has not been told yet.
+    pub(super) fn tell_last(&self) {
+        lock(&self.takes).values().for_each(|take| take.tell_last());
     }
 
     pub(super) fn close(&self) {

@@ -12,7 +12,7 @@ use tokio::{
     time::{sleep_until, timeout_at},
 };
 
-use super::lock;
+use super::{Happened, lock};
 use crate::{
     cassette::model::{End, StreamEnd},
     replay::{HttpRequest, Input, Output, Replayer, ResponseHead},
@@ -87,6 +87,9 @@ pub(super) struct Take {
     changed: Notify,
     /// Told when a miss has come.
     missing: Arc<Notify>,
+    /// Gets its events, with its name where it is not the default one.
+    happened: Option<Happened>,
+    name: Option<String>,
 }
 
 struct State {
@@ -103,7 +106,12 @@ struct State {
 
 impl Take {
     /// A take, and the task that keeps its time.
-    pub(super) fn begin(replayer: Replayer, missing: Arc<Notify>) -> Arc<Self> {
+    pub(super) fn begin(
+        name: &str,
+        replayer: Replayer,
+        missing: Arc<Notify>,
+        happened: Option<Happened>,
+    ) -> Arc<Self> {
         let (lanes, pipes, closed) = Default::default();
         let state = State { replayer, lanes, pipes, closed, last_lane: 0, misses: 0, awaited: None };
         let take = Arc::new(Self {
@@ -111,6 +119,8 @@ impl Take {
             state: Mutex::new(state),
             changed: Notify::new(),
             missing,
+            happened,
+            name: (!name.is_empty()).then(|| name.to_owned()),
         });
         drop(tokio::spawn(Arc::clone(&take).keep_time()));
         take
@@ -254,6 +264,7 @@ impl Take {
             }
             !is_done && pipes.contains_key(&lane.0)
         });
+        self.tell_events(state, false);
         if state.replayer.deadline() != state.awaited {
             self.changed.notify_one();
         }
@@ -277,6 +288,21 @@ impl Take {
             // A client that has left says so by itself.
             let _ = sender.send(Piece::End { end: None, partial: Vec::new() });
         }
+    }
+
+    /// Tells of what has become of messages, and of those of which nothing will.
+    pub(super) fn tell_last(&self) {
+        self.tell_events(&mut lock(&self.state), true);
+    }
+
+    fn tell_events(&self, state: &mut State, is_last: bool) {
+        let Some(happened) = &self.happened else { return };
+        let mut events = state.replayer.take_events(is_last);
+        if events.is_empty() {
+            return;
+        }
+        events.iter_mut().for_each(|event| event.take.clone_from(&self.name));
+        happened(events);
     }
 
     pub(super) fn report(&self) -> Report {

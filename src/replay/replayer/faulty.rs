@@ -106,8 +106,11 @@ impl Replayer {
         let effects = effects.filter_map(|chosen| chosen.fault.effect(&target(chosen))).collect();
         let instead = terminal.and_then(|chosen| chosen.fault.instead(&target(chosen)));
         let ends_session = terminal.is_some_and(|chosen| chosen.is_instead && chosen.fault.ends_session());
+        let own_response = (is_http && post.is_none()).then_some(lane);
+        let is_silent = instead.as_ref().is_some_and(Vec::is_empty);
+        self.note_fault(&decision, asks_for, is_silent);
         let Some(faults) = &mut self.faults else { return false };
-        let acting = faults.stage.begin(effects, (is_http && post.is_none()).then_some(lane));
+        let acting = faults.stage.begin(effects, own_response);
         let Some(steps) = instead else {
             (faults.acting, self.at_hand.acting) = (Some(acting), Some(acting));
             return false;

@@ -9,6 +9,7 @@ use crate::{
         miss,
         script::{Step, client_message},
     },
+    report::events::Outcome,
     traffic::{Lane, Micros},
     wire::jsonrpc::{self, Kind, Message},
 };
@@ -28,6 +29,7 @@ impl Replayer {
             is_known: posted.is_none() && live > 0,
             ..AtHand::default()
         };
+        self.note_correlation(request);
         self.streams.insert(lane.0, Stream::new(live, request.origin));
         for (name, value) in request.headers.iter().filter(|(name, _)| is_credential(name)) {
             // A server may have repeated it in what it sent, and a client may send it in its messages too.
@@ -49,6 +51,7 @@ impl Replayer {
     /// The client closed the connection before the response had ended.
     pub(super) fn left(&mut self, now: Micros, lane: Lane) {
         self.left_stage(lane);
+        self.note_left(lane);
         let Some(Stream { run: Some((play, run)), is_modern, .. }) = self.broken_off(lane) else { return };
         let scene = scene!(self, play, now);
         // Closing the response is how a client of 2026-07-28 cancels; an older one may come back for it (F10.10).
@@ -140,6 +143,7 @@ impl Replayer {
     }
 
     pub(super) fn count_own(&mut self, what: &str) {
+        self.note_outcome(Outcome::SelfAnswered);
         *self.report.self_answered.entry(what.to_owned()).or_default() += 1;
     }
 

@@ -33,13 +33,13 @@ impl Replayer {
                 self.accept_answer(lane, answered);
             }
             Kind::Request => {
-                self.count(&message);
+                self.count(lane, &message);
                 self.matcher.note_use(&message);
                 self.request(now, lane, &message);
                 self.dealt_with();
             }
             Kind::Notification => {
-                self.count(&message);
+                self.count(lane, &message);
                 if let Some(id) = message.cancelled_id() {
                     self.cancel(now, id);
                 }
@@ -49,15 +49,17 @@ impl Replayer {
                 message
                     .members()
                     .filter(|member| !member.method().is_empty())
-                    .for_each(|member| self.count(&member));
+                    .for_each(|member| self.count(lane, &member));
                 self.batch(now, lane, &message);
             }
             Kind::Noise => self.silent(now, lane, &message),
         }
+        self.close_notifications();
     }
 
-    fn count(&mut self, message: &Message<'_>) {
+    fn count(&mut self, lane: Lane, message: &Message<'_>) {
         let method = message.method();
+        self.open_event(lane, message, &method);
         match self.report.calls.get_mut(&*method) {
             Some(count) => *count += 1,
             None => {
@@ -197,6 +199,7 @@ impl Replayer {
     }
 
     fn begin(&mut self, lane: Lane, message: &Message<'_>, exchange: u32) -> Run {
+        self.note_key(exchange);
         let entry = &self.cassette.exchanges[exchange as usize];
         let mut recorded_id = Vec::new();
         if let Some(client) = &entry.client {
@@ -290,6 +293,7 @@ impl Replayer {
     }
 
     fn cancel(&mut self, now: Micros, id: &[u8]) {
+        self.note_cancelled(id);
         let in_flight = &mut self.lives[self.at_hand.live].in_flight;
         let Some((play, run)) = in_flight.remove(&*id_key(id)) else { return };
         let scene = scene!(self, play, now);

@@ -7,7 +7,7 @@ use crate::{
         own::{self, OwnAnswer},
         script::{StepKind, client_message},
     },
-    report::{Miss, Reason, Repeat},
+    report::{Miss, Reason, Repeat, events::Outcome},
     traffic::Lane,
     wire::jsonrpc::{self, Kind, Message},
 };
@@ -26,7 +26,7 @@ impl Replayer {
         };
         match own::answer(method, modern, declared, self.legacy_recording) {
             Some(answer) => {
-                *self.report.self_answered.entry(method.to_owned()).or_default() += 1;
+                self.count_own(method);
                 let id = message.id().unwrap_or(b"null");
                 let bytes = match answer {
                     OwnAnswer::Empty => [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":{}}"].concat(),
@@ -109,6 +109,7 @@ impl Replayer {
         let candidate = key.as_deref().map(|key| Candidate { key, message: &bytes });
         let miss = miss::describe(message, reason, candidate.as_ref());
         let bytes = miss::response(message.id().unwrap_or(b"null"), &miss);
+        self.note_outcome(Outcome::Miss);
         self.remember(miss);
         bytes
     }
@@ -178,6 +179,7 @@ impl Replayer {
         let candidate = Candidate { key: &key, message: &bytes };
         let miss = miss::describe(&message, Reason::Incomplete, Some(&candidate));
         let bytes = miss::response(live_id, &miss);
+        self.note_outcome_of(lane, live_id, Outcome::Miss);
         self.say(lane, bytes, false);
         self.remember(miss);
     }

@@ -42,6 +42,8 @@ pub(super) struct Stage {
     now: u64,
     lanes: u32,
     session: Option<String>,
+    /// Headers beside those that every client sends.
+    pub(super) headers: Vec<(&'static str, String)>,
 }
 
 /// The rules of a scenario.
@@ -60,9 +62,10 @@ impl Stage {
 
     pub(super) fn with(plan: Plan, cassette: &str) -> Self {
         let cassette = Cassette::load(cassette.as_bytes().to_vec(), &NoBlobs).expect("the cassette loads");
-        let options = Options { faults: Some(Arc::new(plan)), ..Options::default() };
+        let options =
+            Options { faults: Some(Arc::new(plan)), events: Some(Arc::default()), ..Options::default() };
         let replayer = Replayer::new(Arc::new(cassette), Arc::new(NoBlobs), "test.json", options);
-        Self { replayer: replayer.expect("a replayer"), now: 0, lanes: 0, session: None }
+        Self { replayer: replayer.expect("a replayer"), now: 0, lanes: 0, session: None, headers: Vec::new() }
     }
 
     /// The client sends a line.
@@ -73,16 +76,23 @@ impl Stage {
 
     /// The client posts a message, in the session that it has.
     pub(super) fn post(&mut self, body: &str) -> String {
+        self.ask("POST", "/mcp", body)
+    }
+
+    /// The client sends an HTTP request, in the session that it has.
+    pub(super) fn ask(&mut self, method: &str, target: &str, body: &str) -> String {
         self.lanes += 1;
+        let more = self.headers.clone();
         let session = self.session.clone().unwrap_or_default();
         let mut headers: Vec<(&str, &[u8])> =
             vec![("accept", b"application/json, text/event-stream"), ("content-type", b"application/json")];
         if !session.is_empty() {
             headers.push(("mcp-session-id", session.as_bytes()));
         }
+        headers.extend(more.iter().map(|(name, value)| (*name, value.as_bytes())));
         let request = HttpRequest {
-            method: "POST",
-            target: "/mcp",
+            method,
+            target,
             origin: "http://h",
             headers: &headers,
             body: body.as_bytes(),

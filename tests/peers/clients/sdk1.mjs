@@ -22,7 +22,10 @@ await serve((script, job) => {
     client.setRequestHandler(schema, script.answers[schema.shape.method.value]);
   }
   client.fallbackNotificationHandler = async ({ method, params }) => script.notice({ method, params });
-  if (job.transport === "http") return script.run(client, new StreamableHTTPClientTransport(new URL(job.url)));
+  if (job.transport === "http") {
+    const requestInit = { headers: job.headers };
+    return script.run(client, new StreamableHTTPClientTransport(new URL(job.url), { requestInit }));
+  }
   if (job.transport === "sse") return script.run(client, new SSEClientTransport(new URL(job.url)));
   const [command, ...args] = job.command;
   return script.run(client, new StdioClientTransport({ command, args }));

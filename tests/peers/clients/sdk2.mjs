@@ -12,7 +12,10 @@ await serve((script, job) => {
   const client = new Client({ name: "typescript-script", version: "2.0.0" }, options);
   for (const [method, answer] of Object.entries(script.answers)) client.setRequestHandler(method, answer);
   client.fallbackNotificationHandler = async ({ method, params }) => script.notice({ method, params });
-  if (job.transport === "http") return script.run(client, new StreamableHTTPClientTransport(new URL(job.url)));
+  if (job.transport === "http") {
+    const requestInit = { headers: job.headers };
+    return script.run(client, new StreamableHTTPClientTransport(new URL(job.url), { requestInit }));
+  }
   if (job.transport === "sse") return script.run(client, new SSEClientTransport(new URL(job.url)));
   const [command, ...args] = job.command;
   return script.run(client, new StdioClientTransport({ command, args }));
