@@ -167,15 +167,14 @@ impl Session {
         let stop =
             Stop::install().map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
         let client = front::take_client(&notices)?;
-        let mut missed = |replayer: &Replayer| {
-            let latest = replayer.report();
-            if let Some(miss) = latest.misses.last() {
+        let mut tell = |latest: &Report| {
+            if let Some(miss) = latest.misses.last().filter(|_| latest.verdict == Verdict::Open) {
                 notices.log("miss", &miss.message);
             }
-            write(report.as_ref(), &latest, &notices);
+            write(report.as_ref(), latest, &notices);
         };
         let Client { input, output } = client;
-        let ended = serve(&mut replayer, input.as_fd(), output, Some(stop.as_fd()), MAX_MESSAGE, &mut missed);
+        let ended = serve(&mut replayer, input.as_fd(), output, Some(stop.as_fd()), MAX_MESSAGE, &mut tell);
         let last = replayer.finish();
         write(report.as_ref(), &last, &notices);
         drop(input);

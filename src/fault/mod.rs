@@ -10,12 +10,13 @@
 //!
 //! - `plan`, `rule`, `when`, `value`, `error`: a plan's text becomes rules
 //! - `engine`: which rules act on a request; `chance`: on which of many
-//! - `stage`: affected requests under way, and when what they send is due
+//! - `stage`: affected requests under way, and when what they send is due; `pieces`: messages that go in pieces
 
 pub mod catalogue;
 mod chance;
 mod engine;
 mod error;
+mod pieces;
 mod plan;
 mod rule;
 mod short;
@@ -34,7 +35,7 @@ pub use self::{
     stage::{Acting, Stage},
     value::{Object, Value},
 };
-use crate::traffic::Lane;
+use crate::traffic::{Lane, Micros};
 
 /// A request that a fault acts on, and how its client is answered.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +67,11 @@ pub trait Fault: Debug + Send + Sync {
 
     /// What acts on all that is said because of the request.
     fn effect(&self, _of: &Target<'_>) -> Option<Box<dyn Effect>> {
+        None
+    }
+
+    /// How long from now on a server on stdio stays although it is told to end.
+    fn lingers(&self) -> Option<Micros> {
         None
     }
 

@@ -47,6 +47,13 @@ pub enum Output {
         lane: Lane,
         /// The bytes.
         bytes: Vec<u8>,
+        /// More of the same message follows: nothing else may come between.
+        goes_on: bool,
+    },
+    /// With the end of a response, end our side of its connection in good order; the client is still heard.
+    HalfClose {
+        /// The request's lane.
+        lane: Lane,
     },
     /// End an HTTP response; on stdio, close the stream of lines.
     EndLane {
@@ -81,6 +88,7 @@ impl Output {
             | Self::Event { lane, .. }
             | Self::Body { lane, .. }
             | Self::Raw { lane, .. }
+            | Self::HalfClose { lane }
             | Self::EndLane { lane, .. } => Some(*lane),
             Self::End(_) => None,
         }
@@ -126,6 +134,6 @@ pub enum Step {
     Do(Output),
     /// Nothing that follows is done before this time has passed.
     Wait(Micros),
-    /// Nothing that follows is done before something else has been sent to the client, or this time has passed.
+    /// Nothing that follows is done before another answer has been sent to the client, or this time has passed.
     Yield(Micros),
 }

@@ -9,6 +9,7 @@ use crate::{
         step::{Output, Step},
         value::Object,
     },
+    traffic::Lane,
 };
 
 #[derive(Debug)]
@@ -32,8 +33,8 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
 }
 
 impl Fault for Exit {
-    fn effect(&self, _: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(Ending { end: self.0.clone(), head: None }))
+    fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
+        Some(Box::new(Ending { end: self.0.clone(), lane: of.lane, head: None }))
     }
 
     fn ends_session(&self) -> bool {
@@ -44,13 +45,16 @@ impl Fault for Exit {
 #[derive(Debug)]
 struct Ending {
     end: End,
+    lane: Lane,
     /// The head of a response that is nothing but the answer: it does not come either.
     head: Option<Output>,
 }
 
 impl Effect for Ending {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        if matches!(&output, Output::Head { head, .. } if !head.stream) {
+        if output.lane() != Some(self.lane) {
+            out.push(Step::Do(output));
+        } else if matches!(&output, Output::Head { head, .. } if !head.stream) {
             self.head = Some(output);
         } else if output.is_response() || matches!(output, Output::EndLane { .. }) {
             self.head = None;

@@ -24,8 +24,23 @@ use crate::{
 /// A part of a response.
 pub(super) enum Piece {
     Head(ResponseHead),
-    Data(Bytes),
-    End { end: Option<StreamEnd>, partial: Vec<u8> },
+    /// `goes_on`: more of the same message follows.
+    Data {
+        bytes: Bytes,
+        goes_on: bool,
+    },
+    /// With the end of the response our side of the connection ends.
+    HalfClose,
+    End {
+        end: Option<StreamEnd>,
+        partial: Vec<u8>,
+    },
+}
+
+impl Piece {
+    fn whole(bytes: Vec<u8>) -> Self {
+        Self::Data { bytes: bytes.into(), goes_on: false }
+    }
 }
 
 /// What comes of a request.
@@ -130,21 +145,19 @@ impl Take {
         state.replayer.handle(self.now(), Input::Request { lane, request });
         let mut pieces = Vec::new();
         self.pump(&mut state, Some((lane, &mut pieces)));
-        if let [Piece::Head(_), .., Piece::End { end: None, partial }] | [Piece::End { end: None, partial }] =
-            &pieces[..]
-            && partial.is_empty()
-            && pieces.len() <= 3
-            && matches!(&pieces[0], Piece::Head(head) if !head.stream)
-        {
-            let mut pieces = pieces.into_iter();
-            if let Some(Piece::Head(head)) = pieces.next() {
-                let body = match pieces.next() {
-                    Some(Piece::Data(data)) => data,
-                    _ => Bytes::new(),
-                };
-                return Reply::Whole(head, body);
+        let is_whole = match &pieces[..] {
+            [Piece::Head(head), Piece::End { end: None, partial }]
+            | [Piece::Head(head), Piece::Data { .. }, Piece::End { end: None, partial }] => {
+                !head.stream && partial.is_empty()
             }
-            return Reply::Whole(ResponseHead { status: 500, ..ResponseHead::default() }, Bytes::new());
+            _ => false,
+        };
+        if is_whole {
+            let mut pieces = pieces.into_iter();
+            let (head, body) = (pieces.next(), pieces.next());
+            let head = if let Some(Piece::Head(head)) = head { head } else { ResponseHead::default() };
+            let body = if let Some(Piece::Data { bytes, .. }) = body { bytes } else { Bytes::new() };
+            return Reply::Whole(head, body);
         }
         let (sender, receiver) = mpsc::unbounded_channel();
         let has_ended = matches!(pieces.last(), Some(Piece::End { .. }));
@@ -173,9 +186,10 @@ impl Take {
         while let Some(output) = state.replayer.poll(now) {
             let (lane, piece) = match output {
                 Output::Head { lane, head } => (lane, Piece::Head(head)),
-                Output::Raw { lane, bytes } => (lane, Piece::Data(bytes.into())),
-                Output::Event { lane, event } => (lane, Piece::Data(sse::encode(&event).into())),
-                Output::Body { lane, bytes } => (lane, Piece::Data(bytes.into())),
+                Output::Raw { lane, bytes, goes_on } => (lane, Piece::Data { bytes: bytes.into(), goes_on }),
+                Output::Event { lane, event } => (lane, Piece::whole(sse::encode(&event))),
+                Output::Body { lane, bytes } => (lane, Piece::whole(bytes)),
+                Output::HalfClose { lane } => (lane, Piece::HalfClose),
                 Output::EndLane { lane, partial, end } => (lane, Piece::End { end, partial }),
                 // Nobody has told of lines, and what a server's end means over HTTP its streams tell.
                 Output::Send { .. } | Output::End(_) => continue,
