@@ -32,9 +32,14 @@ impl Direction {
 }
 
 /// One ordered stream. On stdio there are two, one each way, and both are lane 0; on HTTP a request and its response
-/// are one, numbered from 1.
+/// are one, numbered from 1. Of a client on stdio whose server is on HTTP ([`STDIO_TO_HTTP`]), each line and what came
+/// as its response are one, numbered from 1, and what came on other streams is lane 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lane(pub u32);
+
+/// The transport of a session whose client is on stdio and whose server is on HTTP: what is recorded are the client's
+/// lines.
+pub const STDIO_TO_HTTP: &str = "stdio-http";
 
 /// Something that happened, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +59,7 @@ pub struct Event<'a> {
 pub enum Payload<'a> {
     /// A message or a line of noise, whole: a stdio line without its `\n` (a `\r` before it is part of it).
     Message(Cow<'a, [u8]>),
-    /// What stood behind the last line end when the stream ended.
+    /// What stood behind the last line end when the stream ended; what there was of a body, or of the lines of an event.
     Partial(Cow<'a, [u8]>),
     /// A message over `--max-message`: passed on, and recorded as what is known of it.
     Oversize(Oversize),

@@ -93,7 +93,8 @@ pub struct Session {
     pub at: Option<String>,
     /// `by`: the program that recorded it.
     pub by: Option<String>,
-    /// `transport`: `stdio`, `http` (Streamable HTTP) or `sse` (HTTP+SSE of 2024-11-05).
+    /// `transport`: `stdio`, `http` (Streamable HTTP), `sse` (HTTP+SSE of 2024-11-05) or `stdio-http` (the client on
+    /// stdio, the server on HTTP; its messages are those of stdio).
     pub transport: Option<String>,
     /// `path`: over HTTP, the path and query of its endpoint; with `sse`, of its event stream.
     pub path: Option<String>,
@@ -171,7 +172,7 @@ pub struct Http {
     pub headers: Vec<Header>,
     /// `end`: how the response ended, where not in good order.
     pub end: Option<StreamEnd>,
-    /// `partial`, `partial_base64`: what the response had sent of a message or event when it ended.
+    /// `partial`, `partial_base64`: what the response had sent of a message, or of the lines of an event, when it ended.
     pub partial: Option<Box<[u8]>>,
 }
 

@@ -79,6 +79,7 @@ pub(super) fn run(args: &AutoArgs) -> Result<ExitCode, Failure> {
 
 impl AutoArgs {
     fn prepare(&self) -> Result<Session, Failure> {
+        self.server.check()?;
         let notices = self.log.notices()?;
         let cassette = self.cassette.path()?;
         let records = match self.record {

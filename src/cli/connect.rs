@@ -12,6 +12,9 @@ use mcp_tapedeck::transport::http::{
 
 use super::{args, failure::Failure, output::Notices, values};
 
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(30);
+
 /// A server that is reached over HTTP.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "HTTP")]
@@ -29,6 +32,29 @@ pub(super) struct ServerArgs {
 }
 
 impl ServerArgs {
+    /// Without a URL all its options are senseless. clap does not say so where a command is given, for `--url` cannot
+    /// stand beside one.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        match self.needs_url() {
+            Some(option) if self.url.is_none() => Err(without_url(option)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first option given that says how a URL is reached.
+    pub(super) fn needs_url(&self) -> Option<&'static str> {
+        let ConnectArgs { connect_timeout, connect, ca, insecure_skip_verify, http2 } = &self.connect;
+        let given = [
+            ("--connect-timeout", connect_timeout.is_some()),
+            ("--connect", connect.is_some()),
+            ("--ca", !ca.is_empty()),
+            ("--insecure-skip-verify", *insecure_skip_verify),
+            ("--http2", *http2),
+            ("--header", !self.header.is_empty()),
+        ];
+        given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
+    }
+
     /// How the server is reached.
     pub(super) fn options(&self, notices: &Notices) -> Result<ConnectOptions, Failure> {
         self.connect.options(notices)
@@ -44,9 +70,9 @@ impl ServerArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "HTTP")]
 struct ConnectArgs {
-    /// Wait so long for a connection to the server
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration)]
-    connect_timeout: Duration,
+    /// Wait so long for a connection to the server [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, requires = "url")]
+    connect_timeout: Option<Duration>,
 
     /// Connect to this address; Host, server name and certificate stay those of the URL
     #[arg(long, value_name = "HOST[:PORT]", requires = "url")]
@@ -88,7 +114,7 @@ impl ConnectArgs {
         }
         let ca = self.ca.iter().map(args::absolute).collect::<Result<Vec<_>, _>>()?;
         Ok(ConnectOptions {
-            timeout: self.connect_timeout,
+            timeout: self.connect_timeout.unwrap_or(CONNECT),
             dial: self.connect.clone(),
             trust: if self.insecure_skip_verify {
                 Trust::blind()
@@ -107,6 +133,12 @@ impl ServeTlsArgs {
         let (Some(cert), Some(key)) = (&self.cert, &self.key) else { return Ok(None) };
         Acceptor::load(&args::absolute(cert)?, &args::absolute(key)?).map(Some).map_err(failure)
     }
+}
+
+/// An option is given for a server that is reached over HTTP, and none is.
+pub(super) fn without_url(option: &str) -> Failure {
+    Failure::usage(format_args!("{option} needs `--url`, the address of a server that is reached over HTTP"))
+        .hint("give `--url URL` instead of the server's command")
 }
 
 /// There is no way to the server, whoever may answer there.

@@ -1,6 +1,6 @@
 //! Where clients reach us over HTTP: options that several commands share.
 
-use std::{path::PathBuf, process};
+use std::{fmt, io, path::PathBuf, process};
 
 use clap::{Args, ValueEnum};
 use mcp_tapedeck::proxy::listen::{Listen, ListenOptions};
@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::{args, failure::Failure, files, values};
 
-/// How clients are served over HTTP.
+/// Where clients reach us over HTTP, and which ones.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "HTTP")]
-pub(super) struct ListenArgs {
+pub(super) struct FrontArgs {
     /// Serve clients over HTTP here, instead of one on stdin and stdout; port 0 picks a free one
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = values::address)]
     listen: Option<String>,
 
     /// Write where tapedeck listens to this file, as soon as it does
@@ -22,11 +22,50 @@ pub(super) struct ListenArgs {
 
     /// Serve clients that call tapedeck by this name too, where it listens on loopback
     #[arg(long, value_name = "HOST", requires = "listen")]
-    allow_host: Vec<String>,
+    pub allow_host: Vec<String>,
 
     /// Serve web pages of this origin too, where tapedeck listens on loopback
     #[arg(long, value_name = "ORIGIN", requires = "listen")]
-    allow_origin: Vec<String>,
+    pub allow_origin: Vec<String>,
+}
+
+impl FrontArgs {
+    /// Where to listen, if that is asked for.
+    pub(super) fn address(&self) -> Option<&str> {
+        self.listen.as_deref()
+    }
+
+    /// That nobody can listen there.
+    pub(super) fn refused(&self, error: &io::Error) -> Failure {
+        let address = self.listen.as_deref().unwrap_or_default();
+        let failure = |what: fmt::Arguments<'_>| Failure::peer(format_args!("--listen {address}: {what}"));
+        match error.kind() {
+            io::ErrorKind::AddrInUse => failure(format_args!("another program listens there"))
+                .hint("end that one, or let port 0 pick a free one"),
+            io::ErrorKind::AddrNotAvailable => failure(format_args!("this machine has no such address"))
+                .hint("127.0.0.1 is reached from this machine alone, 0.0.0.0 from everywhere"),
+            io::ErrorKind::PermissionDenied => failure(format_args!("the system does not allow it"))
+                .hint("ports from 1024 on are for everybody"),
+            _ => failure(format_args!("cannot listen there: {error}"))
+                .hint("an address is HOST:PORT, such as 127.0.0.1:8123; port 0 picks a free one"),
+        }
+    }
+
+    /// Writes the ready file.
+    pub(super) fn tell(&self, url: &str, origin: &str) -> Result<(), Failure> {
+        let Some(path) = &self.ready_file else { return Ok(()) };
+        let path = args::absolute(path)?;
+        let ready = Ready { url, origin, pid: process::id() };
+        files::replace(&path, &ready).map_err(|error| Failure::io("write", &path, &error))
+    }
+}
+
+/// How a cassette is served over HTTP.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "HTTP")]
+pub(super) struct ListenArgs {
+    #[command(flatten)]
+    front: FrontArgs,
 
     /// Let web pages read what is answered
     #[arg(long, requires = "listen")]
@@ -55,31 +94,24 @@ struct Ready<'a> {
 }
 
 impl ListenArgs {
-    pub(super) const fn is_given(&self) -> bool {
-        self.listen.is_some()
+    pub(super) fn is_given(&self) -> bool {
+        self.front.address().is_some()
     }
 
     pub(super) fn bind(&self) -> Result<Listen, Failure> {
-        let address = self.listen.as_deref().unwrap_or_default();
-        Listen::bind(address).map_err(|error| {
-            Failure::peer(format_args!("--listen {address}: cannot listen: {error}"))
-                .hint("an address is HOST:PORT, such as 127.0.0.1:8123; port 0 picks a free one")
-        })
+        Listen::bind(self.front.address().unwrap_or_default()).map_err(|error| self.front.refused(&error))
     }
 
     /// Writes the ready file.
     pub(super) fn tell(&self, origin: &str, endpoint: &str) -> Result<(), Failure> {
-        let Some(path) = &self.ready_file else { return Ok(()) };
-        let path = args::absolute(path)?;
-        let ready = Ready { url: &format!("{origin}{endpoint}"), origin, pid: process::id() };
-        files::replace(&path, &ready).map_err(|error| Failure::io("write", &path, &error))
+        self.front.tell(&format!("{origin}{endpoint}"), origin)
     }
 
     pub(super) fn options(&self) -> ListenOptions {
         ListenOptions {
             max_message: self.max_message,
-            allow_hosts: self.allow_host.clone(),
-            allow_origins: self.allow_origin.clone(),
+            allow_hosts: self.front.allow_host.clone(),
+            allow_origins: self.front.allow_origin.clone(),
             cors: self.cors,
         }
     }

@@ -65,7 +65,7 @@ pub(super) struct RecordArgs {
     pub(super) log: LogArgs,
 
     /// The server's command
-    #[arg(last = true, required_unless_present = "url", conflicts_with = "url", value_name = "CMD")]
+    #[arg(last = true, required_unless_present_any = ["url", "listen"], conflicts_with = "url", value_name = "CMD")]
     command: Vec<OsString>,
 
     #[command(flatten)]
@@ -79,13 +79,15 @@ pub(super) struct RecordArgs {
 }
 
 pub(super) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
-    if let Some(url) = &args.url.server.url {
-        if let Some(listen) = &args.url.listen {
-            return record_url::run(url, listen, args);
-        }
-        return bridge(url, args);
+    match (&args.url.server.url, args.url.front.address()) {
+        (Some(url), Some(listen)) => return record_url::run(url, listen, args),
+        (Some(url), None) => return bridge(url, args),
+        // Nobody waits on stdin.
+        (None, Some(_)) => args.url.check()?,
+        (None, None) => {}
     }
     let prepared = args.log.notices().and_then(|notices| {
+        args.url.check()?;
         let cassette = args.cassette.path()?;
         Session::prepare(&cassette, args.replace, &args.tape, &args.privacy, &args.command, notices)
     });

@@ -10,6 +10,7 @@ use mcp_tapedeck::{
     exit_code::ExitCode,
     proxy::bridge::{Bridge, BridgeEnded, BridgeError, BridgeOptions},
     store::FoldOptions,
+    traffic::STDIO_TO_HTTP,
 };
 
 use super::{
@@ -55,7 +56,7 @@ impl Session {
             BridgeError::Connect(error) => connect::unreachable(error),
             error => Failure::peer(error),
         })?;
-        let journal = Tape::begin(&cassette, "stdio", replace, &privacy, tape.require_recording)?;
+        let journal = Tape::begin(&cassette, STDIO_TO_HTTP, replace, &privacy, tape.require_recording)?;
         Ok(Self {
             cassette,
             fold: FoldOptions { keep_journals: tape.keep_journal, ..FoldOptions::default() },
@@ -89,7 +90,7 @@ impl Session {
             BridgeError::Sink(_) => Failure::file(error),
             error => Failure::peer(error),
         });
-        let BridgeEnded { asked, missed, was_unreachable, sink } = ended?;
+        let BridgeEnded { asked, missed, unreachable, sink } = ended?;
         if missed > 0 {
             notices.warn(format_args!("{missed} messages of this session were not recorded"));
         }
@@ -97,6 +98,9 @@ impl Session {
         if let Some(tape) = sink {
             tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices);
         }
-        Ok(if was_unreachable { ExitCode::Peer } else { ExitCode::Good })
+        match unreachable {
+            Some(why) => Err(Failure::peer(why)),
+            None => Ok(ExitCode::Good),
+        }
     }
 }

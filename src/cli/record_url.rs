@@ -1,6 +1,6 @@
 //! `tapedeck record --url`: stands between clients and a server that is reached over HTTP.
 
-use std::{path::PathBuf, process, sync::Arc};
+use std::sync::Arc;
 
 use clap::Args;
 use mcp_tapedeck::{
@@ -8,13 +8,11 @@ use mcp_tapedeck::{
     proxy::reverse::{ListenError, Reverse, ReverseEnded, ReverseOptions},
     store::FoldOptions,
 };
-use serde::Serialize;
 
 use super::{
-    args,
     connect::{self, ServeTlsArgs, ServerArgs},
     failure::Failure,
-    files,
+    listen::FrontArgs,
     privacy::Cleaner,
     record::{self, RecordArgs, Tape},
 };
@@ -26,32 +24,24 @@ pub(super) struct UrlArgs {
     #[command(flatten)]
     pub server: ServerArgs,
 
-    /// Where clients reach tapedeck, with the server's paths; port 0 picks a free one. Without it, on stdin and stdout
-    #[arg(long, value_name = "HOST:PORT", requires = "url")]
-    pub listen: Option<String>,
-
-    /// Write where tapedeck listens to this file, as soon as it does
-    #[arg(long, value_name = "FILE", requires = "listen")]
-    ready_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub front: FrontArgs,
 
     #[command(flatten)]
     tls: ServeTlsArgs,
-
-    /// Serve clients that call tapedeck by this name too, where it listens on loopback
-    #[arg(long, value_name = "HOST", requires = "listen")]
-    allow_host: Vec<String>,
-
-    /// Serve web pages of this origin too, where tapedeck listens on loopback
-    #[arg(long, value_name = "ORIGIN", requires = "listen")]
-    allow_origin: Vec<String>,
 }
 
-/// Where a front listens, as a program that started it reads it.
-#[derive(Serialize)]
-struct Ready<'a> {
-    url: &'a str,
-    origin: &'a str,
-    pid: u32,
+impl UrlArgs {
+    /// Nothing of it makes sense for a server that is started by its command.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let listen = self.front.address().map(|_| "--listen");
+        if self.server.url.is_none()
+            && let Some(option) = listen.or(self.server.needs_url())
+        {
+            return Err(connect::without_url(option));
+        }
+        Ok(())
+    }
 }
 
 pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
@@ -62,7 +52,8 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     let headers = args.url.server.headers()?;
     let front = Reverse::listen(url, listen).map_err(|error| match error {
         ListenError::Url(error) => Failure::usage(format_args!("--url: {error}")),
-        error => Failure::peer(format_args!("--listen {listen}: {error}")),
+        ListenError::Listen(error) => args.url.front.refused(&error),
+        error => Failure::peer(error),
     })?;
     let front = front.reaching(args.url.server.options(&notices)?).map_err(connect::unreachable)?;
     let front = match args.url.tls.acceptor()? {
@@ -71,34 +62,32 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     };
     let tape = Tape::begin(&cassette, "http", args.replace, &privacy, args.tape.require_recording)?;
     let cleaner = Cleaner::new(privacy);
-    if let Some(path) = &args.url.ready_file {
-        write_ready(path, &front)?;
-    }
+    // Whoever waits for us to listen may end us at once.
+    let front = front.heeding_signals().map_err(Failure::peer)?;
+    args.url.front.tell(&front.url(), &front.origin())?;
     notices.info(format_args!("recording {url} into {}; clients use {}", cassette.display(), front.url()));
     let notices = Arc::new(notices);
     let warner = Arc::clone(&notices);
     let options = ReverseOptions {
         max_message: args.tape.max_message,
         require_recording: args.tape.require_recording,
-        allow_hosts: args.url.allow_host.clone(),
-        allow_origins: args.url.allow_origin.clone(),
+        allow_hosts: args.url.front.allow_host.clone(),
+        allow_origins: args.url.front.allow_origin.clone(),
         headers,
         hide: Box::new(cleaner.clone()),
         warn: Box::new(move |text| warner.warn(text)),
         ..ReverseOptions::default()
     };
-    let ReverseEnded { asked, missed, sink } = front.record(tape, options).map_err(Failure::file)?;
+    let ReverseEnded { asked, missed, unreachable, sink } =
+        front.record(tape, options).map_err(Failure::file)?;
     if missed > 0 {
         notices.warn(format_args!("{missed} messages were not recorded"));
     }
     cleaner.told().iter().for_each(|replaced| notices.info(replaced));
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };
     sink.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices);
-    Ok(ExitCode::Good)
-}
-
-fn write_ready(path: &std::path::Path, front: &Reverse) -> Result<(), Failure> {
-    let path = args::absolute(path)?;
-    let ready = Ready { url: &front.url(), origin: &front.origin(), pid: process::id() };
-    files::replace(&path, &ready).map_err(|error| Failure::io("write", &path, &error))
+    match unreachable {
+        Some(why) => Err(Failure::peer(why)),
+        None => Ok(ExitCode::Good),
+    }
 }

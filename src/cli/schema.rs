@@ -21,6 +21,8 @@ pub(super) struct SchemaArgs {
 enum Kind {
     /// What `record` writes and `replay` reads
     Cassette,
+    /// What `replay --faults` reads
+    Faults,
     /// What `replay --report` writes and `verdict` reads
     Report,
 }
@@ -28,10 +30,12 @@ enum Kind {
 pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
     output::print(match args.kind {
         Kind::Cassette => CASSETTE,
+        Kind::Faults => FAULTS,
         Kind::Report => REPORT,
     })?;
     Ok(ExitCode::Good)
 }
 
 const CASSETTE: &str = include_str!("schema/cassette.json");
+const FAULTS: &str = include_str!("schema/faults.json");
 const REPORT: &str = include_str!("schema/report.json");

@@ -43,6 +43,21 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "expected a number above 0 and a unit, such as 64MiB, 10MB or 65536".to_owned())
 }
 
+/// Checks the form of an address to listen on.
+pub(super) fn address(text: &str) -> Result<String, String> {
+    let is_host = |host: &str| {
+        let name = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let allowed =
+            |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c) || (name.is_some() && ":%".contains(c));
+        let name = name.unwrap_or(host);
+        !name.is_empty() && name.chars().all(allowed)
+    };
+    match text.rsplit_once(':') {
+        Some((host, port)) if is_host(host) && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
+        _ => Err("expected HOST:PORT, such as 127.0.0.1:8123; port 0 picks a free one".to_owned()),
+    }
+}
+
 /// Reads `--timing`.
 pub(super) fn timing(text: &str) -> Result<Timing, String> {
     match (text, text.strip_suffix('x').and_then(|number| number.parse::<f64>().ok())) {

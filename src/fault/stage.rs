@@ -114,12 +114,11 @@ impl Stage {
                     under.yields = true;
                 }
                 Step::Do(output) => {
-                    let is_own = output.lane().is_none_or(|lane| under.lane.is_none_or(|own| own == lane));
+                    let is_own = under.lane.is_some() && output.lane() == under.lane;
                     if under.has_ended && is_own {
                         continue;
                     }
-                    under.has_ended |=
-                        is_own && under.lane.is_some() && matches!(output, Output::EndLane { .. });
+                    under.has_ended |= is_own && matches!(output, Output::EndLane { .. });
                     if under.waiting.is_empty() && under.free_at <= now {
                         going.push(output);
                     } else {

@@ -5,7 +5,8 @@
 //! overtake each other as they do for a client of HTTP; what follows `initialize` waits for its answer, and what
 //! follows a notification until the server has taken that.
 //!
-//! - `pipes`: the client's lines, and the tap
+//! - `pipes`: the client's lines
+//! - `tape`: what is recorded of them
 //! - `shared`: what all requests share
 //! - `post`: a message and its response
 //! - `events`: event streams, the server's own, and HTTP+SSE
@@ -23,6 +24,7 @@ mod pipes;
 mod pool;
 mod post;
 mod shared;
+mod tape;
 
 use std::{
     io,
@@ -46,15 +48,16 @@ use self::{
     flight::{Cancelled, Flight},
     pipes::Told,
     pool::Pool,
-    shared::{Call, Core, Mode, lock},
+    shared::{Call, Core, Mode},
+    tape::{Said, Tape},
 };
 use super::{
+    lock,
     recorder::{Hide, Sink},
     signals::Signals,
-    tap::Tap,
 };
 use crate::{
-    traffic::{Direction, Exit, Payload},
+    traffic::{Exit, Lane, Payload},
     transport::{
         http::{
             connect::{ConnectOptions, Connector, ConnectorError},
@@ -116,8 +119,8 @@ pub struct BridgeEnded<S> {
     pub asked: Option<(i32, Instant)>,
     /// How many messages the sink did not take.
     pub missed: u64,
-    /// Whether the server could not be reached, at least once.
-    pub was_unreachable: bool,
+    /// Why the server could not be reached, where that happened.
+    pub unreachable: Option<String>,
     /// The sink, with all events in it.
     pub sink: Option<S>,
 }
@@ -180,12 +183,12 @@ impl Bridge {
             // A server may repeat it anywhere; what was shown as a credential is hidden from then on.
             let _ = hide.header(name.as_str(), value.as_bytes());
         }
-        let tap = Arc::new(Tap::new(sink, hide, max_message, require_recording));
+        let tape = Arc::new(Tape::new(sink, hide, max_message, require_recording));
         let (told, tellings) = mpsc::unbounded_channel();
         let (to_server, lines) = mpsc::channel(LINES);
         let (to_client, answers) = mpsc::channel(LINES);
-        pipes::read(Arc::clone(&tap), client.input, to_server, told.clone());
-        let written = pipes::write(Arc::clone(&tap), client.output, answers, told.clone());
+        let is_closed = pipes::read(Arc::clone(&tape), client.input, to_server, told.clone());
+        let written = pipes::write(Arc::clone(&tape), client.output, answers, told.clone());
         let core = Arc::new(Core {
             pool: Pool::new(self.connector),
             path: Mutex::new(self.path),
@@ -198,24 +201,21 @@ impl Bridge {
             told,
             max_message,
         });
-        let mut watch = Watch { tellings, warn, asked: None, failure: None, was_unreachable: false };
-        let run = run(Arc::clone(&core), lines, written, signals, &mut watch);
+        let mut watch = Watch { tellings, warn, asked: None, failure: None, unreachable: None };
+        let run = run(Arc::clone(&core), lines, (is_closed, written), signals, &mut watch);
         let outcome = runtime.block_on(run);
         // Requests that are still under way have nothing to say any more.
         runtime.shutdown_background();
         outcome.map_err(BridgeError::System)?;
-        for direction in [Direction::ToServer, Direction::ToClient] {
-            tap.close(direction, false);
-        }
         // A server on HTTP has no exit status; it was there to the end.
         let exit = Exit { status: Some(0), signal: None, by_itself: false };
-        let (sink, missed) = tap.finish(Payload::Exit(exit)).unzip();
+        let (sink, missed) = tape.finish(Payload::Exit(exit)).unzip();
         match watch.failure {
             Some(error) => Err(BridgeError::Sink(error)),
             None => Ok(BridgeEnded {
                 asked: watch.asked,
                 missed: missed.unwrap_or(0),
-                was_unreachable: watch.was_unreachable,
+                unreachable: watch.unreachable,
                 sink,
             }),
         }
@@ -228,7 +228,7 @@ struct Watch {
     warn: Box<dyn FnMut(&str) + Send>,
     asked: Option<(i32, Instant)>,
     failure: Option<io::Error>,
-    was_unreachable: bool,
+    unreachable: Option<String>,
 }
 
 impl Watch {
@@ -239,7 +239,7 @@ impl Watch {
                 "the recording has a gap, the session goes on: the journal cannot be written ({error})"
             )),
             Told::Wrong(text) => (self.warn)(&text),
-            Told::Unreached => self.was_unreachable = true,
+            Told::Unreached(why) => self.unreachable = Some(why),
             Told::Gone => return false,
             Told::Refused(error) => {
                 self.failure = Some(error);
@@ -252,15 +252,26 @@ impl Watch {
 
 async fn run(
     core: Arc<Core>,
-    lines: mpsc::Receiver<Vec<u8>>,
-    written: oneshot::Receiver<()>,
+    lines: mpsc::Receiver<Said>,
+    (is_closed, written): (oneshot::Receiver<()>, oneshot::Receiver<()>),
     signals: bool,
     watch: &mut Watch,
 ) -> io::Result<()> {
     let mut signals = signals.then(Signals::install).transpose()?;
     let mut session = pin!(async {
-        dispatch_all(&core, lines).await;
-        core.flight.settle(PATIENCE).await;
+        let is_done = async {
+            dispatch_all(&core, lines).await;
+            core.flight.settle().await;
+        };
+        // Lines may wait for an answer that never comes, so they are no part of this.
+        let is_given_up = async {
+            let _ = is_closed.await;
+            core.flight.falls_silent(PATIENCE).await;
+        };
+        tokio::select! {
+            () = is_done => {}
+            () = is_given_up => {}
+        }
     });
     loop {
         tokio::select! {
@@ -290,17 +301,17 @@ async fn run(
     Ok(())
 }
 
-async fn dispatch_all(core: &Arc<Core>, mut lines: mpsc::Receiver<Vec<u8>>) {
-    while let Some(line) = lines.recv().await {
+async fn dispatch_all(core: &Arc<Core>, mut lines: mpsc::Receiver<Said>) {
+    while let Some((lane, line)) = lines.recv().await {
         if !line.trim_ascii().is_empty() {
-            core.dispatch(line).await;
+            core.dispatch(lane, line).await;
         }
     }
 }
 
 impl Core {
     /// Sends one of the client's messages on its way; returns when the next one may follow.
-    async fn dispatch(self: &Arc<Self>, line: Vec<u8>) {
+    async fn dispatch(self: &Arc<Self>, lane: Lane, line: Vec<u8>) {
         let message = Message::read(&line);
         // On HTTP+SSE a request has no connection that could be closed.
         if let Some(id) = message.cancelled_id()
@@ -311,7 +322,7 @@ impl Core {
         }
         let holds = message.kind == Kind::Notification || is_initialize(&message);
         let (go, gone) = oneshot::channel();
-        let call = Call::new(&message, holds.then_some(go));
+        let call = Call::new(lane, &message, holds.then_some(go));
         let is_initialize = call.is_initialize;
         let is_initialized =
             message.kind == Kind::Notification && message.method() == "notifications/initialized";

@@ -10,6 +10,9 @@
 //! - [`front`]: what speaks where a session cannot start
 
 #[cfg(unix)]
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[cfg(unix)]
 pub mod bridge;
 pub mod front;
 #[cfg(unix)]
@@ -24,6 +27,12 @@ pub mod reverse;
 pub mod shutdown;
 #[cfg(unix)]
 pub mod stop;
+
+/// Locks what a panic elsewhere cannot have left half done.
+#[cfg(unix)]
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[cfg(unix)]
 mod child;

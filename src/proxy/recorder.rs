@@ -1,12 +1,17 @@
 //! What every recording front writes with: events are cleaned, written before they are passed on, and counted where
 //! they could not be.
 
-use std::{borrow::Cow, io, mem};
+use std::{
+    borrow::Cow,
+    io, mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use crate::{
     redact::Redactor,
     store::Journal,
     traffic::{Direction, Event, Lane, Micros, Payload},
+    wire::lines::Oversize,
 };
 
 /// Where a recording goes.
@@ -84,6 +89,15 @@ fn as_text<'a>(bytes: &'a [u8], hide: impl FnOnce(&str) -> Cow<'_, str>) -> Cow<
     }
 }
 
+/// What is known of a message over the limit, as it may be written.
+pub(super) fn hidden(hide: &mut dyn Hide, direction: Direction, measured: &Oversize) -> Oversize {
+    Oversize {
+        head: hide.message(direction, &measured.head).into_owned(),
+        tail: hide.message(direction, &measured.tail).into_owned(),
+        ..*measured
+    }
+}
+
 /// What is to become of a chunk.
 #[derive(Debug)]
 pub(super) enum Tapped {
@@ -127,26 +141,33 @@ impl<S: Sink> Recorder<S> {
         }
     }
 
-    pub(super) const fn is_broken(&self) -> bool {
-        self.is_broken
-    }
-
-    /// Whether messages are missing of which the sink does not know yet.
-    pub(super) const fn has_gap(&self) -> bool {
-        self.missed > 0
-    }
-
-    /// The sink, and the number of messages it did not take.
-    pub(super) fn finish(self) -> (S, u64) {
+    /// Writes the last event, and the gap before it. Gives the sink, and the number of messages it did not take.
+    pub(super) fn finish(mut self, at: Micros, last: Option<Payload<'static>>) -> (S, u64) {
+        if last.is_some() || self.missed > 0 {
+            let last =
+                last.map(|payload| Event { at, direction: Direction::ToClient, lane: Lane(0), payload });
+            // Whether it can be told or not, what is missing is counted.
+            let _ = self.write(at, |_, events| events.extend(last));
+        }
         (self.sink, self.lost)
     }
 
-    /// One write of all events that `fill` adds.
+    /// One write of all events that `fill` adds. A fault of ours costs the recording of these and all later messages,
+    /// of which there are so many, and not the session.
     pub(super) fn record<'a>(
-        &'a mut self,
+        &mut self,
         at: Micros,
+        messages: impl Fn() -> u64,
         fill: impl FnOnce(&mut dyn Hide, &mut Vec<Event<'a>>),
     ) -> Tapped {
+        if self.is_broken {
+            return self.break_off(messages());
+        }
+        let write = AssertUnwindSafe(|| self.write(at, fill));
+        catch_unwind(write).unwrap_or_else(|_| self.break_off(messages()))
+    }
+
+    fn write<'a>(&mut self, at: Micros, fill: impl FnOnce(&mut dyn Hide, &mut Vec<Event<'a>>)) -> Tapped {
         let mut events = recycle(mem::take(&mut self.room));
         if self.missed > 0 {
             let payload = Payload::Gap { messages: self.missed };
@@ -166,8 +187,8 @@ impl<S: Sink> Recorder<S> {
         }
     }
 
-    /// After a panic. The splitter may have lost its place, so no later line can be trusted.
-    pub(super) fn break_off(&mut self, messages: u64) -> Tapped {
+    /// After a panic. What cuts the stream may have lost its place, so no later message can be trusted.
+    fn break_off(&mut self, messages: u64) -> Tapped {
         self.is_broken = true;
         self.miss(messages, io::Error::other("a fault in tapedeck itself"))
     }

@@ -31,18 +31,21 @@ use std::{
 
 use hyper::header::{HeaderName, HeaderValue};
 use tokio::{
+    runtime::Runtime,
     sync::{Notify, mpsc, watch},
     time::timeout,
 };
 
-use self::tape::{Tape, Told, lock};
+use self::tape::{Tape, Told};
 use super::{
+    lock,
     recorder::{Hide, Sink},
     signals::Signals,
 };
 use crate::{
     traffic::Event,
     transport::http::{
+        HEAD_TIME,
         connect::{ConnectOptions, Connector, ConnectorError},
         guard::Guard,
         origin::{AddressError, Origin},
@@ -68,8 +71,6 @@ pub struct ReverseOptions {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// How long a client may take to send a head it has begun.
     pub head_time: Duration,
-    /// Whether signals end the front, and not the process at once.
-    pub signals: bool,
     /// What is hidden from the sink.
     pub hide: Box<dyn Hide>,
     /// Told once, while traffic passes, when the sink has failed: one sentence.
@@ -84,8 +85,7 @@ impl Default for ReverseOptions {
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             headers: Vec::new(),
-            head_time: Duration::from_secs(30),
-            signals: true,
+            head_time: HEAD_TIME,
             hide: Box::new(()),
             warn: Box::new(|_| ()),
         }
@@ -99,6 +99,8 @@ pub struct ReverseEnded<S> {
     pub asked: Option<(i32, Instant)>,
     /// How many messages the sink did not take.
     pub missed: u64,
+    /// Why the server could not be reached, where no request ever reached it.
+    pub unreachable: Option<String>,
     /// The sink, with all events in it.
     pub sink: S,
 }
@@ -128,6 +130,7 @@ pub struct Reverse {
     connector: Option<Connector>,
     acceptor: Option<Acceptor>,
     stop: Stop,
+    heeded: Option<(Runtime, Signals)>,
 }
 
 /// Ends a front, as a signal does.
@@ -151,7 +154,16 @@ impl Reverse {
         let listener = TcpListener::bind(listen).map_err(ListenError::Listen)?;
         listener.set_nonblocking(true).map_err(ListenError::Listen)?;
         let address = listener.local_addr().map_err(ListenError::Listen)?;
-        Ok(Self { listener, address, origin, path, connector: None, acceptor: None, stop: Stop::default() })
+        Ok(Self {
+            listener,
+            address,
+            origin,
+            path,
+            connector: None,
+            acceptor: None,
+            stop: Stop::default(),
+            heeded: None,
+        })
     }
 
     /// Reaches the server in this way.
@@ -170,6 +182,20 @@ impl Reverse {
         self
     }
 
+    /// From now on signals end the front, and not the process at once.
+    ///
+    /// # Errors
+    /// When the system does not give what it needs.
+    pub fn heeding_signals(mut self) -> Result<Self, ReverseError> {
+        let runtime = runtime()?;
+        let signals = {
+            let _inside = runtime.enter();
+            Signals::install().map_err(ReverseError::System)?
+        };
+        self.heeded = Some((runtime, signals));
+        Ok(self)
+    }
+
     /// What clients take for the server's origin.
     pub fn origin(&self) -> String {
         format!("{}://{}", scheme(self.acceptor.as_ref()), self.address)
@@ -185,36 +211,35 @@ impl Reverse {
         self.stop.clone()
     }
 
-    /// Serves clients until a signal ends it, and has every message written to the sink before it is passed on whole.
+    /// Serves clients until it is ended, and has every message written to the sink before it is passed on whole.
     ///
     /// # Errors
     /// When the system has no room for it, or when the sink fails and that is fatal.
     pub fn record<S: Sink + 'static>(
-        self,
+        mut self,
         sink: S,
         options: ReverseOptions,
     ) -> Result<ReverseEnded<S>, ReverseError> {
-        // All is recorded through one door, and an exchange is little work: more threads would mostly wake each other.
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .build()
-            .map_err(ReverseError::System)?;
+        let (runtime, signals) = match self.heeded.take() {
+            Some((runtime, signals)) => (runtime, Some(signals)),
+            None => (runtime()?, None),
+        };
         let kept = Arc::new(Mutex::new(Some(sink)));
         let lent = Box::new(Lent(Arc::clone(&kept)));
-        let outcome = runtime.block_on(self.run(lent, options));
+        let outcome = runtime.block_on(self.run(lent, options, signals));
         // Connections that are still open have nothing to say any more.
         runtime.shutdown_background();
-        let (asked, missed) = outcome?;
+        let (asked, missed, unreachable) = outcome?;
         let sink = lock(&kept).take().expect("it was only lent");
-        Ok(ReverseEnded { asked, missed, sink })
+        Ok(ReverseEnded { asked, missed, unreachable, sink })
     }
 
     async fn run(
         self,
         sink: Box<dyn Sink>,
         options: ReverseOptions,
-    ) -> Result<(Option<(i32, Instant)>, u64), ReverseError> {
+        mut signals: Option<Signals>,
+    ) -> Result<(Option<(i32, Instant)>, u64, Option<String>), ReverseError> {
         let connector = match self.connector {
             Some(connector) => connector,
             None => {
@@ -223,8 +248,6 @@ impl Reverse {
             }
         };
         let listener = tokio::net::TcpListener::from_std(self.listener).map_err(ReverseError::System)?;
-        let signals = options.signals.then(Signals::install).transpose();
-        let mut signals = signals.map_err(ReverseError::System)?;
         let mut warn = options.warn;
         let mut hide = options.hide;
         for (name, value) in &options.headers {
@@ -248,6 +271,7 @@ impl Reverse {
             address: self.address.to_string(),
             head_time: options.head_time,
             documents: Mutex::default(),
+            reach: Mutex::default(),
             closing,
         });
         let end = loop {
@@ -272,7 +296,8 @@ impl Reverse {
         let _ = close.send(true);
         let _ = timeout(LAST_CALLS, front.tape.settle()).await;
         let missed = front.tape.finish();
-        end.map(|asked| (asked, missed))
+        let reach = std::mem::take(&mut *lock(&front.reach));
+        end.map(|asked| (asked, missed, reach.why_never.filter(|_| !reach.was_reached)))
     }
 }
 
@@ -299,7 +324,15 @@ struct Front {
     head_time: Duration,
     /// Where the server's metadata documents lie, as challenges named them.
     documents: Mutex<HashSet<Vec<u8>>>,
+    reach: Mutex<Reach>,
     closing: watch::Receiver<bool>,
+}
+
+/// Whether requests reach the server.
+#[derive(Default)]
+struct Reach {
+    was_reached: bool,
+    why_never: Option<String>,
 }
 
 struct Upstream {
@@ -315,6 +348,12 @@ impl Front {
     fn is_document(&self, path: &str) -> bool {
         path.starts_with(metadata::WELL_KNOWN) || lock(&self.documents).contains(path.as_bytes())
     }
+}
+
+/// All is recorded through one door, and an exchange is little work: more threads would mostly wake each other.
+fn runtime() -> Result<Runtime, ReverseError> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_io().enable_time().build().map_err(ReverseError::System)
 }
 
 const fn scheme(acceptor: Option<&Acceptor>) -> &'static str {

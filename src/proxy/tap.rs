@@ -7,9 +7,8 @@ use std::{
     collections::HashMap,
     hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
     mem,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -17,12 +16,15 @@ use std::{
 
 use memchr::{memchr, memchr_iter};
 
-use super::recorder::{Hide, Recorder, Sink, Tapped};
+use super::{
+    lock,
+    recorder::{Hide, Recorder, Sink, Tapped, hidden},
+};
 use crate::{
     traffic::{Direction, Event, Lane, Micros, Payload},
     wire::{
         jsonrpc::{Kind, Message},
-        lines::{Line, LineSplitter, Oversize},
+        lines::{Line, LineSplitter},
     },
 };
 
@@ -81,20 +83,12 @@ impl<S: Sink> Tap<S> {
         let at = self.now();
         let mut unanswered = lock(&self.unanswered);
         let missed = || memchr_iter(b'\n', chunk).count() as u64;
-        let tapped = if recorder.is_broken() {
-            recorder.break_off(missed())
-        } else {
-            let write = || {
-                recorder.record(at, |hide, events| {
-                    splitter.feed(chunk, |line| {
-                        unanswered.line(direction, &line);
-                        events.push(event(at, direction, payload(hide, direction, line)));
-                    });
-                })
-            };
-            // A fault of ours costs the recording, not the session.
-            catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| recorder.break_off(missed()))
-        };
+        let tapped = recorder.record(at, missed, |hide, events| {
+            splitter.feed(chunk, |line| {
+                unanswered.line(direction, &line);
+                events.push(event(at, direction, payload(hide, direction, line)));
+            });
+        });
         let owed = unanswered.requests.len();
         if self.owed.swap(owed, Ordering::Relaxed) > 0 && owed == 0 {
             self.settled.store(at, Ordering::Relaxed);
@@ -112,26 +106,28 @@ impl<S: Sink> Tap<S> {
         let Some(recorder) = &mut *recorder else { return Tapped::Over };
         let at = self.now();
         let partial = splitter.finish();
-        if recorder.is_broken() || (partial.is_none() && !is_closed) {
+        if partial.is_none() && !is_closed {
             return Tapped::Pass;
         }
-        recorder.record(at, |hide, events| {
-            if let Some(partial) = &partial {
-                events.push(event(at, direction, Payload::Partial(hide.message(direction, partial))));
-            }
-            if is_closed {
-                events.push(event(at, direction, Payload::Closed));
-            }
-        })
+        recorder.record(
+            at,
+            || 0,
+            |hide, events| {
+                if let Some(partial) = &partial {
+                    events.push(event(at, direction, Payload::Partial(hide.message(direction, partial))));
+                }
+                if is_closed {
+                    events.push(event(at, direction, Payload::Closed));
+                }
+            },
+        )
     }
 
     /// Writes the last event and gives the sink back with the number of messages it did not take. From now on
     /// nothing passes.
     pub(super) fn finish(&self, last: Payload<'static>) -> Option<(S, u64)> {
-        let mut recorder = lock(&self.recorder).take()?;
-        let at = self.now();
-        recorder.record(at, |_, events| events.push(event(at, Direction::ToClient, last)));
-        Some(recorder.finish())
+        let recorder = lock(&self.recorder).take()?;
+        Some(recorder.finish(self.now(), Some(last)))
     }
 
     const fn splitter(&self, direction: Direction) -> &Mutex<LineSplitter> {
@@ -149,16 +145,8 @@ const fn event(at: Micros, direction: Direction, payload: Payload<'_>) -> Event<
 fn payload<'a>(hide: &mut dyn Hide, direction: Direction, line: Line<'a>) -> Payload<'a> {
     match line {
         Line::Whole(bytes) => Payload::Message(hide.message(direction, bytes)),
-        Line::Oversize(line) => Payload::Oversize(Oversize {
-            head: hide.message(direction, &line.head).into_owned(),
-            tail: hide.message(direction, &line.tail).into_owned(),
-            ..line
-        }),
+        Line::Oversize(line) => Payload::Oversize(hidden(hide, direction, &line)),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The client's requests that have no answer yet. Of each id a hash is kept: if two are ever equal, a session ends a

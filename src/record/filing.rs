@@ -116,6 +116,8 @@ pub(super) enum Way {
     Shared(Option<On>),
     /// The response to one exchange's client message, or what goes on with that.
     Own(usize, Option<On>),
+    /// The same where the client hears all of it on one stream.
+    Post(usize),
 }
 
 /// Where a client message was filed.
@@ -125,6 +127,16 @@ pub(super) enum Filed {
     Exchange(usize),
     /// It answers this item of an exchange.
     Answer(Owner, usize),
+}
+
+impl Filed {
+    /// The exchange of this session that it began, or that the item it answers is in.
+    pub(super) const fn owner(self, session: usize) -> Owner {
+        match self {
+            Self::Exchange(exchange) => Owner { session, exchange },
+            Self::Answer(owner, _) => owner,
+        }
+    }
 }
 
 impl Fold {
@@ -216,6 +228,7 @@ impl Fold {
         let (target, on) = match way {
             Way::Shared(on) => (self.named(session, message), on),
             Way::Own(exchange, on) => self.own(Owner { session, exchange }, message, on),
+            Way::Post(exchange) => (self.own(Owner { session, exchange }, message, None).0, None),
         };
         let pushed =
             |fold: &mut Self| Owner { session, exchange: fold.begin(key::of_push(message), session) };

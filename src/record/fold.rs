@@ -1,19 +1,20 @@
 //! The first pass: each event of a journal to its exchange.
 
-use std::{borrow::Cow, io};
+use std::{borrow::Cow, collections::HashMap, io};
 
 use super::{
     Exchange, Moment, Session, Tape,
     ends::envelope,
     filing::{Lookup, Open, Way},
     http::Lanes,
+    requests::Owner,
 };
 use crate::{
     cassette::{
         journal::{Entry, FramePlace, JournalError, JournalHeader, JournalReader},
         model::{End, Unanswered},
     },
-    traffic::{Direction, Event, Lane, Micros, Payload},
+    traffic::{Direction, Event, Lane, Micros, Payload, STDIO_TO_HTTP},
     wire::jsonrpc::{Kind, Message},
 };
 
@@ -27,6 +28,10 @@ pub struct Fold {
     pub(super) lookups: Vec<Lookup>,
     /// What is under way over HTTP.
     pub(super) lanes: Lanes,
+    /// The client is on stdio and the server on HTTP.
+    is_bridged: bool,
+    /// There: the exchange that each lane's line began, or that it answers in.
+    posts: HashMap<Lane, Owner>,
     /// How many moments there were.
     moments: u32,
     /// The server's unfinished last line.
@@ -39,8 +44,11 @@ impl Fold {
     /// For the journal with this header.
     pub fn new(header: JournalHeader) -> Self {
         let first = Session { at_ms: header.started_ms, ..Session::default() };
+        let is_bridged = header.transport == STDIO_TO_HTTP;
         Self {
             header,
+            is_bridged,
+            posts: HashMap::new(),
             sessions: vec![Open { session: first, ..Open::default() }],
             lookups: vec![Lookup::default()],
             lanes: Lanes::default(),
@@ -69,7 +77,7 @@ impl Fold {
                     self.last().session.end = Some(end);
                 }
             }
-            _ if event.lane != Lane(0) => self.http_event(event, place),
+            _ if event.lane != Lane(0) && !self.is_bridged => self.http_event(event, place),
             Payload::Partial(bytes) if event.direction == Direction::ToClient => {
                 self.partial = Some(bytes.to_vec());
             }
@@ -88,11 +96,17 @@ impl Fold {
                     Direction::ToServer => {
                         self.begin_session(&message, event.at);
                         let session = self.sessions.len() - 1;
-                        self.client_message(session, &message, moment);
+                        let filed = self.client_message(session, &message, moment);
+                        if event.lane != Lane(0) {
+                            self.posts.insert(event.lane, filed.owner(session));
+                        }
                     }
                     Direction::ToClient => {
-                        let session = self.sessions.len() - 1;
-                        self.server_message(session, &message, moment, Way::Shared(None));
+                        let (session, way) = match self.posts.get(&event.lane) {
+                            Some(owner) => (owner.session, Way::Post(owner.exchange)),
+                            None => (self.sessions.len() - 1, Way::Shared(None)),
+                        };
+                        self.server_message(session, &message, moment, way);
                     }
                 }
                 // What is made up for a long line tells nothing of how its side spells.

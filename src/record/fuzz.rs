@@ -11,7 +11,9 @@ use crate::{
         model::{Cassette, Moment},
         order::timeline,
     },
-    traffic::{Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, SseEvent},
+    traffic::{
+        Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, STDIO_TO_HTTP, SseEvent,
+    },
     wire::{
         jsonrpc::{Kind, Message},
         lines::LineSplitter,
@@ -37,13 +39,17 @@ impl BlobSink for Blobs {
 
 /// A session's lines, folded into a cassette: all come back, in their order. A line that begins with `>` is the
 /// client's, one with `<` the server's; `p` is the server's unfinished last line, `o` a client's line over the limit,
-/// `g` a gap, `x` the exit.
+/// `g` a gap, `x` the exit. If the first one begins with a digit, the server is on HTTP, and a digit is a line's lane.
 pub fn recording(bytes: &[u8]) {
-    let header =
-        JournalHeader { id: "6f1c2a000000".to_owned(), transport: "stdio".to_owned(), ..Default::default() };
+    let is_bridged = bytes.first().is_some_and(u8::is_ascii_digit);
+    let transport = if is_bridged { STDIO_TO_HTTP } else { "stdio" }.to_owned();
+    let header = JournalHeader { id: "6f1c2a000000".to_owned(), transport, ..Default::default() };
     let mut journal = encode_header(&header);
     let mut lines = Vec::new();
     for (at, line) in (0..).zip(bytes.split(|byte| *byte == b'\n')) {
+        let lane = line.first().filter(|byte| is_bridged && byte.is_ascii_digit());
+        let line = &line[usize::from(lane.is_some())..];
+        let lane = Lane(lane.map_or(0, |digit| u32::from(digit - b'0')));
         let Some((&kind, line)) = line.split_first() else { continue };
         let (direction, payload) = match kind {
             b'>' => (Direction::ToServer, Payload::Message(Cow::Borrowed(line))),
@@ -60,7 +66,7 @@ pub fn recording(bytes: &[u8]) {
         if let Payload::Message(line) = &payload {
             lines.push((direction == Direction::ToServer, line.to_vec()));
         }
-        encode(&Event { at: at * 700, direction, lane: Lane(0), payload }, &mut journal);
+        encode(&Event { at: at * 700, direction, lane, payload }, &mut journal);
     }
     encode_end(&mut journal);
     let mut blobs = Blobs::default();

@@ -19,7 +19,8 @@
 //!
 //! A second `initialize` in one journal begins a new session.
 //!
-//! Over HTTP a lane says more than a message: see [`http`].
+//! Over HTTP a lane says more than a message: see [`http`]. Where a client on stdio has a server on HTTP, what came as
+//! the response to a line is filed with that, as there, and all else as on stdio.
 
 mod carry;
 mod compose;

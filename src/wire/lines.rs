@@ -138,7 +138,7 @@ impl Unfinished {
 impl Oversize {
     const EMPTY: Self = Self { size: 0, sha256: [0; 32], head: Vec::new(), tail: Vec::new() };
 
-    fn measure(line: &[u8]) -> Self {
+    pub(crate) fn measure(line: &[u8]) -> Self {
         let (mut hash, mut measured) = (Sha256::new(), Self::EMPTY);
         measured.add(&mut hash, line);
         Self { sha256: hash.finalize().into(), ..measured }

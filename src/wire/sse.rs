@@ -128,10 +128,49 @@ impl EventStream {
         }
     }
 
-    /// The data of an event that had begun when the stream ended. It is none, for all that a client cares.
-    pub fn unfinished(&self) -> Option<&[u8]> {
-        let has_begun = self.block.has_data || self.block.has_fields() || !self.name.is_empty();
-        has_begun.then(|| self.block.data.so_far())
+    /// What there was of an event that had begun when the stream ended, its lines as [`encode`] writes them. It is
+    /// none, for all that a client cares.
+    pub fn unfinished(&self) -> Option<Vec<u8>> {
+        let open = match self.place {
+            Place::Name => None,
+            Place::Space(field) | Place::Value(field) => Some(field),
+        };
+        let Block { event, id, retry, has_data, data } = &self.block;
+        let mut out = Vec::new();
+        let mut line =
+            |name: &[u8], value: &[u8]| out.extend_from_slice(&[name, b": ", value, b"\n"].concat());
+        if let Some(event) = event {
+            line(b"event", event);
+        }
+        if let Some(id) = id {
+            line(b"id", id);
+        }
+        if let Some(retry) = retry {
+            line(b"retry", retry.to_string().as_bytes());
+        }
+        if *has_data {
+            data.so_far().split(|byte| *byte == b'\n').for_each(|part| line(b"data", part));
+        }
+        match open {
+            Some(Field::Data) => {
+                // Its line has not ended, and perhaps its value has not begun.
+                out.pop();
+                if self.place == Place::Space(Field::Data) {
+                    out.pop();
+                }
+            }
+            Some(Field::Other) => {}
+            Some(_) => {
+                out.extend_from_slice(&self.name);
+                out.push(b':');
+                if open.is_some_and(|field| self.place == Place::Value(field)) {
+                    out.push(b' ');
+                    out.extend_from_slice(&self.value);
+                }
+            }
+            None => out.extend_from_slice(&self.name),
+        }
+        (!out.is_empty()).then_some(out)
     }
 
     fn read_name<'a>(&mut self, chunk: &'a [u8], each: &mut impl FnMut(Piece)) -> &'a [u8] {
@@ -289,7 +328,7 @@ mod tests {
         for chunk in chunks {
             stream.feed(chunk, |piece| pieces.push(piece));
         }
-        (pieces, stream.unfinished().map(<[u8]>::to_vec))
+        (pieces, stream.unfinished())
     }
 
     fn event(event: Option<&str>, id: Option<&str>, retry: Option<u64>, data: &str) -> Piece {
@@ -355,8 +394,15 @@ mod tests {
 
     #[test]
     fn an_event_without_its_blank_line_is_none() {
-        check("data: a\n\nid: 7\ndata: {\"b\"", &[event(None, None, None, "a")], Some("{\"b\""));
-        check("data: a\n\nda", &[event(None, None, None, "a")], Some(""));
+        // What there was of it is kept, whatever line it was cut off in.
+        let whole = "event: message\nid: 7\nretry: 30\ndata: {\"b\"\ndata: \ndata: c\n";
+        for cut in 1..=whole.len() {
+            // The value of a time is read at the end of its line only if it is a number.
+            let rest = &whole[..cut];
+            check(&format!("data: a\n\n{rest}"), &[event(None, None, None, "a")], Some(rest));
+        }
+        check("data: a\n\n: comment", &[event(None, None, None, "a")], None);
+        check("data: a\n\nid:7\r\ndata:b\r\n", &[event(None, None, None, "a")], Some("id: 7\ndata: b\n"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod deck;
 mod files;
 mod fronts;
+mod options;
 mod verdict;
 mod wrap;
 
@@ -72,7 +73,7 @@ fn the_demo_runs_to_its_end() {
     let ran = deck.run("demo here").status(ExitCode::Good).silent();
     ran.stdout("7 of 7 messages")
         .stdout("error -33000: ")
-        .stdout("2 reports, 1 good")
+        .stdout("3 reports, 2 good")
         .stdout("tapedeck show");
     deck.run("lint here/demo.json").status(ExitCode::Good);
     deck.run("demo here").status(ExitCode::Usage).stderr("holds a demo already");

@@ -3,11 +3,19 @@
 mod acting;
 #[cfg(unix)]
 mod deck;
+mod documents;
+mod errors;
 #[cfg(unix)]
 mod pipe;
+mod program;
 #[cfg(unix)]
 mod socket;
+#[cfg(unix)]
+mod sse;
 mod stage;
+#[cfg(unix)]
+mod stories;
+mod time;
 
 /// A fault that is about bytes or connections is no fault before a raw reader has seen it.
 #[cfg(unix)]

@@ -8,6 +8,7 @@ use std::{
 
 use mcp_tapedeck::{
     proxy::bridge::{Bridge, BridgeEnded, BridgeOptions},
+    traffic::STDIO_TO_HTTP,
     transport::{http::connect::ConnectOptions, stdio::Client},
 };
 
@@ -43,10 +44,11 @@ impl Scene {
         let url = format!("http://{}/mcp", server.local_addr().unwrap());
         let (input, writer) = std::io::pipe().unwrap();
         let (reader, output) = std::io::pipe().unwrap();
-        let lines = Lines::default();
+        let lines = Lines::new(STDIO_TO_HTTP);
         let sink = lines.clone();
         let options = BridgeOptions {
             signals: false,
+            max_message: 64 << 10,
             headers: vec![("authorization".parse().unwrap(), "Bearer hidden-token".parse().unwrap())],
             ..BridgeOptions::default()
         };
@@ -86,7 +88,16 @@ impl Scene {
     }
 
     /// The client closes its side, and all ends. Gives what was recorded.
-    fn end(mut self, deletes: bool) -> Vec<String> {
+    fn end(self, deletes: bool) -> Vec<String> {
+        self.ended(deletes).0.lock().unwrap().clone()
+    }
+
+    /// The same as a cassette.
+    fn cassette(self, deletes: bool) -> String {
+        self.ended(deletes).cassette()
+    }
+
+    fn ended(mut self, deletes: bool) -> Lines {
         drop(self.input.take());
         if deletes {
             let mut asked = self.asked();
@@ -100,7 +111,7 @@ impl Scene {
         assert_eq!(rest, "");
         self.server.set_nonblocking(true).unwrap();
         assert!(self.server.accept().is_err(), "nothing more is asked");
-        self.lines.0.lock().unwrap().clone()
+        self.lines
     }
 }
 
@@ -187,14 +198,15 @@ fn a_legacy_session_from_its_beginning_to_its_end() {
     assert_eq!(scene.hears(), ANSWER);
     let lines = scene.end(true);
     let expected = [
-        format!("0 > message {INITIALIZE}"),
-        format!("0 > message {INITIALIZED}"),
-        format!("0 > message {CALL}"),
+        format!("1 > message {INITIALIZE}"),
+        format!("2 > message {INITIALIZED}"),
+        format!("3 > message {CALL}"),
     ];
     assert_eq!(lines[..3], expected);
     assert!(
-        lines.contains(&format!("0 > message {reply}")) && lines.contains(&format!("0 < message {ANSWER}"))
+        lines.contains(&format!("4 > message {reply}")) && lines.contains(&format!("3 < message {ANSWER}"))
     );
+    assert!(lines.contains(&format!("0 < message {push}")), "{lines:#?}");
     assert!(lines.contains(&"0 > closed".to_owned()) && lines.contains(&"0 < closed".to_owned()));
     assert!(lines.last().unwrap().contains("Exit"), "{lines:#?}");
     assert!(!lines.concat().contains("hidden-token"), "{lines:#?}");
@@ -403,6 +415,111 @@ fn a_list_of_messages_is_answered_by_a_list_and_a_single_one_by_lines() {
     let notice = r#"{"jsonrpc":"2.0","method":"x"}"#;
     scene.asked().answers_json(&format!("[{notice},{ANSWER}]"));
     assert_eq!([scene.hears(), scene.hears()], [notice, ANSWER]);
+    drop(scene.end(true));
+}
+
+#[test]
+fn what_comes_as_the_response_to_a_line_is_recorded_as_that() {
+    let mut scene = Scene::begun();
+    let call = |id: u32| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t{id}"}}}}"#)
+    };
+    let mut calls = Vec::new();
+    for id in 1..=3 {
+        scene.say(&call(id));
+        let mut asked = scene.asked();
+        asked.peer.say(EVENTS);
+        calls.push(asked);
+    }
+    // The first of three that are under way says something that names nobody, then the others do.
+    for (number, asked) in (1..).zip(&mut calls) {
+        let notice =
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"n":{number}}}}}"#);
+        asked.peer.say(format!("data: {notice}\n\n"));
+        assert_eq!(scene.hears(), notice);
+    }
+    for (id, mut asked) in (1..).zip(calls) {
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+        asked.peer.say(format!("data: {answer}\n\n"));
+        assert_eq!(scene.hears(), answer);
+    }
+    let cassette = scene.cassette(true);
+    assert!(!cassette.contains("guess") && cassette.contains(r#""transport": "stdio-http""#), "{cassette}");
+    for id in 1..=3 {
+        let exchange = cassette
+            .split(r#""key": "#)
+            .find(|part| part.starts_with(&format!("\"tools/call t{id} @1\"")))
+            .unwrap();
+        assert!(exchange.contains(&format!(r#""params": {{"n": {id}}}"#)), "{exchange}");
+    }
+}
+
+#[test]
+fn a_call_that_is_resumed_in_vain_ends_with_the_clients_patience() {
+    let named = EVENTS.replace("Connection", "Mcp-Session-Id: s1\r\nConnection");
+    // What follows an `initialize` waits for its answer, and that may be the one that never comes.
+    for (mut scene, line) in [(Scene::begun(), CALL), (Scene::new(), INITIALIZE)] {
+        scene.say(line);
+        scene.asked().peer.say(named.clone() + "id: 7\nretry: 1\ndata: \n\n");
+        drop(scene.input.take());
+        loop {
+            let mut asked = scene.asked();
+            if asked.head.starts_with("DELETE /mcp HTTP/1.1\r\n") {
+                asked.peer.say("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+                break;
+            }
+            asked.has(&["last-event-id: 7"]);
+            asked.peer.say(EVENTS.to_owned() + "id: 7\nretry: 1\ndata:\n\n");
+        }
+        assert_eq!(scene.hears(), "");
+        scene.bridge.join().unwrap();
+    }
+}
+
+#[test]
+fn answers_that_make_no_sense_are_errors_and_the_next_call_is_served() {
+    let mut scene = Scene::begun();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+    let many: String = (0..10_000).map(|number| format!("X-{number}: 1\r\n")).collect();
+    let bomb = {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(&vec![b' '; 1 << 20]).unwrap();
+        encoder.finish().unwrap()
+    };
+    let bomb_head =
+        format!("{head}Content-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", bomb.len()).into_bytes();
+    for (answer, what) in [
+        (format!("{head}Content-Length: 100\r\n\r\n{{\"short\"").into_bytes(), "broke before the answer"),
+        (
+            format!("{head}Transfer-Encoding: chunked\r\n\r\n20\r\n{{\"torn").into_bytes(),
+            "broke before the answer",
+        ),
+        (format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n").into_bytes(), "broke before the answer"),
+        (format!("{head}{many}\r\n").into_bytes(), "broke before the answer"),
+        (format!("{head}X: {}", "a".repeat(1 << 20)).into_bytes(), "broke before the answer"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n".to_vec(), "broke before the answer"),
+        ([bomb_head, bomb].concat(), "larger than 65536 bytes"),
+        (format!("{head}Content-Length: 5\r\n\r\n<html").into_bytes(), "no JSON-RPC message"),
+    ] {
+        scene.say(CALL);
+        let mut asked = scene.asked();
+        // It may be cut off before all of it is sent.
+        let _ = asked.peer.0.write_all(&answer);
+        drop(asked);
+        let heard = scene.hears();
+        assert!(
+            heard.starts_with(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-33001,"#) && heard.contains(what),
+            "{what}: {heard}"
+        );
+    }
+    scene.say(CALL);
+    let mut asked = scene.asked();
+    asked.peer.say(EVENTS);
+    asked.peer.reset();
+    assert!(scene.hears().contains("broke before the answer"));
+    scene.say(CALL);
+    scene.asked().answers_json(ANSWER);
+    assert_eq!(scene.hears(), ANSWER);
     drop(scene.end(true));
 }
 

@@ -102,7 +102,7 @@ fn streams_end_as_they_ended() {
     };
     let exchanges = [
         ended("clean", ""),
-        ended("cut", r#", "end": "cut", "partial": "{\"js""#),
+        ended("cut", r#", "end": "cut", "partial": "id: 8\ndata: {\"js""#),
         ended("reset", r#", "end": "reset""#),
         recorded_call("empty", r#""http": {"stream": true}, "unanswered": "ended""#),
     ];
@@ -116,7 +116,7 @@ fn streams_end_as_they_ended() {
     assert!(is_stream(&head) && !reset);
     assert_eq!(body, format!("{event}0\r\n\r\n"));
     let (_, body, reset) = deck.call(&session, "cut");
-    assert_eq!((body, reset), (format!("{event}{}", chunk("data: {\"js")), false));
+    assert_eq!((body, reset), (format!("{event}{}", chunk("id: 8\ndata: {\"js")), false));
     let (head, body, _) = deck.call(&session, "empty");
     assert!(is_stream(&head));
     assert_eq!(body, "0\r\n\r\n");

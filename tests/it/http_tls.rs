@@ -44,8 +44,8 @@ impl Front {
             Some(acceptor) => front.with_tls(acceptor),
             None => front,
         };
-        let (stop, origin, lines) = (front.stop(), front.origin(), Lines::default());
-        let (options, sink) = (ReverseOptions { signals: false, ..ReverseOptions::default() }, lines.clone());
+        let (stop, origin, lines) = (front.stop(), front.origin(), Lines::new("http"));
+        let (options, sink) = (ReverseOptions::default(), lines.clone());
         let thread = std::thread::spawn(move || drop(front.record(sink, options).unwrap()));
         Self { origin, lines, stop, thread }
     }

@@ -60,7 +60,7 @@ fn the_first_command_shows_everything() {
     let demo = Command::new(TAPEDECK).arg("demo").output().expect("it runs");
     let shown = String::from_utf8_lossy(&demo.stdout);
     assert!(demo.status.success(), "{shown}");
-    for part in ["Record:", "Replay it:", "A miss:", "The verdict"] {
+    for part in ["Record:", "Replay it:", "A miss:", "A fault:", "The verdict"] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
 }

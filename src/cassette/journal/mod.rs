@@ -49,7 +49,7 @@ pub struct JournalHeader {
     pub started_ms: u64,
     /// The program that records, with its version.
     pub by: String,
-    /// The transport: `stdio`.
+    /// The transport, as a session of the cassette names it.
     pub transport: String,
     /// The names of `--var`.
     pub vars: Vec<String>,

@@ -72,6 +72,9 @@ const UNRECORDED: Line = Line {
     json: r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"measure","arguments":{"city":"Lisbon"}}}"#,
 };
 
+/// What goes wrong.
+const FAULT: &str = "tools/call: error code=-32603 message=\"the thermometer fell off\"";
+
 pub(super) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
     let folder = folder(args.folder.as_deref())?;
     let (cassette, reports) = (folder.join("demo.json"), folder.join("reports"));
@@ -111,7 +114,15 @@ pub(super) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
     say(format_args!("\n4. A miss: now the client asks for something that was never recorded"))?;
     play(&replay, &[&SESSION[..2], std::slice::from_ref(&UNRECORDED)].concat(), true)?;
 
-    say(format_args!("\n5. The verdict, as CI asks for it\n     tapedeck verdict {report}/\n"))?;
+    say(format_args!(
+        "\n5. A fault: now the call fails, although it was recorded\n     tapedeck replay {file} --fault '{FAULT}'\n"
+    ))?;
+    let mut faulty = replay.clone();
+    faulty.extend(["--fault".into(), FAULT.into()]);
+    let broken = play(&faulty, &SESSION[..4], true)?;
+    let is_broken = broken.last().is_some_and(|answer| answer.contains("thermometer"));
+
+    say(format_args!("\n6. The verdict, as CI asks for it\n     tapedeck verdict {report}/\n"))?;
     let found = verdict::reports_at(&reports)?;
     say(format_args!("{}(exit status 1, for the miss)", verdict::Summary(&found)))?;
 
@@ -121,7 +132,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
          tapedeck record everything.json -- npx -y @modelcontextprotocol/server-everything",
         folder.display()
     ))?;
-    let as_it_should_be = recorded == replayed && found.len() == 2;
+    let as_it_should_be = recorded == replayed && is_broken && found.len() == 3;
     Ok(if as_it_should_be { ExitCode::Good } else { ExitCode::Bad })
 }
 

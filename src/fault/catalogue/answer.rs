@@ -79,6 +79,11 @@ impl Response<'_> {
         [&bytes[..place.start], text, &bytes[place.end..]].concat()
     }
 
+    /// The answer with another id.
+    pub(super) fn with_id(&self, id: &[u8]) -> Option<Vec<u8>> {
+        self.message.id_span().map(|place| self.with(place, id))
+    }
+
     /// The answer with this result; an error stays.
     pub(super) fn with_result(&self, result: &[u8]) -> Option<Vec<u8>> {
         let is_result = self.message.kind == crate::wire::jsonrpc::Kind::Result;

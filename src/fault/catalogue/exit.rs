@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    cassette::model::End,
+    cassette::model::{End, StreamEnd},
     fault::{
         Effect, Fault, PlanError, Target,
         step::{Output, Step},
@@ -34,7 +34,8 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
 
 impl Fault for Exit {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(Ending { end: self.0.clone(), lane: of.lane, head: None }))
+        let lane = of.is_http.then_some(of.lane);
+        Some(Box::new(Ending { end: Some(self.0.clone()), lane, head: None }))
     }
 
     fn ends_session(&self) -> bool {
@@ -44,21 +45,27 @@ impl Fault for Exit {
 
 #[derive(Debug)]
 struct Ending {
-    end: End,
-    lane: Lane,
+    /// How it ends; none once it has.
+    end: Option<End>,
+    /// The response's lane, over HTTP: it is cut off.
+    lane: Option<Lane>,
     /// The head of a response that is nothing but the answer: it does not come either.
     head: Option<Output>,
 }
 
 impl Effect for Ending {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        if output.lane() != Some(self.lane) {
+        if self.end.is_none() {
+            return;
+        }
+        if self.lane.is_some() && output.lane() != self.lane {
             out.push(Step::Do(output));
         } else if matches!(&output, Output::Head { head, .. } if !head.stream) {
             self.head = Some(output);
         } else if output.is_response() || matches!(output, Output::EndLane { .. }) {
-            self.head = None;
-            out.push(Step::Do(Output::End(self.end.clone())));
+            let cut = |lane| Output::EndLane { lane, partial: Vec::new(), end: Some(StreamEnd::Cut) };
+            out.extend(self.lane.map(cut).map(Step::Do));
+            out.extend(self.end.take().map(Output::End).map(Step::Do));
         } else {
             out.extend(self.head.take().map(Step::Do));
             out.push(Step::Do(output));

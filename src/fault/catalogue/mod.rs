@@ -1,12 +1,16 @@
 //! All faults, one line and one file each. Toxiproxy, WireMock and Envoy lend their names where they mean the same.
 
+mod ahead;
 mod answer;
+mod auth_expired;
 mod bandwidth;
 mod breaking;
+mod cancelled;
 mod close_early;
 mod cut_after;
 mod dribble;
 mod drop;
+mod duplicate;
 mod error;
 mod exit;
 mod framing;
@@ -14,15 +18,22 @@ mod garbage;
 mod half_close;
 mod heads;
 mod ignore_shutdown;
+mod input_required_loop;
 mod invalid_utf8;
 mod latency;
+mod list_changed;
+mod lost_answer;
 mod malformed_json;
 mod missing_header;
 mod noise_line;
+mod null_id;
 mod oversize;
+mod progress;
 mod refuse;
 mod reorder;
 mod reset_peer;
+mod schema_violation;
+mod server_request;
 mod session_expired;
 mod slow_start;
 mod speak;
@@ -33,6 +44,8 @@ mod timeout;
 mod tool_error;
 mod truncate;
 mod wrong_content_type;
+mod wrong_id;
+mod wrong_version;
 
 use std::sync::Arc;
 
@@ -258,6 +271,8 @@ pub static TABLE: &[Kind] = &[
         "the header `name` is left out of the response",
     )),
     kind("error", Instead, Everywhere, error::read, "a JSON-RPC error: `code` (-32603), `message`, `data`"),
+    kind("wrong_id", Answer, Everywhere, wrong_id::read, "the answer has an id that no request has"),
+    kind("duplicate", Answer, Everywhere, duplicate::read, "the answer comes `times` (2) times"),
     kind("drop", Answer, Everywhere, drop::read, "the answer is lost; what else the server says comes"),
     kind(
         "reorder",
@@ -266,6 +281,7 @@ pub static TABLE: &[Kind] = &[
         reorder::read,
         "the answer comes after the next other one, or after `ms` (1000)",
     ),
+    kind("null_id", Answer, Everywhere, null_id::read, "the answer's id is null"),
     kind("tool_error", Answer, Everywhere, tool_error::read, "the result says that the tool failed: `text`"),
     kind(
         "session_expired",
@@ -273,6 +289,63 @@ pub static TABLE: &[Kind] = &[
         Legacy,
         session_expired::read,
         "the session is gone: `style` (`http_404`, `http_400`, `error`), `message`",
+    ),
+    kind(
+        "progress",
+        Beside,
+        Everywhere,
+        progress::read,
+        "progress that cannot be: `how` (`backwards`, `after_result`)",
+    ),
+    kind(
+        "list_changed",
+        Beside,
+        Everywhere,
+        list_changed::read,
+        "before the answer the server tells that a `list` (`tools`, `prompts`, `resources`) has changed",
+    ),
+    kind(
+        "server_request",
+        Beside,
+        Legacy,
+        server_request::read,
+        "before the answer the server asks the client: `method` (`ping`), `params`",
+    ),
+    kind(
+        "schema_violation",
+        Answer,
+        Everywhere,
+        schema_violation::read,
+        "`structuredContent` breaks the tool's `outputSchema`",
+    ),
+    kind(
+        "wrong_version",
+        Answer,
+        Everywhere,
+        wrong_version::read,
+        "the handshake answers with another `version` (`1999-01-01`)",
+    ),
+    kind(
+        "input_required_loop",
+        Instead,
+        Modern,
+        input_required_loop::read,
+        "the server asks for input again and again",
+    ),
+    kind(
+        "cancelled",
+        Instead,
+        Everywhere,
+        cancelled::read,
+        "the server gives the request up by `notifications/cancelled` and never answers",
+    ),
+    kind("auth_expired", Instead, Http, auth_expired::read, "401: the access token expired"),
+    kind(
+        "lost_answer",
+        Answer,
+        Everywhere,
+        lost_answer::read,
+        "the server did it, and its answer never comes; over HTTP the response is cut off",
     ),
 ];
 

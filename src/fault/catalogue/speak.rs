@@ -24,9 +24,12 @@ pub(super) fn message(of: &Target<'_>, status: u16, bytes: Vec<u8>) -> Vec<Step>
     // Over HTTP+SSE what carried the request is accepted, and the answer is an event.
     let accepted =
         response(&Target { lane: post, post: None, ..*of }, 202, Headers::new(), b"Accepted".into());
-    let event =
-        SseEvent { event: Some(Cow::Borrowed(b"message")), data: Cow::Owned(bytes), ..SseEvent::default() };
-    [accepted, vec![Step::Do(Output::Event { lane: of.lane, event })]].concat()
+    [accepted, vec![Step::Do(Output::Event { lane: of.lane, event: event(bytes) })]].concat()
+}
+
+/// A message as an event.
+pub(super) fn event(bytes: Vec<u8>) -> SseEvent<'static> {
+    SseEvent { event: Some(Cow::Borrowed(b"message")), data: Cow::Owned(bytes), ..SseEvent::default() }
 }
 
 /// An HTTP response with a body that is no message.

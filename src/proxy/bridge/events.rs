@@ -14,8 +14,10 @@ use tokio::{
 };
 
 use super::{
+    super::lock,
     failure::Failure,
-    shared::{Call, Core, Mode, Reply, lock, next_data, resolve},
+    shared::{Call, Core, Mode, Reply, next_data, resolve},
+    tape::COMMON,
 };
 use crate::{
     transport::http::coding::Decoder,
@@ -229,7 +231,7 @@ impl Core {
         }
         *lock(&self.mode) = Mode::SseOver;
         for request in self.flight.all_end() {
-            self.say(Failure::StreamOver.line(&request.id, self.origin())).await;
+            self.say(COMMON, Failure::StreamOver.line(&request.id, self.origin())).await;
         }
     }
 }

@@ -40,7 +40,7 @@ impl Failure {
         Self::Http { status, content_type, body: body[..cut].to_owned() }
     }
 
-    /// The answer to a request with this id, as a line.
+    /// The answer to a request with this id.
     pub(super) fn line(&self, id: &[u8], origin: &Origin) -> Vec<u8> {
         let mut data = b"{\"source\":\"tapedeck\"".to_vec();
         match self {
@@ -61,9 +61,7 @@ impl Failure {
         }
         data.push(b'}');
         let data = String::from_utf8_lossy(&data);
-        let mut line = jsonrpc::error(id, jsonrpc::NO_ANSWER, &self.told(origin).to_string(), Some(&data));
-        line.push(b'\n');
-        line
+        jsonrpc::error(id, jsonrpc::NO_ANSWER, &self.told(origin).to_string(), Some(&data))
     }
 
     /// The sentence.
@@ -138,6 +136,6 @@ mod tests {
     }
 
     fn mcp_is_json(line: &[u8]) -> bool {
-        scan::is_json(line.trim_ascii_end())
+        scan::is_json(line)
     }
 }

@@ -2,15 +2,16 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
 
 use tokio::{
     sync::Notify,
     task::AbortHandle,
-    time::{Duration, Instant, timeout},
+    time::{Duration, timeout},
 };
 
+use super::super::lock;
 use crate::wire::jsonrpc::{Kind, Message};
 
 /// One request.
@@ -80,7 +81,7 @@ pub(super) struct Flight {
 
 impl Flight {
     fn lock(&self) -> MutexGuard<'_, Requests> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.requests)
     }
 
     /// A request is about to be sent.
@@ -135,20 +136,20 @@ impl Flight {
         self.changed.notify_waiters();
     }
 
-    /// Waits until no request is unanswered that is to be answered, or nothing at all came for so long.
-    pub(super) async fn settle(&self, patience: Duration) {
-        let mut last = Instant::now();
+    /// Waits until no request is unanswered that is to be answered.
+    pub(super) async fn settle(&self) {
         loop {
             let changed = self.changed.notified();
             if self.lock().values().all(|(request, _)| request.is_endless) {
                 return;
             }
-            let left = patience.saturating_sub(last.elapsed());
-            if timeout(left, changed).await.is_err() {
-                return;
-            }
-            last = Instant::now();
+            changed.await;
         }
+    }
+
+    /// Waits until nothing at all came for so long.
+    pub(super) async fn falls_silent(&self, patience: Duration) {
+        while timeout(patience, self.changed.notified()).await.is_ok() {}
     }
 }
 

@@ -7,9 +7,12 @@ use tokio::sync::{
     oneshot,
 };
 
-use super::super::{record::Sink, recorder::Tapped, tap::Tap};
+use super::{
+    super::{record::Sink, recorder::Tapped},
+    tape::{Said, Tape},
+};
 use crate::{
-    traffic::Direction,
+    traffic::{Direction, Lane},
     transport::stdio::{self, Outlet},
     wire::{
         jsonrpc::{Kind, Message},
@@ -31,67 +34,79 @@ pub(super) enum Told {
     Gone,
     /// Something is wrong that no request is told of.
     Wrong(String),
-    /// The server could not be reached.
-    Unreached,
+    /// The server could not be reached: why.
+    Unreached(String),
 }
 
-/// Reads the client's lines and gives them on, until it closes its side.
+/// Reads the client's lines and gives them on, until it closes its side. What it gives ends then.
 pub(super) fn read<S: Sink + 'static>(
-    tap: Arc<Tap<S>>,
+    tape: Arc<Tape<S>>,
     input: OwnedFd,
-    lines: Sender<Vec<u8>>,
+    lines: Sender<Said>,
     told: UnboundedSender<Told>,
-) {
+) -> oneshot::Receiver<()> {
+    let (open, is_closed) = oneshot::channel::<()>();
     thread::spawn(move || {
+        let _open = open;
         // Whatever its length, a line has to be sent whole.
         let mut splitter = LineSplitter::new(usize::MAX);
         let mut room = vec![0; READ];
+        let mut lane = Lane(0);
+        let mut numbered = |line: Vec<u8>| {
+            lane.0 += 1;
+            (lane, line)
+        };
         while let Ok(length @ 1..) = stdio::read(&input, &mut room) {
-            let chunk = &room[..length];
-            if !passes(tap.chunk(Direction::ToServer, chunk), &told) {
-                return;
-            }
-            let mut is_open = true;
-            splitter.feed(chunk, |line| {
+            let mut ended: Vec<Said> = Vec::new();
+            splitter.feed(&room[..length], |line| {
                 if let Line::Whole(line) = line {
-                    is_open &= lines.blocking_send(line.to_vec()).is_ok();
+                    ended.push(numbered(line.to_vec()));
                 }
             });
-            if !is_open {
+            let written = ended.iter().map(|(lane, line)| (*lane, &line[..]));
+            if !ended.is_empty() && !passes(tape.lines(Direction::ToServer, written), &told) {
                 return;
             }
+            for line in ended {
+                if lines.blocking_send(line).is_err() {
+                    return;
+                }
+            }
         }
-        passes(tap.close(Direction::ToServer, true), &told);
+        let rest = splitter.finish().map(numbered);
+        passes(tape.closed(Direction::ToServer, rest.as_ref()), &told);
         // A message whose line end is missing is one all the same.
-        if let Some(rest) = splitter.finish()
-            && Message::read(&rest).kind != Kind::Noise
+        if let Some(rest) = rest
+            && Message::read(&rest.1).kind != Kind::Noise
         {
             let _ = lines.blocking_send(rest);
         }
     });
+    is_closed
 }
 
 /// Writes lines to the client until there are no more, then closes its output. What it gives is told when that is done.
 pub(super) fn write<S: Sink + 'static>(
-    tap: Arc<Tap<S>>,
+    tape: Arc<Tape<S>>,
     output: OwnedFd,
-    mut lines: Receiver<Vec<u8>>,
+    mut lines: Receiver<Said>,
     told: UnboundedSender<Told>,
 ) -> oneshot::Receiver<()> {
     let (done, is_done) = oneshot::channel();
     thread::spawn(move || {
         let output = Outlet::new(output);
         // One write a line: some clients lose a notification that comes with the answer behind it (F10.12).
-        while let Some(line) = lines.blocking_recv() {
-            if !passes(tap.chunk(Direction::ToClient, &line), &told) {
+        while let Some((lane, mut line)) = lines.blocking_recv() {
+            if !passes(tape.lines(Direction::ToClient, [(lane, &line[..])].into_iter()), &told) {
                 return;
             }
+            line.push(b'\n');
             if output.write(&line).is_err() {
                 let _ = told.send(Told::Gone);
                 return;
             }
         }
-        passes(tap.close(Direction::ToClient, true), &told);
+        passes(tape.closed(Direction::ToClient, None), &told);
         output.close();
         let _ = done.send(());
     });
@@ -124,6 +139,5 @@ pub(super) fn one_line(message: &[u8]) -> Vec<u8> {
             *byte = b' ';
         }
     }
-    line.push(b'\n');
     line
 }

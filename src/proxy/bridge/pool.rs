@@ -2,13 +2,14 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll},
     time::{Duration, Instant},
 };
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 
+use super::super::lock;
 use crate::transport::http::{
     connect::{ConnectError, Connector},
     origin::Origin,
@@ -104,14 +105,14 @@ impl Pool {
     }
 
     fn pop(&self) -> Option<Sender<Whole>> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         // A connection that is shared does not age.
         idle.retain(|(sender, since)| since.elapsed() < FRESH || sender.share().is_some());
         idle.pop().map(|(sender, _)| sender)
     }
 
     fn push(&self, sender: Sender<Whole>) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         if idle.len() < MOST {
             idle.push((sender, Instant::now()));
         }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use hyper::{HeaderMap, Method, StatusCode, body::Bytes};
 
 use super::{
+    super::lock,
     failure::Failure,
     headers::SESSION,
-    shared::{Call, Core, Mode, Reply, lock, with_id},
+    shared::{Call, Core, Mode, Reply, with_id},
 };
 use crate::wire::jsonrpc::{Kind, Message};
 

@@ -2,12 +2,12 @@
 
 use std::{
     error::Error,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use hyper::{
     HeaderMap, Method, Request, StatusCode,
-    body::{Body, Bytes, Incoming},
+    body::{Bytes, Incoming},
     header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION},
     http::{response, uri::PathAndQuery},
 };
@@ -17,14 +17,18 @@ use tokio::{
 };
 
 use super::{
+    super::lock,
     failure::Failure,
     flight::{Flight, Request as Waiting, Teaches},
     headers::Agreed,
     pipes::{Told, one_line},
     pool::{Pool, Whole},
+    tape::{COMMON, Said},
 };
 use crate::{
+    traffic::Lane,
     transport::http::{
+        body,
         coding::Decoder,
         headers::{is_coded, is_type},
         origin::Origin,
@@ -48,7 +52,7 @@ pub(super) struct Core {
     /// What every request carries beside its own headers.
     pub(super) extra: Vec<(HeaderName, HeaderValue)>,
     /// Lines for the client, until the session is over.
-    pub(super) out: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
+    pub(super) out: Mutex<Option<mpsc::Sender<Said>>>,
     pub(super) told: mpsc::UnboundedSender<Told>,
     pub(super) max_message: usize,
 }
@@ -66,6 +70,8 @@ pub(super) enum Mode {
 
 /// A message on its way, and whose answers it is to bring.
 pub(super) struct Call {
+    /// The lane of its line.
+    pub(super) lane: Lane,
     pub(super) requests: Vec<Waiting>,
     pub(super) is_batch: bool,
     pub(super) is_modern: bool,
@@ -77,13 +83,14 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn new(message: &Message<'_>, go: Option<oneshot::Sender<()>>) -> Self {
+    pub(super) fn new(lane: Lane, message: &Message<'_>, go: Option<oneshot::Sender<()>>) -> Self {
         let is_batch = message.kind == Kind::Batch;
         let requests = match is_batch {
             true => message.members().filter_map(|member| Waiting::new(&member)).collect(),
             false => Waiting::new(message).into_iter().collect(),
         };
         Self {
+            lane,
             requests,
             is_batch,
             is_modern: message.is_modern(),
@@ -116,10 +123,6 @@ impl Reply {
     pub(super) fn is_event_stream(&self) -> bool {
         is_type(self.head.headers.get(CONTENT_TYPE), "text/event-stream")
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Core {
@@ -180,7 +183,7 @@ impl Core {
             request.headers_mut().insert(name, value.clone());
         }
         let mut sender = self.pool.take().await.map_err(|error| {
-            let _ = self.told.send(Told::Unreached);
+            let _ = self.told.send(Told::Unreached(error.to_string()));
             Failure::Unreachable(error)
         })?;
         sender.ready().await;
@@ -245,7 +248,7 @@ impl Core {
             },
             Kind::Request | Kind::Notification => {}
         }
-        self.say(line).await;
+        self.say(call.as_ref().map_or(COMMON, |call| call.lane), line).await;
         if let Some(call) = call
             && !call.requests.iter().any(|request| self.flight.is_waited_for(&request.key))
         {
@@ -253,13 +256,13 @@ impl Core {
         }
     }
 
-    /// A line for the client.
-    pub(super) async fn say(&self, line: Vec<u8>) {
+    /// A line for the client, without its end.
+    pub(super) async fn say(&self, lane: Lane, line: Vec<u8>) {
         self.flight.speaks();
         let out = lock(&self.out).clone();
         if let Some(out) = out {
             // It may be gone.
-            let _ = out.send(line).await;
+            let _ = out.send((lane, line)).await;
         }
     }
 
@@ -289,11 +292,10 @@ impl Core {
             self.warn(format!("{} was not taken: {}", call.name, failure.told(self.origin())));
         }
         if call.is_batch && !lines.is_empty() {
-            let members: Vec<_> = lines.iter().map(|line| line.trim_ascii_end()).collect();
-            lines = vec![[b"[", &members.join(&b","[..])[..], b"]\n"].concat()];
+            lines = vec![[b"[", &lines.join(&b","[..])[..], b"]"].concat()];
         }
         for line in lines {
-            self.say(line).await;
+            self.say(call.lane, line).await;
         }
         call.lets_go();
     }
@@ -307,18 +309,7 @@ pub(super) fn with_id(id: &[u8], error: &Message<'_>) -> Vec<u8> {
 
 /// The next bytes of a body; none at its end.
 pub(super) async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
-    loop {
-        let frame = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *body).poll_frame(cx)).await;
-        match frame {
-            None => return Ok(None),
-            Some(Err(error)) => return Err(broken(&error)),
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    return Ok(Some(data));
-                }
-            }
-        }
-    }
+    body::next_data(body).await.map_err(|error| broken(&error))
 }
 
 fn broken(error: &hyper::Error) -> Failure {
@@ -376,7 +367,7 @@ mod tests {
         let line = with_id(b"7", &Message::read(error));
         assert_eq!(
             line,
-            b"{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32600,\"message\":\"Session not found\"}}\n"
+            b"{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32600,\"message\":\"Session not found\"}}"
         );
     }
 }

@@ -21,10 +21,11 @@ use tokio::{
     time::interval,
 };
 
-use super::{Front, exchange, is_reset, request::RequestBody, scheme, tape::lock};
+use super::{super::lock, Front, exchange, is_reset, request::RequestBody, scheme};
 use crate::transport::http::{
+    MAX_HEAD, MAX_HEADERS,
     socket::{Accepted, Control, Socket},
-    upstream::{self, Answer, Driver, MAX_HEAD, MAX_HEADERS, Sender},
+    upstream::{self, Answer, Driver, Sender},
 };
 
 /// How many requests of one client may be under way on one connection (HTTP/2).
@@ -76,6 +77,7 @@ impl Link {
         }
         match upstream::open(&self.front.upstream.connector).await {
             Ok((sender, driver)) => {
+                lock(&self.front.reach).was_reached = true;
                 *lock(&self.sender) = Some(sender);
                 match &self.opened {
                     // It is polled by this connection's own task, which outlives all requests.
@@ -87,7 +89,9 @@ impl Link {
                 }
             }
             Err(why) => {
-                *lock(&self.failure) = Some(why.to_string());
+                let why = why.to_string();
+                lock(&self.front.reach).why_never = Some(why.clone());
+                *lock(&self.failure) = Some(why);
                 false
             }
         }

@@ -11,7 +11,7 @@ use hyper::{
     body::{Body, Bytes, Incoming},
     header::{
         ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderName,
-        HeaderValue, LOCATION, ORIGIN, WWW_AUTHENTICATE,
+        HeaderValue, LOCATION, WWW_AUTHENTICATE,
     },
 };
 
@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     transport::http::{
+        body::next_data,
         coding::Decoder,
         headers::{all_go_on, is_coded, list_on, pass_on},
         origin::Origin,
@@ -87,18 +88,11 @@ pub(super) async fn handle(
 
 /// Why a request goes no further.
 fn refusal(link: &Link, request: &Request<Incoming>) -> Option<(StatusCode, String)> {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let host = hosts.next();
-    if hosts.next().is_some() {
-        return Some((StatusCode::BAD_REQUEST, "the request names two hosts\n".to_owned()));
-    }
     if *request.method() == Method::CONNECT {
         let text = "tapedeck stands in front of one server and opens no tunnels\n";
         return Some((StatusCode::METHOD_NOT_ALLOWED, text.to_owned()));
     }
-    let origin = request.headers().get(ORIGIN);
-    let checked = link.front.guard.check(host.map(HeaderValue::as_bytes), origin.map(HeaderValue::as_bytes));
-    checked.err().map(|refusal| (StatusCode::FORBIDDEN, format!("{refusal}\n")))
+    link.front.guard.refusal(request.headers())
 }
 
 async fn forward(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response<ResponseBody>, Cut> {
@@ -312,10 +306,8 @@ impl Drop for Waiting {
 /// Says that the server cannot be reached, to a caller in the words of JSON-RPC.
 async fn unreachable(link: &Link, lane: &Lane, mut body: Incoming) -> Result<Response<ResponseBody>, Cut> {
     let mut bytes = Unfinished::new(lane.max_message());
-    while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
-        if let Some(data) = frame.map_err(|_| Cut)?.data_ref() {
-            bytes.keep(data);
-        }
+    while let Some(data) = next_data(&mut body).await.map_err(|_| Cut)? {
+        bytes.keep(&data);
     }
     let text = link.why_unreachable();
     let mut response = own(StatusCode::BAD_GATEWAY, "text/plain; charset=utf-8", format!("{text}\n").into());

@@ -8,7 +8,7 @@ use hyper::{
     header::{HeaderName, HeaderValue},
 };
 
-use super::super::recorder::Hide;
+use super::super::recorder::{Hide, hidden};
 use crate::{
     traffic::{Direction, Headers, Payload, RequestHead, ResponseHead},
     wire::{
@@ -93,12 +93,7 @@ impl Item {
                 (Direction::ToClient, Payload::SseEvent(event))
             }
             Self::Oversize(direction, measured) => {
-                let measured = Oversize {
-                    head: hide.message(*direction, &measured.head).into_owned(),
-                    tail: hide.message(*direction, &measured.tail).into_owned(),
-                    ..*measured
-                };
-                (*direction, Payload::Oversize(measured))
+                (*direction, Payload::Oversize(hidden(hide, *direction, measured)))
             }
             Self::Partial(direction, bytes) => {
                 (*direction, Payload::Partial(hide.message(*direction, bytes)))

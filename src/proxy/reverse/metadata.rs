@@ -6,7 +6,6 @@
 
 use std::{
     collections::HashSet,
-    pin::Pin,
     sync::{Arc, Mutex},
 };
 
@@ -18,16 +17,18 @@ use hyper::{
 };
 
 use super::{
+    super::lock,
     Cut,
     connection::Link,
     is_reset,
     item::Item,
     response::{Kind, ResponseBody},
-    tape::{Lane, lock},
+    tape::Lane,
 };
 use crate::{
     traffic::Direction,
     transport::http::{
+        body::next_data,
         coding::Decoder,
         headers::{is_coded, is_type},
         origin::Origin,
@@ -123,9 +124,10 @@ pub(super) async fn pass_back(
         return Ok(Response::from_parts(head, body));
     }
     let mut document = Unfinished::new(LONGEST);
-    while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
-        match frame {
-            Ok(frame) => frame.data_ref().into_iter().for_each(|data| document.keep(data)),
+    loop {
+        match next_data(&mut body).await {
+            Ok(Some(data)) => document.keep(&data),
+            Ok(None) => break,
             Err(error) => {
                 let reset = is_reset(&error);
                 lane.note(Item::Partial(Direction::ToClient, document.so_far().to_vec()));

@@ -10,11 +10,7 @@ use std::{
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-use super::{
-    Cut,
-    item::Item,
-    tape::{Lane, lock},
-};
+use super::{super::lock, Cut, item::Item, tape::Lane};
 use crate::{traffic::Direction, wire::lines::Unfinished};
 
 /// How long a client that asked whether to go on is kept waiting for the server's word. Clients themselves wait about

@@ -224,7 +224,7 @@ impl Passing {
             self.keep_decoded(rest);
         }
         let partial = match &mut self.kind {
-            Kind::Events(stream) => stream.unfinished().map(<[u8]>::to_vec),
+            Kind::Events(stream) => stream.unfinished(),
             Kind::Whole(body) | Kind::Measured(body) if !body.has_begun() => None,
             Kind::Measured(body) => {
                 if let Err(measured) = body.end() {

@@ -2,9 +2,8 @@
 
 use std::{
     io,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU32, AtomicUsize, Ordering},
     },
     time::Instant,
@@ -13,7 +12,10 @@ use std::{
 use tokio::sync::{Notify, mpsc::UnboundedSender};
 
 use super::{
-    super::recorder::{Hide, Recorder, Sink, Tapped},
+    super::{
+        lock,
+        recorder::{Hide, Recorder, Sink, Tapped},
+    },
     item::Item,
 };
 use crate::{
@@ -83,13 +85,8 @@ impl Tape {
     /// Ends the recording: whatever happens from here on is not part of it. Gives the number of messages that could
     /// not be written.
     pub(super) fn finish(&self) -> u64 {
-        let Some(mut recorder) = lock(&self.recorder).take() else { return 0 };
-        let at = self.now();
-        if recorder.has_gap() {
-            // Whether this gap can be told or not, it is counted.
-            let _ = recorder.record(at, |_, _| ());
-        }
-        recorder.finish().1
+        let Some(recorder) = lock(&self.recorder).take() else { return 0 };
+        recorder.finish(self.now(), None).1
     }
 
     fn now(&self) -> Micros {
@@ -102,20 +99,12 @@ impl Tape {
         let Some(recorder) = &mut *recorder else { return true };
         let at = self.now();
         let messages = || items.iter().filter(|item| item.is_message()).count() as u64;
-        let tapped = if recorder.is_broken() {
-            recorder.break_off(messages())
-        } else {
-            let write = || {
-                recorder.record(at, |hide, events| {
-                    events.extend(items.iter().map(|item| {
-                        let (direction, payload) = item.payload(hide);
-                        Event { at, direction, lane, payload }
-                    }));
-                })
-            };
-            // A fault of ours costs the recording, not the traffic.
-            catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| recorder.break_off(messages()))
-        };
+        let tapped = recorder.record(at, messages, |hide, events| {
+            events.extend(items.iter().map(|item| {
+                let (direction, payload) = item.payload(hide);
+                Event { at, direction, lane, payload }
+            }));
+        });
         let (told, passes) = match tapped {
             Tapped::Pass | Tapped::Over => return true,
             Tapped::PassUnwritten(error) => (Told::Failed(error), true),
@@ -227,8 +216,4 @@ impl Drop for Lane {
             self.tape.settled.notify_waiters();
         }
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

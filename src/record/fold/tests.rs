@@ -9,11 +9,14 @@ use crate::{
 
 /// Folds a script, one event a line: `>` from the client, `<` from the server, then `?ID METHOD PARAMS` a request,
 /// `!METHOD PARAMS` a notification, `=ID` a result (`=-` without id), `#TEXT` a line as it stands, `part TEXT`,
-/// `long ID`, or without direction `closed`, `exit N`, `died N`, `gap N`, `end`.
+/// `long ID`, or without direction `closed`, `exit N`, `died N`, `gap N`, `end`. With a lane's number before the
+/// direction, the server is on HTTP.
 fn fold(script: &str) -> Tape {
-    let mut fold = Fold::new(JournalHeader { started_ms: 1000, ..JournalHeader::default() });
+    let transport = if script.starts_with("1>") { STDIO_TO_HTTP } else { "stdio" }.to_owned();
+    let mut fold = Fold::new(JournalHeader { started_ms: 1000, transport, ..JournalHeader::default() });
     for (number, line) in (1..).zip(script.trim().lines()) {
-        let line = line.trim();
+        let (lane, line) = line.trim().split_at(line.trim().find(['<', '>']).unwrap_or_default());
+        let lane = Lane(lane.parse().unwrap_or_default());
         let (direction, rest) = match line.split_at(1) {
             (">", rest) => (Direction::ToServer, rest),
             ("<", rest) => (Direction::ToClient, rest),
@@ -41,7 +44,7 @@ fn fold(script: &str) -> Tape {
             (_, ("#", _)) => Payload::Message(Cow::Borrowed(&rest.as_bytes()[1..])),
             _ => Payload::Message(Cow::Owned(message(rest).into_bytes())),
         };
-        let event = Event { at: number * 1000, direction, lane: Lane(0), payload };
+        let event = Event { at: number * 1000, direction, lane, payload };
         fold.event(&event, FramePlace { at: number, len: 0 });
     }
     fold.finish()
@@ -187,6 +190,20 @@ fn what_names_no_request_belongs_to_the_latest_in_flight() {
     check(">?1 a\n<=1\n<!x\n<#noise\nend", "a: 1 2\n push x: 3\n push raw: 4");
     check("<#banner\n>?1 a\n<=1\nend", "push raw: 1\n a: 2 3");
     check(">!n\n<!x\nend", "n: 1\n push x: 2");
+}
+
+#[test]
+fn what_came_as_the_response_to_a_line_belongs_to_that_whatever_it_is() {
+    check("1>?1 a\n2>?2 b\n1<!x\n2<!y\n1<?0 ask\n3>=0\n1<!z\n2<=2\n1<=1\nend", "a: 1 3 5>6 7 9\n b: 2 4 8");
+    // A response that comes with another one's, or on the server's own stream, is still its request's.
+    check("1>?1 a\n2>?2 b\n0<=1\n1<=2\n2<!x\n0<!y\nend", "a: 1 3\n b: 2 4 5\n push y: 6");
+    // Nothing tells what is on the server's own stream of several that are open.
+    check("1>?1 a\n2>?2 b\n0<!x\n1<=1\n2<=2\nend", "a: 1 4\n b: 2 ~3 5");
+    // Each request ends where its answer was made up for it, and a new session has lanes of its own.
+    check(
+        "1>?0 initialize\n2>?1 a\n1<=0\n3>?0 initialize\n2<=1\n2<!x\n3<!y\n3<=0\nend",
+        "initialize: 1 3\n a: 2 5 6\n--\n initialize: 4 7 8",
+    );
 }
 
 #[test]

@@ -194,14 +194,8 @@ impl Replayer {
         if !self.streams.contains_key(&lane.0) {
             return;
         }
-        let is_stream = self.streams.get(&lane.0).is_some_and(|stream| stream.is_stream);
         self.begin_response(lane, false);
-        // Of an event, its data was kept.
-        let partial = match partial {
-            [_, ..] if is_stream => [b"data: ", partial].concat(),
-            _ => partial.to_vec(),
-        };
-        self.emit(Output::EndLane { lane, partial, end });
+        self.emit(Output::EndLane { lane, partial: partial.to_vec(), end });
         self.streams.remove(&lane.0);
     }
 }

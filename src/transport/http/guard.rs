@@ -3,6 +3,11 @@
 //! A page can make a browser send requests to loopback (with its own `Origin`), and with a name of its own that
 //! resolves to loopback it can even read the answers (with that name as `Host`).
 
+use hyper::{
+    HeaderMap, StatusCode,
+    header::{HOST, HeaderValue, ORIGIN},
+};
+
 use super::origin::{self, is_local};
 
 /// Which names a front answers to, and for whose pages.
@@ -47,6 +52,18 @@ impl Guard {
             return Err(Refusal::Origin(origin.into_owned()));
         }
         Ok(())
+    }
+
+    /// What a request with these headers is answered where it is not served: a status and a line of text.
+    pub fn refusal(&self, headers: &HeaderMap) -> Option<(StatusCode, String)> {
+        let mut hosts = headers.get_all(HOST).iter();
+        let host = hosts.next();
+        if hosts.next().is_some() {
+            return Some((StatusCode::BAD_REQUEST, "the request names two hosts\n".to_owned()));
+        }
+        let checked =
+            self.check(host.map(HeaderValue::as_bytes), headers.get(ORIGIN).map(HeaderValue::as_bytes));
+        checked.err().map(|refusal| (StatusCode::FORBIDDEN, format!("{refusal}\n")))
     }
 
     fn allows_host(&self, host: &str) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! - [`origin`]: whose address an absolute URL is
 //! - [`headers`]: which headers end at this hop
+//! - [`body`]: a body piece by piece
 //! - [`guard`]: whom a front on loopback serves
 //! - [`socket`]: a client's connection that can be cut off, with a reset too
 //! - [`coding`]: what a compressed body says
@@ -9,6 +10,9 @@
 //! - [`upstream`]: HTTP/1.1 or HTTP/2 on the connection to a server
 //! - [`tls`]: TLS on both sides
 
+use std::time::Duration;
+
+pub mod body;
 pub mod coding;
 pub mod connect;
 pub mod guard;
@@ -18,3 +22,10 @@ pub mod proxies;
 pub mod socket;
 pub mod tls;
 pub mod upstream;
+
+/// How many lines a head may have: far more than anybody sends in good faith; each costs memory while a head is read.
+pub const MAX_HEADERS: usize = 1024;
+/// The longest head.
+pub const MAX_HEAD: usize = 256 << 10;
+/// How long a client may take to send a head it has begun.
+pub const HEAD_TIME: Duration = Duration::from_secs(30);

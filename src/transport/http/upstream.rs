@@ -12,14 +12,10 @@ use hyper::{
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
 use super::{
+    MAX_HEAD, MAX_HEADERS,
     connect::{ConnectError, Connector, Proxied},
     origin::Origin,
 };
-
-/// Far more than anybody sends in good faith; each costs memory while a head is read.
-pub const MAX_HEADERS: usize = 1024;
-/// The longest head.
-pub const MAX_HEAD: usize = 256 << 10;
 
 /// What moves the bytes of a connection; it is to be polled until it ends.
 pub type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;

@@ -1,7 +1,8 @@
 //! `record`, `replay` and `auto`: sessions, and what is said where none can start.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
     os::unix::process::ExitStatusExt,
 };
 
@@ -62,6 +63,39 @@ fn a_server_that_cannot_be_started_is_named() {
     refused(&deck, "record c.json no-such-server --with options", ExitCode::Peer, "no-such-server");
     refused(&deck, "auto c.json -- ./no-such-server", ExitCode::Peer, "./no-such-server");
     assert_eq!(deck.names(), [""; 0], "nothing was recorded");
+}
+
+#[test]
+fn a_server_that_is_never_reached_is_the_end_s_status() {
+    let deck = Deck::new();
+    // Somebody had this port a moment ago, and nobody has it now.
+    let address = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let words = format!("record c.json --url http://{address}/mcp");
+    let sentence = format!("tapedeck cannot reach the server at http://{address}: ");
+    deck.talk(&words, &format!("{INITIALIZE}\n")).status(ExitCode::Peer).stdout(&sentence).stderr(&sentence);
+    for is_asked in [true, false] {
+        let mut front = deck.spawn(&format!("{words} --listen 127.0.0.1:0 -v"));
+        let mut said = BufReader::new(front.stderr.take().expect("a pipe")).lines();
+        let told =
+            said.by_ref().map(|line| line.expect("text")).find(|line| line.contains("clients use http://"));
+        let told = told.expect("it listens");
+        let ours = told.split("http://").last().and_then(|url| url.split('/').next()).expect("an address");
+        if is_asked {
+            let mut client = TcpStream::connect(ours).expect("it listens");
+            let request = format!("GET / HTTP/1.1\r\nHost: {ours}\r\nConnection: close\r\n\r\n");
+            client.write_all(request.as_bytes()).expect("it reads");
+            let mut heard = String::new();
+            client.read_to_string(&mut heard).expect("text");
+            assert!(heard.starts_with("HTTP/1.1 502 ") && heard.contains(&sentence), "{heard}");
+        }
+        let pid = rustix::process::Pid::from_child(&front);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is running");
+        let status = front.wait().expect("it ends").code();
+        let expected = if is_asked { ExitCode::Peer } else { ExitCode::Good };
+        assert_eq!(status, Some(expected.code().into()));
+        let rest: Vec<_> = said.map(|line| line.expect("text")).collect();
+        assert_eq!(rest.concat().contains(&format!("error: {sentence}")), is_asked, "{rest:?}");
+    }
 }
 
 #[test]

@@ -18,12 +18,23 @@ pub(super) const PROGRESS: &str =
 
 /// A folder with the cassette in it, and the arguments that replay it with a fault.
 pub(super) fn deck(fault: &str) -> (TempDir, Vec<String>) {
+    deck_of(CASSETTE, fault)
+}
+
+/// The same of another cassette.
+pub(super) fn deck_of(cassette: &str, fault: &str) -> (TempDir, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
     let path: PathBuf = folder.path().join("c.json");
-    fs::write(&path, CASSETTE).expect("it is written");
+    fs::write(&path, cassette).expect("it is written");
     let path = path.to_str().expect("text");
     let arguments = ["replay", path, "--fault", fault].map(str::to_owned);
     (folder, arguments.into())
+}
+
+/// The first answer as `invalid_utf8` has it.
+pub(super) fn no_text() -> Vec<u8> {
+    let (text, rest) = FIRST.as_bytes().split_at(FIRST.rfind('"').expect("a string"));
+    [text, b"\xff", rest].concat()
 }
 
 /// The fault on the first search.

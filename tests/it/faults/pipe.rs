@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::{
-    deck::{FIRST, PROGRESS, SECOND, deck, on_first},
+    deck::{FIRST, PROGRESS, SECOND, deck, no_text, on_first},
     stage::{INITIALIZE, REPORT, SEARCH},
 };
 use crate::support::program::TAPEDECK;
@@ -158,13 +158,22 @@ fn a_server_stays_although_it_is_told_to_end() {
     pipes.child.kill().expect("it is there");
     assert_eq!((pipes.rest(), pipes.ends().signal()), (String::new(), Some(9)));
     // No sooner than it says: later than that any machine may be.
-    let mut pipes = Pipes::new("initialize @1: ignore_shutdown ms=150");
-    let start = Instant::now();
-    pipes.input = None;
-    terminate(&pipes);
-    assert_eq!(pipes.rest(), "");
-    assert_eq!(pipes.ends().code(), Some(0));
-    assert!(start.elapsed() >= Duration::from_millis(150));
+    for is_terminated in [false, true] {
+        let mut pipes = Pipes::new("initialize @1: ignore_shutdown ms=150");
+        let start = Instant::now();
+        if is_terminated {
+            terminate(&pipes);
+        }
+        pipes.input = None;
+        assert_eq!(pipes.rest(), "");
+        let status = pipes.ends();
+        assert!(start.elapsed() >= Duration::from_millis(150));
+        // A signal ends it where that was told first.
+        match is_terminated {
+            true => assert_eq!(status.signal(), Some(15)),
+            false => assert_eq!(status.code(), Some(0)),
+        }
+    }
 }
 
 /// One byte fault, the bytes up to the next answer, and that the next answer is what it was.
@@ -193,11 +202,11 @@ fn bytes_are_what_they_are_said_to_be() {
     assert_eq!((noise.len(), noise[0], noise.iter().position(|byte| *byte == b'\n')), (101, 0xfe, Some(100)));
     assert_eq!(said("truncate bytes=20"), line(&FIRST[..20]));
     assert_eq!(said("malformed_json"), line(&format!("{}]", &FIRST[..FIRST.len() - 1])));
-    assert_eq!(said("invalid_utf8"), {
-        let at = FIRST.rfind('"').expect("a string");
-        [FIRST[..at].as_bytes(), b"\xff", FIRST[at..].as_bytes(), b"\n"].concat()
-    });
-    assert_eq!(said("noise_line text=\"INFO: found\""), line(&format!("INFO: found\n{FIRST}")));
+    assert_eq!(said("invalid_utf8"), [&no_text()[..], b"\n"].concat());
+    assert_eq!(
+        said(r#"{"do": "noise_line", "text": "INFO: found"}"#),
+        line(&format!("INFO: found\n{FIRST}"))
+    );
     let white = " ".repeat((1 << 20) - FIRST.len());
     assert_eq!(said("oversize bytes=1048576"), line(&format!("{}{white}}}", &FIRST[..FIRST.len() - 1])));
     assert_eq!(said("dribble chunks=50 ms=5"), line(FIRST));

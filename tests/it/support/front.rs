@@ -57,6 +57,13 @@ impl Front {
         self.end_with(0);
     }
 
+    /// Tells it to end, however that ends.
+    pub(crate) fn stop(mut self) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(pid, Signal::TERM).expect("it still runs");
+        self.child.wait().expect("it ends");
+    }
+
     /// Tells it to end, and asserts that it does so with this status; what it said.
     pub(crate) fn end_with(mut self, expected: i32) -> String {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");

@@ -8,6 +8,8 @@ use std::{
 };
 
 use mcp_tapedeck::{
+    Recorder,
+    cassette::{blob::MemoryBlobs, journal::JournalHeader},
     proxy::record::Sink,
     traffic::{Direction, Event, Headers, Payload},
 };
@@ -16,12 +18,27 @@ use rustix::net::sockopt::set_socket_linger;
 pub(crate) const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a"}}"#;
 pub(crate) const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
 
-/// Keeps what was recorded, a line each.
-#[derive(Clone, Default)]
-pub(crate) struct Lines(pub(crate) Arc<Mutex<Vec<String>>>);
+/// Keeps what was recorded, a line each, and as a recording.
+#[derive(Clone)]
+pub(crate) struct Lines(pub(crate) Arc<Mutex<Vec<String>>>, Arc<Mutex<Recorder>>);
+
+impl Lines {
+    pub(crate) fn new(transport: &str) -> Self {
+        let header = JournalHeader { transport: transport.to_owned(), ..JournalHeader::default() };
+        Self(Arc::default(), Arc::new(Mutex::new(Recorder::new(header))))
+    }
+
+    /// The cassette that it makes.
+    pub(crate) fn cassette(self) -> String {
+        let recorder = Arc::into_inner(self.1).expect("nobody records any more").into_inner().unwrap();
+        String::from_utf8(recorder.finish(None, &mut MemoryBlobs::default()).unwrap()).unwrap()
+    }
+}
 
 impl Sink for Lines {
     fn write(&mut self, events: &[Event<'_>]) -> std::io::Result<()> {
+        let mut recorder = self.1.lock().unwrap();
+        events.iter().for_each(|event| recorder.event(event));
         self.0.lock().unwrap().extend(events.iter().map(line));
         Ok(())
     }

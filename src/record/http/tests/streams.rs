@@ -1,0 +1,94 @@
+//! GET streams, and those that go on with others.
+
+use super::*;
+
+#[test]
+fn a_get_stream_is_filed_as_stdio_is() {
+    check_in_session(
+        &[
+            "1 > GET /mcp @S accept=text/event-stream",
+            "1 < 200 content-type=text/event-stream",
+            "1 < event unnamed id=0|",
+            r#"1 < event |{"jsonrpc":"2.0","method":"notifications/early"}"#,
+            "2 > POST /mcp @S",
+            r#"2 > {"jsonrpc":"2.0","id":1,"method":"a","params":{"_meta":{"progressToken":"t"}}}"#,
+            "3 > POST /mcp @S",
+            r#"3 > {"jsonrpc":"2.0","id":2,"method":"b"}"#,
+            r#"1 < event |{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t"}}"#,
+            r#"1 < event |{"jsonrpc":"2.0","method":"notifications/guess"}"#,
+            "2 < 202",
+            "2 < .",
+            // The answer comes here (F10.5).
+            r#"1 < event |{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            "3 < 200 content-type=application/json",
+            r#"3 < {"jsonrpc":"2.0","id":2,"result":{}}"#,
+            "3 < .",
+            r#"1 < event |{"jsonrpc":"2.0","method":"notifications/late"}"#,
+            "4 > DELETE /mcp @S",
+            "1 < .",
+            "4 < 204",
+            "4 < .",
+        ],
+        &[
+            r#"1 http GET /mcp @1 {"status": 200, "stream": true} | body "" ! open"#,
+            "1 push notifications/early @1 | get notification",
+            r#"1 a @1 {"status": 202} | get notification | get result"#,
+            "1 b @1 | get notification | result",
+            "1 push notifications/late @1 | get notification",
+            r#"1 http DELETE /mcp @1 {"status": 204}"#,
+        ],
+    );
+}
+
+#[test]
+fn a_get_stream_says_how_it_ended() {
+    for (end, http, why) in [
+        ("1 > .", "", " ! open"),
+        ("1 < .", "", ""),
+        ("1 < cut", r#", "end": "cut""#, ""),
+        ("1 < reset", r#", "end": "reset""#, ""),
+        ("2 > GET /mcp @S", "", " ! open"),
+    ] {
+        let stream = format!(r#"1 http GET /mcp @1 {{"status": 200, "stream": true{http}}}{why}"#);
+        let mut expected = vec![&*stream];
+        if end.starts_with('2') {
+            expected.push("1 http GET /mcp @2 ! open");
+        }
+        check_in_session(&["1 > GET /mcp @S", "1 < 200 content-type=text/event-stream", end], &expected);
+    }
+}
+
+#[test]
+fn a_stream_that_is_gone_on_with_belongs_to_its_request() {
+    check_in_session(
+        &[
+            "1 > POST /mcp @S",
+            r#"1 > {"jsonrpc":"2.0","id":1,"method":"a"}"#,
+            "1 < 200 content-type=text/event-stream",
+            "1 < event id=1 unnamed|",
+            r#"1 < event id=2|{"jsonrpc":"2.0","method":"n"}"#,
+            "1 < .",
+            "2 > GET /mcp @S last-event-id=2",
+            "2 < 200 content-type=text/event-stream",
+            "2 < event id=2b unnamed|",
+            r#"2 < event id=3|{"jsonrpc":"2.0","method":"n"}"#,
+            "2 < cut",
+            "3 > GET /mcp @S last-event-id=3",
+            "3 < 200 content-type=text/event-stream",
+            r#"3 < event id=4|{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            "3 < .",
+            // What is answered is not gone on with: that is the session's own stream.
+            "4 > GET /mcp @S last-event-id=4",
+            "4 < 200 content-type=text/event-stream",
+            r#"4 < event |{"jsonrpc":"2.0","method":"n"}"#,
+            "4 < .",
+        ],
+        &[
+            r#"1 a @1 {"stream": true} | body "" | notification | resume notification | resume result"#,
+            r#"1 http GET /mcp @1 {"request": {"last-event-id": "2"}, "status": 200, "stream": true, "end": "cut"} | body """#,
+            r#"1 http GET /mcp @2 {"request": {"last-event-id": "3"}, "status": 200, "stream": true}"#,
+            r#"1 http GET /mcp @3 {"request": {"last-event-id": "4"}, "status": 200, "stream": true}"#,
+            "1 push n @1 | get notification",
+        ],
+    );
+}

@@ -1,0 +1,79 @@
+//! Options that make no sense without others, and addresses that nobody can listen on.
+
+use std::net::TcpListener;
+
+use mcp_tapedeck::exit_code::ExitCode;
+
+use super::{deck::Deck, files::CASSETTE};
+
+#[test]
+fn an_option_that_makes_no_sense_alone_says_what_it_needs() {
+    let deck = Deck::new().with("c.json", CASSETTE);
+    let url = "--url http://127.0.0.1:9/mcp";
+    // Behind the option stands what its refusal has to name.
+    for (words, needed) in [
+        ("record n.json --listen 127.0.0.1:0 -- cat", "--url"),
+        ("record n.json --listen 127.0.0.1:0", "--url"),
+        ("record n.json --connect 127.0.0.1:1 -- cat", "--url"),
+        ("record n.json --connect-timeout 1s -- cat", "--url"),
+        ("record n.json --ca roots.pem -- cat", "--url"),
+        ("record n.json --insecure-skip-verify -- cat", "--url"),
+        ("record n.json --http2 -- cat", "--url"),
+        ("record n.json --header a:b -- cat", "--url"),
+        ("record n.json --header a:b", "--url"),
+        ("auto n.json --header a:b -- cat", "--url"),
+        ("auto n.json --http2 -- cat", "--url"),
+        ("auto n.json --connect-timeout 1s -- cat", "--url"),
+        ("record n.json --cert c.pem -- cat", "--listen"),
+        ("record n.json --ready-file r -- cat", "--listen"),
+        ("record n.json --allow-host h -- cat", "--listen"),
+        ("record n.json --allow-origin h -- cat", "--listen"),
+        ("record n.json URL --cert c.pem --key k.pem", "--listen"),
+        ("record n.json URL --cert c.pem --listen 127.0.0.1:0", "--key"),
+        ("record n.json URL --key k.pem --listen 127.0.0.1:0", "--cert"),
+        ("record n.json URL --ready-file r", "--listen"),
+        ("record n.json URL --allow-host h", "--listen"),
+        ("record n.json URL --allow-origin h", "--listen"),
+        ("record n.json URL --ca r.pem --insecure-skip-verify", "--insecure-skip-verify"),
+        ("record n.json URL -- cat", "--url"),
+        ("record n.json --url elsewhere", "--url"),
+        ("record n.json --url elsewhere --listen 127.0.0.1:0", "--url"),
+        ("replay c.json --ready-file r", "--listen"),
+        ("replay c.json --allow-host h", "--listen"),
+        ("replay c.json --allow-origin h", "--listen"),
+        ("replay c.json --cors", "--listen"),
+        ("replay c.json --max-message 1MB", "--listen"),
+    ] {
+        deck.run(&words.replace("URL", url)).status(ExitCode::Usage).stderr(needed);
+    }
+    assert_eq!(deck.names(), ["c.json"], "nothing was begun");
+}
+
+#[test]
+fn an_address_nobody_can_listen_on_is_told_with_the_next_step() {
+    let deck = Deck::new().with("c.json", CASSETTE);
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("an address").to_string();
+    for front in ["record n.json --url http://127.0.0.1:9/mcp", "replay c.json"] {
+        for address in
+            ["8123", "127.0.0.1", ":8123", "127.0.0.1:http", "127.0.0.1:70000", "::1:80", "http://h:80"]
+        {
+            deck.run(&format!("{front} --listen {address}"))
+                .status(ExitCode::Usage)
+                .stderr(address)
+                .stderr("expected HOST:PORT, such as 127.0.0.1:8123");
+        }
+        for (address, what) in [
+            (&*taken, "another program listens there"),
+            ("192.0.2.1:0", "no such address"),
+            ("no-such-host.invalid:0", "cannot listen there"),
+        ] {
+            deck.run(&format!("{front} --listen {address}"))
+                .status(ExitCode::Peer)
+                .stderr(&format!("--listen {address}: "))
+                .stderr(what)
+                .stderr("hint: ");
+        }
+    }
+    assert_eq!(deck.names(), ["c.json"], "nothing was begun");
+}

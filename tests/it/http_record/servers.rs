@@ -1,0 +1,205 @@
+//! Servers that fail, leave or make no sense.
+
+use super::*;
+
+#[test]
+fn a_stream_that_is_cut_off_is_cut_off_for_the_client_too() {
+    for is_reset in [false, true] {
+        let scene = Scene::new();
+        let mut client = scene.client();
+        client.say(call("localhost"));
+        let mut server = scene.accept();
+        server.takes_call();
+        server.say(STREAM.to_owned() + &chunk("data: 1\n\n") + &chunk("id: 8\ndata: {\"to"));
+        // A reset takes back what the other side has not yet read.
+        client.hears(STREAM);
+        let heard = if is_reset {
+            let both = chunk("data: 1\n\n") + &chunk("id: 8\ndata: {\"to");
+            client.hears(&both);
+            server.reset();
+            client.rest()
+        } else {
+            drop(server);
+            client.rest()
+        };
+        let cut = if is_reset { "" } else { "9\r\ndata: 1\n\n\r\n10\r\nid: 8\ndata: {\"to\r\n" };
+        assert_eq!(heard, (cut.to_owned(), is_reset));
+        let end = if is_reset { "1 < reset" } else { "1 < cut" };
+        assert_eq!(scene.end()[3..], ["1 < event 1", "1 < partial id: 8\ndata: {\"to", end]);
+    }
+}
+
+#[test]
+fn a_body_shorter_than_it_says_stays_that() {
+    let scene = Scene::new();
+    let mut client = scene.client();
+    client.say(call("localhost"));
+    let mut server = scene.accept();
+    server.takes_call();
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"short\"";
+    server.say(head);
+    drop(server);
+    assert_eq!(client.rest(), (head.to_owned(), false));
+    assert_eq!(scene.end()[2..], ["1 < 200 content-length=100", "1 < partial {\"short\"", "1 < cut"]);
+}
+
+#[test]
+fn a_torn_chunk_stays_torn() {
+    let scene = Scene::new();
+    let mut client = scene.client();
+    client.say(call("localhost"));
+    let mut server = scene.accept();
+    server.takes_call();
+    server.say(STREAM.to_owned() + "20\r\ndata: 1\n\nda");
+    drop(server);
+    let (heard, _) = client.rest();
+    assert!(
+        heard.starts_with(STREAM) && heard.contains("data: 1\n\nda") && !heard.contains("0\r\n\r\n"),
+        "{heard}"
+    );
+    assert_eq!(scene.end()[3..], ["1 < event 1", "1 < partial da", "1 < cut"]);
+}
+
+#[test]
+fn a_server_that_closes_without_an_answer_is_seen_as_that_and_asked_only_once() {
+    let scene = Scene::new();
+    let mut client = scene.client();
+    client.say(call("localhost"));
+    let mut server = scene.accept();
+    server.takes_call();
+    drop(server);
+    assert_eq!(client.rest(), (String::new(), false));
+    scene.server.set_nonblocking(true).unwrap();
+    assert_eq!(scene.server.accept().map(drop).unwrap_err().kind(), ErrorKind::WouldBlock);
+    let lines = scene.end();
+    assert_eq!(lines[1..], [format!("1 > message {CALL}"), "1 < cut".to_owned()]);
+}
+
+#[test]
+fn a_server_that_closes_while_idle_ends_the_clients_connection() {
+    let scene = Scene::new();
+    let mut client = scene.client();
+    client.say(call("localhost"));
+    let mut server = scene.accept();
+    server.takes_call();
+    server.say(json(ANSWER));
+    client.hears(json(ANSWER));
+    drop(server);
+    assert_eq!(client.rest(), (String::new(), false));
+    // Another client has a connection of its own.
+    let mut client = scene.client();
+    client.say(call("localhost"));
+    let mut server = scene.accept();
+    server.takes_call();
+    // A client that goes takes its connection to the server with it.
+    server.say(json(ANSWER));
+    client.hears(json(ANSWER));
+    drop(client);
+    assert_eq!(server.rest(), (String::new(), false));
+    drop(scene.end());
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_an_error_with_the_callers_id() {
+    let scene = Scene::new();
+    let Scene { server, origin, lines, stop, front } = scene;
+    let upstream = server.local_addr().unwrap();
+    drop(server);
+    let mut client = Peer::new(TcpStream::connect(origin.trim_start_matches("http://")).unwrap());
+    client.say(call("localhost").replace("HTTP/1.1\r\n", "HTTP/1.1\r\nConnection: close\r\n"));
+    let (heard, _) = client.rest();
+    assert!(heard.starts_with("HTTP/1.1 502 Bad Gateway\r\n"), "{heard}");
+    let start = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":-33001,"message":"tapedeck cannot reach the server at http://{upstream}: "#
+    );
+    assert!(heard.contains(&start), "{heard}");
+    stop.stop();
+    front.join().unwrap();
+    let lines = lines.0.lock().unwrap();
+    assert_eq!(lines.len(), 3, "{lines:#?}");
+    assert!(
+        lines.contains(&format!("1 > message {CALL}")) && lines.contains(&"1 < cut".to_owned()),
+        "{lines:#?}"
+    );
+}
+
+#[test]
+fn a_server_whose_head_makes_no_sense_is_cut_off_and_the_next_client_is_served() {
+    let scene = Scene::new();
+    let many: String = (0..10_000).map(|number| format!("X-{number}: 1\r\n")).collect();
+    let long = format!("X: {}", "a".repeat(1 << 20));
+    for head in [
+        format!("HTTP/1.1 200 OK\r\n{many}\r\n"),
+        format!("HTTP/1.1 200 OK\r\n{long}"),
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nabc".to_owned(),
+        "SSH-2.0-OpenSSH\r\n\r\n".to_owned(),
+    ] {
+        let mut client = scene.client();
+        client.say(call("localhost"));
+        let mut server = scene.accept();
+        server.takes_call();
+        // It may be cut off before all of it is sent.
+        let _ = server.0.write_all(head.as_bytes());
+        let mut heard = Vec::new();
+        let _ = client.0.read_to_end(&mut heard);
+        assert!(heard.is_empty(), "{}", String::from_utf8_lossy(&heard));
+    }
+    let mut client = scene.client();
+    client.say(call("localhost"));
+    let mut server = scene.accept();
+    server.takes_call();
+    server.say(json(ANSWER));
+    client.hears(json(ANSWER));
+    let lines = scene.end();
+    for lane in 1..=4 {
+        let broken = [format!("{lane} < cut"), format!("{lane} < reset")];
+        assert!(lines.iter().any(|line| broken.contains(line)), "{lane}: {lines:#?}");
+    }
+}
+
+#[test]
+fn what_comes_behind_a_whole_response_is_none_of_it() {
+    // More than its length says, a second response that nobody asked for, noise behind the last chunk.
+    let whole = json(ANSWER);
+    let chunked = STREAM.to_owned() + &chunk(&format!("data: {ANSWER}\n\n")) + "0\r\n\r\n";
+    for (response, more) in
+        [(&whole, "and more"), (&whole, &*whole), (&chunked, "and more"), (&chunked, "0\r\n\r\n")]
+    {
+        let scene = Scene::new();
+        let mut client = scene.client();
+        client.say(call("localhost"));
+        let mut server = scene.accept();
+        server.takes_call();
+        server.say(response.to_owned() + more);
+        // The connection cannot be trusted any more, for whatever comes next; the client may be told so before.
+        let (heard, _) = client.rest();
+        assert_eq!(heard.replace("connection: close\r\n", ""), *response);
+        let lines = scene.end();
+        assert_eq!(lines.last().unwrap(), "1 < closed", "{lines:#?}");
+        assert_eq!(lines.iter().filter(|line| line.contains(ANSWER)).count(), 1, "{lines:#?}");
+    }
+}
+
+#[test]
+fn a_chunk_that_is_none_ends_the_response_where_it_stands() {
+    for bad in ["zz\r\n", "5\r\nab", "-1\r\n", "FFFFFFFFFFFFFFFFF\r\n", "5\r\n12345xx"] {
+        let scene = Scene::new();
+        let mut client = scene.client();
+        client.say(call("localhost"));
+        let mut server = scene.accept();
+        server.takes_call();
+        server.say(STREAM);
+        client.hears(STREAM);
+        server.say(chunk("data: 1\n\n"));
+        client.hears(chunk("data: 1\n\n"));
+        server.say(bad);
+        drop(server);
+        let mut heard = Vec::new();
+        let _ = client.0.read_to_end(&mut heard);
+        let heard = String::from_utf8_lossy(&heard);
+        assert!(!heard.contains("0\r\n\r\n"), "{bad:?}: {heard:?}");
+        let lines = scene.end();
+        assert!(lines.contains(&"1 < event 1".to_owned()), "{lines:#?}");
+        assert!(["1 < cut", "1 < reset"].contains(&&**lines.last().unwrap()), "{bad:?}: {lines:#?}");
+    }
+}
