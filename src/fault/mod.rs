@@ -6,7 +6,8 @@
 //! 1. `src/fault/catalogue/<name>.rs`: a struct with the fault's parameters that implements [`Fault`], a function
 //!    `read` that takes them from an [`Object`], and its tests.
 //! 2. One line in [`catalogue::TABLE`], which is the list that users see.
-//! 3. A connection or byte fault: a test at the socket or pipe in `tests/it/faults/`.
+//! 3. A connection or byte fault, `physical` in the table: a test at the socket and one at the pipe, where it exists,
+//!    named in the list `TESTED` of `tests/it/faults/{socket,pipe}.rs`.
 //!
 //! - `plan`, `rule`, `when`, `value`, `error`: a plan's text becomes rules
 //! - `engine`: which rules act on a request; `chance`: on which of many

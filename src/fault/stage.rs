@@ -33,8 +33,8 @@ struct Under {
     waiting: VecDeque<(Micros, Output)>,
     /// Nothing more goes before this time.
     free_at: Micros,
-    /// What waits goes as soon as something else has gone.
-    yields: bool,
+    /// So much of the wait ends as soon as another answer has gone.
+    yields: Option<Micros>,
     /// Nothing more comes.
     is_closed: bool,
     /// Its lane has ended.
@@ -49,7 +49,7 @@ impl Stage {
             lane,
             waiting: VecDeque::new(),
             free_at: 0,
-            yields: false,
+            yields: None,
             is_closed: false,
             has_ended: false,
         };
@@ -111,7 +111,7 @@ impl Stage {
                 Step::Yield(_) if has_others => {}
                 Step::Yield(time) => {
                     under.free_at = under.free_at.max(now).saturating_add(time);
-                    under.yields = true;
+                    under.yields = Some(time);
                 }
                 Step::Do(output) => {
                     let is_own = under.lane.is_some() && output.lane() == under.lane;
@@ -140,7 +140,7 @@ impl Stage {
             while under.due().is_some_and(|due| due <= now) {
                 going.extend(under.waiting.pop_front().map(|(_, output)| output));
             }
-            under.yields &= !under.waiting.is_empty();
+            under.yields.take_if(|_| under.waiting.is_empty());
             self.reschedule(acting, was_due);
             going.into_iter().for_each(|output| self.go(now, Some(acting), output, out));
         }
@@ -159,7 +159,7 @@ impl Stage {
     /// Whether any other request waits for an answer to go.
     fn yields(&self, except: Option<Acting>) -> bool {
         let others = self.under.iter().zip(0..).filter(|(_, at)| except != Some(Acting(*at)));
-        others.into_iter().any(|(under, _)| under.as_ref().is_some_and(|under| under.yields))
+        others.into_iter().any(|(under, _)| under.as_ref().is_some_and(|under| under.yields.is_some()))
     }
 
     /// An answer has gone: what yielded to it follows.
@@ -168,13 +168,12 @@ impl Stage {
             if except == Some(Acting(at as u32)) {
                 continue;
             }
-            let Some(under) = self.under[at].as_mut().filter(|under| under.yields) else { continue };
+            let Some(under) = self.under[at].as_mut() else { continue };
             let was_due = under.due();
-            let Some(due) = was_due else { continue };
-            let early = due.saturating_sub(now);
+            let (Some(yields), Some(due)) = (under.yields.take(), was_due) else { continue };
+            let early = due.saturating_sub(now).min(yields);
             under.waiting.iter_mut().for_each(|(due, _)| *due -= early);
             under.free_at -= early.min(under.free_at);
-            under.yields = false;
             self.reschedule(Acting(at as u32), was_due);
         }
         self.release(now, out);

@@ -6,6 +6,8 @@ use tempfile::TempDir;
 
 use super::stage::CASSETTE;
 
+/// Where the report is, in the folder.
+pub(super) const REPORT: &str = "report.json";
 /// The answer to the first search, with the id of [`super::stage::SEARCH`].
 pub(super) const FIRST: &str =
     r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"first"}]}}"#;
@@ -27,7 +29,9 @@ pub(super) fn deck_of(cassette: &str, fault: &str) -> (TempDir, Vec<String>) {
     let path: PathBuf = folder.path().join("c.json");
     fs::write(&path, cassette).expect("it is written");
     let path = path.to_str().expect("text");
-    let arguments = ["replay", path, "--fault", fault].map(str::to_owned);
+    let report = folder.path().join(REPORT);
+    let report = report.to_str().expect("text");
+    let arguments = ["replay", path, "--report", report, "--fault", fault].map(str::to_owned);
     (folder, arguments.into())
 }
 

@@ -96,6 +96,18 @@ fn an_answer_comes_after_the_next_other_one() {
 }
 
 #[test]
+fn an_answer_that_lets_another_go_first_is_still_late() {
+    let mut stage = begun(
+        r#"[{"when": {"tool": "search"}, "nth": 1, "do": "latency", "ms": 100},
+            {"when": {"tool": "search"}, "nth": 1, "do": "reorder"}]"#,
+    );
+    assert_eq!(stage.send(SEARCH), "");
+    assert_eq!(stage.send(&other(SEARCH)), format!("{}\n", other(ANSWER)));
+    assert_eq!(stage.wait(99), "");
+    assert_eq!(stage.wait(1), format!("{ANSWER}\n"));
+}
+
+#[test]
 fn of_two_that_let_each_other_go_first_the_later_one_does() {
     let mut stage = begun(r#"[{"when": {"tool": "search"}, "do": "reorder"}]"#);
     assert_eq!(stage.send(SEARCH), "");
