@@ -29,6 +29,7 @@
 //!                                       v
 //!                            redact -> journal (store); at the end: journal -> record (fold) -> cassette -> store
 //! replay   client <-> proxy::replay <-> replay (what to send, and when) <- cassette
+//! run      clients <-> proxy::listen <-> replay, one for each server and take; a client on stdio by proxy::join
 //! ```
 //!
 //! From the bottom, each may use what stands above it in this list and nothing below:
@@ -36,8 +37,9 @@
 //! - [`wire`]: bytes and messages; a tolerant scanner that yields places, never values
 //! - [`traffic`]: what happened, as events; the one vocabulary all else speaks
 //! - [`cassette`]: the JSON file people read, and the journal recorders write
-//! - [`redact`]: what must not reach a disk
+//! - [`redact`]: what must not reach a disk; [`edit`]: changes to a cassette that keep every line they do not address
 //! - [`record`]: events become exchanges; [`replay`]: exchanges become answers; [`report`]: and what is told of it
+//! - [`lint`]: what a recorded session does that the protocol does not allow
 //! - [`transport`], [`store`]: pipes and files; [`proxy`]: the only place that waits and reads the clock
 //! - the binary's `cli`: one file for each command, all printing in one
 //!
@@ -47,8 +49,12 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod cassette;
+#[doc(hidden)]
+pub mod edit;
 pub mod exit_code;
 pub mod fault;
+#[doc(hidden)]
+pub mod lint;
 pub mod proxy;
 pub mod record;
 pub mod redact;

@@ -16,11 +16,11 @@ pub struct Report {
     pub report: u32,
     /// The whole in one word.
     pub verdict: Verdict,
-    /// The cassette that was replayed.
+    /// The cassette that was replayed; where those of several servers were, each as `SERVER=CASSETTE`.
     pub cassette: String,
     /// How many calls of each method came.
     pub calls: BTreeMap<String, u64>,
-    /// The methods in order of arrival, the first 1,000.
+    /// The methods in order of arrival, the first 1,000; take by take, and server by server.
     pub sequence: Vec<String>,
     /// How many sessions the client began.
     pub sessions: u64,
@@ -32,7 +32,7 @@ pub struct Report {
     pub repeats: Vec<Repeat>,
     /// Waits for order that ran out, and answers to server requests that did not come.
     pub waits: Vec<Wait>,
-    /// Keys of recorded exchanges nobody asked for.
+    /// Keys of recorded exchanges nobody asked for; where there are several servers, each as `SERVER: KEY`.
     pub unused: Vec<String>,
     /// What was answered without a recording, by method.
     pub self_answered: BTreeMap<String, u64>,
@@ -61,6 +61,9 @@ pub enum Verdict {
 /// A live request for which the cassette holds no answer.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Miss {
+    /// Where several servers are replayed, which one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<String>,
     /// Its method.
     pub method: String,
     /// What it was about: tool, prompt or URI.
@@ -144,6 +147,9 @@ pub struct Difference {
 /// A recorded answer that was repeated.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Repeat {
+    /// Where several servers are replayed, which one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<String>,
     /// The exchange.
     pub key: String,
     /// How often beyond its recordings.
@@ -153,6 +159,9 @@ pub struct Repeat {
 /// A wait that ran out.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Wait {
+    /// Where several servers are replayed, which one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<String>,
     /// The exchange that waited.
     pub key: String,
     /// What for.
@@ -164,6 +173,9 @@ pub struct Wait {
 /// A server request and what the client said.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct AnswerReport {
+    /// Where several servers are replayed, which one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<String>,
     /// The exchange it belongs to.
     pub key: String,
     /// The server request's method.
@@ -175,6 +187,9 @@ pub struct AnswerReport {
 /// A match rule and its use.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct RuleReport {
+    /// Where several servers are replayed, which one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<String>,
     /// The rule's text.
     pub rule: String,
     /// How many live requests it was applied to.
@@ -219,7 +234,51 @@ impl Report {
     }
 
     /// Takes another take of the same run in: what was counted is added up, and unused is what no take has used.
-    pub fn merge(&mut self, other: Self) {
+    pub fn merge(&mut self, mut other: Self) {
+        let unused: HashSet<String> = std::mem::take(&mut other.unused).into_iter().collect();
+        self.unused.retain(|key| unused.contains(key));
+        for (rule, other) in self.rules.iter_mut().zip(std::mem::take(&mut other.rules)) {
+            rule.used += other.used;
+        }
+        self.add(other);
+    }
+
+    /// The report of several servers: what was counted is added up, all else says whose it is. It is as bad as the
+    /// worst of them.
+    pub fn of_servers<'a>(servers: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
+        let mut whole = Self { verdict: Verdict::Good, ..Self::open("") };
+        let mut cassettes = Vec::new();
+        for (name, mut report) in servers {
+            cassettes.push(format!("{name}={}", report.cassette));
+            whole.verdict = match (whole.verdict, report.verdict) {
+                (Verdict::Bad, _) | (_, Verdict::Bad) => Verdict::Bad,
+                (Verdict::Open, _) | (_, Verdict::Open) => Verdict::Open,
+                (Verdict::Good, Verdict::Good) => Verdict::Good,
+            };
+            report.is_of(name);
+            whole.unused.append(&mut report.unused);
+            whole.rules.append(&mut report.rules);
+            whole.add(report);
+        }
+        whole.cassette = cassettes.join(", ");
+        whole
+    }
+
+    /// Writes down everywhere which server it is of.
+    fn is_of(&mut self, name: &str) {
+        let servers = self.misses.iter_mut().map(|miss| &mut miss.server);
+        let servers = servers.chain(self.repeats.iter_mut().map(|repeat| &mut repeat.server));
+        let servers = servers.chain(self.waits.iter_mut().map(|wait| &mut wait.server));
+        let servers = servers.chain(self.answers.iter_mut().map(|answer| &mut answer.server));
+        for server in servers.chain(self.rules.iter_mut().map(|rule| &mut rule.server)) {
+            *server = Some(name.to_owned());
+        }
+        for text in self.unused.iter_mut().chain(&mut self.warnings) {
+            *text = format!("{name}: {text}");
+        }
+    }
+
+    fn add(&mut self, other: Self) {
         for (method, count) in other.calls {
             *self.calls.entry(method).or_default() += count;
         }
@@ -231,20 +290,20 @@ impl Report {
         self.sessions += other.sessions;
         self.connections += other.connections;
         for miss in other.misses {
-            match self.misses.iter_mut().find(|known| known.message == miss.message) {
+            let is_same = |known: &&mut Miss| known.message == miss.message && known.server == miss.server;
+            match self.misses.iter_mut().find(is_same) {
                 Some(known) => known.count += miss.count,
                 None => self.misses.push(miss),
             }
         }
         for repeat in other.repeats {
-            match self.repeats.iter_mut().find(|known| known.key == repeat.key) {
+            let is_same = |known: &&mut Repeat| known.key == repeat.key && known.server == repeat.server;
+            match self.repeats.iter_mut().find(is_same) {
                 Some(known) => known.count += repeat.count,
                 None => self.repeats.push(repeat),
             }
         }
         self.waits.extend(other.waits);
-        let unused: HashSet<String> = other.unused.into_iter().collect();
-        self.unused.retain(|key| unused.contains(key));
         for fault in other.faults {
             match self.faults.iter_mut().find(|known| known.rule == fault.rule) {
                 Some(known) => known.add(fault),
@@ -252,9 +311,6 @@ impl Report {
             }
         }
         self.answers.extend(other.answers);
-        for (rule, other) in self.rules.iter_mut().zip(other.rules) {
-            rule.used += other.used;
-        }
         for warning in other.warnings {
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);
@@ -267,5 +323,49 @@ impl Report {
         !self.misses.is_empty()
             || self.waits.iter().any(|wait| wait.bad)
             || self.faults.iter().any(FaultReport::is_missing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_of_several_servers_adds_up_and_says_whose_it_is() {
+        let report = |verdict| {
+            let wait = Wait { server: None, key: "a @1".into(), waited_for: "b".into(), bad: true };
+            Report {
+                verdict,
+                calls: BTreeMap::from([("ping".into(), 2)]),
+                sessions: 1,
+                unused: vec!["ping @2".into()],
+                waits: vec![wait],
+                repeats: vec![Repeat { server: None, key: "ping @1".into(), count: 1 }],
+                ..Report::open("c.json")
+            }
+        };
+        let of =
+            |verdicts: [Verdict; 2]| Report::of_servers(["a", "b"].into_iter().zip(verdicts.map(report)));
+        let whole = of([Verdict::Good, Verdict::Bad]);
+        assert_eq!((whole.verdict, whole.sessions, whole.calls["ping"]), (Verdict::Bad, 2, 4));
+        assert_eq!(whole.cassette, "a=c.json, b=c.json");
+        assert_eq!(whole.unused, ["a: ping @2", "b: ping @2"]);
+        assert_eq!(whole.waits[1].server.as_deref(), Some("b"));
+        // Equal keys of two servers are not one exchange.
+        assert_eq!(whole.repeats.len(), 2);
+        assert_eq!(of([Verdict::Open, Verdict::Good]).verdict, Verdict::Open);
+        assert_eq!(of([Verdict::Good, Verdict::Good]).verdict, Verdict::Good);
+    }
+
+    #[test]
+    fn the_sequence_of_several_takes_ends_where_that_of_one_ends() {
+        let of = |method: &str, count: usize| Report {
+            sequence: vec![method.to_owned(); count],
+            ..Report::open("c")
+        };
+        let mut merged = of("a", SEQUENCE - 1);
+        merged.merge(of("b", 5));
+        merged.merge(of("c", 5));
+        assert_eq!((merged.sequence.len(), &*merged.sequence[SEQUENCE - 1]), (SEQUENCE, "b"));
     }
 }

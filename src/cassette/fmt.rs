@@ -3,7 +3,7 @@
 use super::{
     layout,
     model::Cassette,
-    shape::{DOCUMENT, Holds, Shape},
+    shape::{DOCUMENT, EXCHANGE, Holds, Shape},
 };
 use crate::wire::{
     Span,
@@ -32,6 +32,20 @@ pub fn format(cassette: &Cassette) -> Vec<u8> {
         }
     }
     out.extend_from_slice(b"\n}\n");
+    out
+}
+
+/// One entry of `exchanges`, strict JSON, as [`format()`] writes it: without indentation before its first line.
+pub fn format_exchange(entry: &[u8]) -> Vec<u8> {
+    let (mut flat, mut out) = (Vec::new(), Vec::with_capacity(entry.len()));
+    push_value(entry, scan::trim(entry), Holds::Object(&EXCHANGE), 2, 4, &mut flat, &mut out);
+    out
+}
+
+/// A value, strict JSON, laid out to stand at this column with so many containers around it.
+pub fn lay_out(value: &[u8], level: usize, column: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(value.len());
+    layout::push(value, scan::trim(value), level, column, &mut out);
     out
 }
 

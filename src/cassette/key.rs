@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, collections::HashMap, collections::HashSet};
 
-use super::model::{Cassette, Moment, Ref};
+use super::model::{Cassette, Exchange, Form, Moment, Ref};
 use crate::wire::{
     jsonrpc::{Kind, Message},
     scan,
@@ -42,6 +42,15 @@ pub fn of_push(message: &Message<'_>) -> String {
         Kind::Batch => "push batch".into(),
         Kind::Result | Kind::Error => "push response".into(),
         Kind::Noise => "push raw".into(),
+    }
+}
+
+/// The key of an exchange but for its number, by the line of its first message.
+pub fn of_exchange(exchange: &Exchange, line: &[u8]) -> String {
+    match &exchange.client {
+        Some(client) if client.form == Form::Http => of_http_line(&String::from_utf8_lossy(line)),
+        Some(_) => of_client(&Message::read(line)),
+        None => of_push(&Message::read(line)),
     }
 }
 

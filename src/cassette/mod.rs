@@ -24,33 +24,10 @@ pub mod spelling;
 
 pub(crate) use error::found;
 pub use error::{LoadError, LoadErrorKind};
-pub use fmt::format;
+pub use fmt::{format, format_exchange, lay_out};
 pub use print::Printer;
+pub use reader::check_json;
 pub(crate) use shape::nearest;
-
-/// That a text is one JSON value, with nothing but white space around it; where it stands.
-///
-/// # Errors
-/// With the place of the first thing that is wrong, and what was expected there.
-pub(crate) fn check_json(text: &[u8]) -> Result<crate::wire::Span, (usize, String)> {
-    let told = |error: LoadError| {
-        let text = match &error.kind {
-            LoadErrorKind::Syntax { expected, found } => format!("expected {expected}, found {found}"),
-            other => other.to_string(),
-        };
-        (error.at, text)
-    };
-    if let Err(error) = std::str::from_utf8(text) {
-        return Err(told(LoadError::new(error.valid_up_to(), LoadErrorKind::NotUtf8)));
-    }
-    let mut reader = reader::Reader::new(text, crate::wire::scan::trim(text).start);
-    let value = reader.value().map_err(told)?;
-    reader.skip_space();
-    match reader.at == text.len() {
-        true => Ok(value),
-        false => Err(told(LoadError::syntax(text, reader.at, "the end of the text"))),
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,24 @@
 //! The loader walks our own members with it and skips payloads; the expander asks it where a payload's markers
 //! stand. Nesting is a stack of its own, never the program's.
 
-use super::error::{LoadError, Result};
+use super::error::{LoadError, LoadErrorKind, Result};
 use crate::wire::{Span, scan};
+
+/// Checks that a text is one value of strict JSON, as the file holds them.
+///
+/// # Errors
+/// With the place of the first thing that is wrong.
+pub fn check_json(text: &[u8]) -> Result<()> {
+    if let Err(error) = std::str::from_utf8(text) {
+        return Err(LoadError::new(error.valid_up_to(), LoadErrorKind::NotUtf8).locate(text));
+    }
+    let mut reader = Reader::new(text, scan::trim(text).start);
+    let checked = reader.value().and_then(|_| match reader.peek() {
+        0 if reader.at >= text.len() => Ok(()),
+        _ => Err(LoadError::syntax(text, reader.at, "the end of the text")),
+    });
+    checked.map_err(|error| error.locate(text))
+}
 
 /// The marker an object is, by its member's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

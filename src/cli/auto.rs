@@ -88,7 +88,7 @@ impl AutoArgs {
             When::New | When::Replace => true,
         };
         if !records {
-            return replay::Session::prepare(&cassette, &self.play, &self.privacy, false, notices)
+            return replay::Session::prepare(&cassette, &self.play, &self.privacy, notices)
                 .map(|session| Session::Replay(Box::new(session)));
         }
         let replace = self.record == When::Replace;

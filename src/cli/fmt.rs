@@ -34,7 +34,7 @@ pub(super) fn run(args: &FmtArgs) -> Result<ExitCode, Failure> {
         if args.check {
             all_is_well &= check(path)?;
         } else {
-            store::rewrite(path, cassette::format)?;
+            store::rewrite(path, |loaded| Ok::<_, Failure>(cassette::format(&loaded.cassette)))?;
         }
     }
     Ok(if all_is_well { ExitCode::Good } else { ExitCode::Bad })

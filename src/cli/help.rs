@@ -7,8 +7,8 @@ use mcp_tapedeck::exit_code::ExitCode;
 
 /// The commands a person meets, by group. A test sees to it that none is missing.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Everyday", &["record", "replay", "auto", "wrap", "verdict", "show", "demo"]),
-    ("Files", &["lint", "fmt", "convert", "recover", "schema"]),
+    ("Everyday", &["record", "replay", "run", "join", "auto", "wrap", "verdict", "show", "demo"]),
+    ("Files", &["edit", "lint", "fmt", "convert", "recover", "schema"]),
     ("Service", &["completions", "help"]),
 ];
 
@@ -74,11 +74,16 @@ mod tests {
     fn each_page_has_an_example() {
         let mut command = group(crate::cli::Cli::command());
         command.build();
-        for command in command.get_subcommands_mut().filter(|command| !command.is_hide_set()) {
-            if command.get_name() != "help" {
-                let page = command.render_long_help().to_string();
-                assert!(page.contains("Example"), "{page}");
-            }
+        let mut pages = Vec::new();
+        for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+            pages.push(command.clone());
+            pages.extend(command.get_subcommands().cloned());
+        }
+        pages.retain(|command| !command.is_hide_set() && command.get_name() != "help");
+        assert!(pages.len() > 20);
+        for mut command in pages {
+            let page = command.render_long_help().to_string();
+            assert!(page.contains("Example"), "{page}");
         }
     }
 }

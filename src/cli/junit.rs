@@ -76,6 +76,7 @@ mod tests {
     fn a_bad_report_fails_with_its_misses_and_an_open_one_too() {
         let mut bad = found(Verdict::Bad);
         bad.report.misses.push(Miss {
+            server: None,
             method: "tools/call".to_owned(),
             name: Some("a<b\u{1}".to_owned()),
             reason: Reason::NeverRecorded,

@@ -1,12 +1,34 @@
-//! Where clients reach us over HTTP: options that several commands share.
+//! Where clients reach us over HTTP, or join: options that several commands share, and what serves them.
 
-use std::{fmt, io, path::PathBuf, process};
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    path::{Path, PathBuf},
+    process,
+};
 
 use clap::{Args, ValueEnum};
-use mcp_tapedeck::proxy::listen::{Listen, ListenOptions};
+use mcp_tapedeck::{
+    exit_code::ExitCode,
+    proxy::{
+        join::Meeting,
+        listen::{Listen, ListenOptions},
+        run::TestCommand,
+    },
+    report::{Report, Verdict},
+    traffic::Exit,
+};
 use serde::Serialize;
 
-use super::{args, failure::Failure, files, values};
+use super::{
+    args,
+    connect::ServeTlsArgs,
+    deck::Place,
+    failure::Failure,
+    files,
+    replay::{self, Session},
+    values,
+};
 
 /// Where clients reach us over HTTP, and which ones.
 #[derive(Args, Clone, Debug)]
@@ -52,11 +74,10 @@ impl FrontArgs {
     }
 
     /// Writes the ready file.
-    pub(super) fn tell(&self, url: &str, origin: &str) -> Result<(), Failure> {
+    pub(super) fn tell(&self, ready: &Ready<'_>) -> Result<(), Failure> {
         let Some(path) = &self.ready_file else { return Ok(()) };
         let path = args::absolute(path)?;
-        let ready = Ready { url, origin, pid: process::id() };
-        files::replace(&path, &ready).map_err(|error| Failure::io("write", &path, &error))
+        files::replace(&path, ready).map_err(|error| Failure::io("write", &path, &error))
     }
 }
 
@@ -66,6 +87,9 @@ impl FrontArgs {
 pub(super) struct ListenArgs {
     #[command(flatten)]
     front: FrontArgs,
+
+    #[command(flatten)]
+    tls: ServeTlsArgs,
 
     /// Let web pages read what is answered
     #[arg(long, requires = "listen")]
@@ -87,10 +111,23 @@ pub(super) enum Auth {
 
 /// Where a front listens, as a program that started it reads it.
 #[derive(Serialize)]
-struct Ready<'a> {
+pub(super) struct Ready<'a> {
+    /// Of the first server.
     url: &'a str,
     origin: &'a str,
     pid: u32,
+    /// What `tapedeck join` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a Path>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    servers: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Ready<'a> {
+    /// Of a front with one server and nobody to join.
+    pub(super) fn of(url: &'a str, origin: &'a str) -> Self {
+        Self { url, origin, pid: process::id(), run: None, servers: BTreeMap::new() }
+    }
 }
 
 impl ListenArgs {
@@ -98,21 +135,65 @@ impl ListenArgs {
         self.front.address().is_some()
     }
 
-    pub(super) fn bind(&self) -> Result<Listen, Failure> {
-        Listen::bind(self.front.address().unwrap_or_default()).map_err(|error| self.front.refused(&error))
-    }
-
-    /// Writes the ready file.
-    pub(super) fn tell(&self, origin: &str, endpoint: &str) -> Result<(), Failure> {
-        self.front.tell(&format!("{origin}{endpoint}"), origin)
-    }
-
-    pub(super) fn options(&self) -> ListenOptions {
-        ListenOptions {
+    /// Listens, by default on any port of loopback, and tells who asked for it.
+    pub(super) fn open(&self, session: Session) -> Result<Opened, Failure> {
+        let address = self.front.address().unwrap_or("127.0.0.1:0");
+        let mut front = Listen::bind(address).map_err(|error| self.front.refused(&error))?;
+        if let Some(acceptor) = self.tls.acceptor()? {
+            front = front.with_tls(acceptor);
+        }
+        match Meeting::open() {
+            Ok(meeting) => front = front.with_meeting(meeting),
+            Err(error) => {
+                session.notices.warn(format_args!("nobody can join, for want of a socket: {error}"))
+            }
+        }
+        let origin = front.origin();
+        let places = session.decks.places(&origin);
+        self.front.tell(&Ready {
+            url: places.first().map_or("", |place| &place.url),
+            origin: &origin,
+            pid: process::id(),
+            run: front.meeting(),
+            servers: places.iter().map(|place| (place.name, &*place.url)).collect(),
+        })?;
+        for Place { name, base, url, .. } in places {
+            session.notices.info(format_args!("{name}: clients use {url}, old ones {base}/sse"));
+        }
+        let options = ListenOptions {
             max_message: self.max_message,
             allow_hosts: self.front.allow_host.clone(),
             allow_origins: self.front.allow_origin.clone(),
             cors: self.cors,
+        };
+        Ok(Opened { front, session, options })
+    }
+}
+
+/// A front that clients can connect to, and are about to be served by.
+pub(super) struct Opened {
+    pub(super) front: Listen,
+    pub(super) session: Session,
+    options: ListenOptions,
+}
+
+impl Opened {
+    /// Serves clients until the command has ended (how), or without one until a signal comes; and the verdict.
+    pub(super) fn serve(self, command: Option<TestCommand>) -> Result<(Option<Exit>, ExitCode), Failure> {
+        let Self { front, session: Session { decks, report, notices }, options } = self;
+        let mut missed = |latest: &Report| {
+            if let Some(miss) = latest.misses.last() {
+                notices.log("miss", &miss.message);
+            }
+            replay::write(report.as_ref(), latest, &notices);
+        };
+        let ended = front.serve(decks.into_served(), command, options, &mut missed);
+        let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
+        replay::write(report.as_ref(), &ended.report, &notices);
+        if ended.report.verdict == Verdict::Good {
+            return Ok((ended.command, ExitCode::Good));
         }
+        notices.warn(replay::in_short(&ended.report));
+        Ok((ended.command, ExitCode::Bad))
     }
 }

@@ -10,13 +10,16 @@ mod auto;
 mod completions;
 mod connect;
 mod convert;
+mod deck;
 mod demo;
+mod edit;
 mod failure;
 mod faults;
 mod files;
 mod fmt;
 mod front;
 mod help;
+mod join;
 mod junit;
 mod lint;
 mod listen;
@@ -28,6 +31,7 @@ mod record_url;
 mod recover;
 mod replay;
 mod report_file;
+mod run;
 mod schema;
 mod separator;
 mod show;
@@ -58,11 +62,14 @@ enum Command {
     Demo(demo::DemoArgs),
     #[command(hide = true)]
     DemoServer,
+    Edit(edit::EditArgs),
     Fmt(fmt::FmtArgs),
+    Join(join::JoinArgs),
     Lint(lint::LintArgs),
     Record(record::RecordArgs),
     Recover(recover::RecoverArgs),
     Replay(replay::ReplayArgs),
+    Run(run::RunArgs),
     Schema(schema::SchemaArgs),
     Show(show::ShowArgs),
     Verdict(verdict::VerdictArgs),
@@ -90,7 +97,9 @@ fn parse(line: Vec<OsString>) -> Result<Command, ExitCode> {
     // Nobody waits on the stdin of a front that listens.
     let listens = line.iter().any(|word| word.to_string_lossy().starts_with("--listen"));
     let is_front = !listens
-        && line.get(1).is_some_and(|name| ["record", "replay", "auto"].iter().any(|front| name == front));
+        && line
+            .get(1)
+            .is_some_and(|name| ["record", "replay", "auto", "join"].iter().any(|front| name == front));
     let parsed = command.try_get_matches_from(line).and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.map(|cli| cli.command).map_err(|error| {
         output::arguments(&error);
@@ -112,11 +121,14 @@ impl Command {
             Self::Convert(args) => convert::run(&args),
             Self::Demo(args) => demo::run(&args),
             Self::DemoServer => demo::server::run(),
+            Self::Edit(args) => edit::run(args),
             Self::Fmt(args) => fmt::run(&args),
+            Self::Join(args) => join::run(&args),
             Self::Lint(args) => lint::run(&args),
             Self::Record(args) => record::run(&args),
             Self::Recover(args) => recover::run(&args),
             Self::Replay(args) => replay::run(&args),
+            Self::Run(args) => run::run(&args),
             Self::Schema(args) => schema::run(&args),
             Self::Show(args) => show::run(&args),
             Self::Verdict(args) => verdict::run(&args),

@@ -12,7 +12,7 @@ use mcp_tapedeck::{
 use super::{
     connect::{self, ServeTlsArgs, ServerArgs},
     failure::Failure,
-    listen::FrontArgs,
+    listen::{FrontArgs, Ready},
     privacy::Cleaner,
     record::{self, RecordArgs, Tape},
 };
@@ -64,7 +64,7 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     let cleaner = Cleaner::new(privacy);
     // Whoever waits for us to listen may end us at once.
     let front = front.heeding_signals().map_err(Failure::peer)?;
-    args.url.front.tell(&front.url(), &front.origin())?;
+    args.url.front.tell(&Ready::of(&front.url(), &front.origin()))?;
     notices.info(format_args!("recording {url} into {}; clients use {}", cassette.display(), front.url()));
     let notices = Arc::new(notices);
     let warner = Arc::clone(&notices);

@@ -1,13 +1,6 @@
 //! `tapedeck replay`: serves a cassette in a server's place.
 
-use std::{
-    os::fd::AsFd,
-    path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{os::fd::AsFd, path::Path};
 
 use clap::Args;
 use mcp_tapedeck::{
@@ -17,16 +10,16 @@ use mcp_tapedeck::{
         shutdown::end_like,
         stop::Stop,
     },
-    replay::{Options, Replayer},
     report::{Report, Verdict},
     traffic::Exit,
     transport::stdio::Client,
 };
 
 use super::{
-    args::{self, LogArgs, PlayArgs},
+    args::{LogArgs, PlayArgs},
+    deck::{Decks, DecksArgs},
     failure::Failure,
-    files, front,
+    front,
     listen::ListenArgs,
     output::Notices,
     privacy::PrivacyArgs,
@@ -45,6 +38,7 @@ Examples:
   tapedeck replay session.json --strict --report reports/
   tapedeck replay session.json --timing recorded --max-delay 2s
   tapedeck replay session.json --listen 127.0.0.1:8123
+  tapedeck replay --server primary=a.json --server backup=b.json --listen 127.0.0.1:8123
 
 In a client's configuration:
   {\"command\": \"tapedeck\", \"args\": [\"replay\", \"/path/session.json\"]}
@@ -52,9 +46,8 @@ In a client's configuration:
 A request for which the cassette holds no answer is a miss: it gets an error that says what differs, and the replay
 ends with status 1.")]
 pub(super) struct ReplayArgs {
-    /// The cassette
-    #[arg(value_name = "C")]
-    cassette: PathBuf,
+    #[command(flatten)]
+    decks: DecksArgs,
 
     #[command(flatten)]
     log: LogArgs,
@@ -71,11 +64,15 @@ pub(super) struct ReplayArgs {
 
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let prepared = args.log.notices().and_then(|notices| {
-        let cassette = args::absolute(&args.cassette)?;
-        Session::prepare(&cassette, &args.play, &args.privacy, args.listen.is_given(), notices)
+        let decks = args.decks.prepare(&args.play, &args.privacy, args.listen.is_given(), &notices)?;
+        if !args.listen.is_given() {
+            decks.for_stdio()?;
+        }
+        Session::of(decks, &args.play, notices)
     });
     if args.listen.is_given() {
-        return prepared?.listen(&args.listen);
+        let opened = args.listen.open(prepared?)?;
+        return opened.serve(None).map(|(_, verdict)| verdict);
     }
     match prepared {
         Ok(session) => session.play(),
@@ -83,87 +80,38 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A replay that is ready for its client.
+/// A replay that is ready for its clients.
 pub(super) struct Session {
-    replayer: Replayer,
-    /// Makes a replayer like it.
-    again: Box<dyn Fn() -> Replayer + Send + Sync>,
-    report: Option<ReportFile>,
-    notices: Notices,
+    pub(super) decks: Decks,
+    pub(super) report: Option<ReportFile>,
+    pub(super) notices: Notices,
 }
 
 impl Session {
-    /// Reads the cassette, and says what is to be said before the client comes.
+    /// A replay of one cassette.
     pub(super) fn prepare(
         cassette: &Path,
         play: &PlayArgs,
         privacy: &PrivacyArgs,
-        is_http: bool,
         notices: Notices,
     ) -> Result<Self, Failure> {
-        let mut options = play.options(privacy.compile()?);
-        // Session ids that nobody guesses; where the system has no randomness they are only all different.
-        let _ = getrandom::fill(&mut options.seed);
-        let loaded = files::load(cassette)?;
-        files::warnings(&loaded).for_each(|warning| notices.warn(warning));
-        let path = loaded.path.display().to_string();
-        let is_missing = |name: &&String| !options.vars.names().any(|given| given == **name);
-        if let Some(name) = loaded.cassette.vars.iter().find(is_missing) {
-            return Err(Failure::usage(format_args!(
-                "{path}: the value of its variable `{name}` is not given"
-            ))
-            .hint(format_args!("add `--var {name}=VALUE`")));
-        }
-        options.faults = play.faults.plan(&loaded, is_http)?;
-        let report = play.report.as_deref().map(ReportFile::at).transpose()?;
-        let (cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
-        let name = path.clone();
-        let again = move |options: Options| {
-            Replayer::new(Arc::clone(&cassette), Arc::clone(&blobs) as Arc<_>, &name, options)
-        };
-        let replayer =
-            again(options.clone()).map_err(|error| Failure::file(format_args!("{path}: {error}")))?;
-        let takes = AtomicU64::new(0);
-        let again = Box::new(move || {
-            let mut options = options.clone();
-            // The ids of one take are not those of another.
-            let take = takes.fetch_add(1, Ordering::Relaxed) + 1;
-            options.seed.iter_mut().zip(take.to_le_bytes()).for_each(|(byte, take)| *byte ^= take);
-            again(options).expect("the first one was made of the same")
-        });
-        if let Some(report) = &report {
-            report.write(&replayer.report())?;
-        }
-        notices.info(format_args!("replaying {path}"));
-        Ok(Self { replayer, again, report, notices })
+        let decks = Decks::one(cassette, play, privacy, &notices)?;
+        Self::of(decks, play, notices)
     }
 
-    /// Serves clients over HTTP until a signal comes; ends with the verdict.
-    pub(super) fn listen(self, args: &ListenArgs) -> Result<ExitCode, Failure> {
-        let Self { replayer, again, report, notices } = self;
-        let front = args.bind()?;
-        let origin = front.origin();
-        let endpoint = replayer.endpoint();
-        args.tell(&origin, endpoint)?;
-        notices.info(format_args!("clients use {origin}{endpoint}, old ones {origin}/sse"));
-        let mut missed = |latest: &Report| {
-            if let Some(miss) = latest.misses.last() {
-                notices.log("miss", &miss.message);
-            }
-            write(report.as_ref(), latest, &notices);
-        };
-        let ended = front.serve(replayer, again, args.options(), &mut missed);
-        let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
-        write(report.as_ref(), &ended.report, &notices);
-        if ended.report.verdict == Verdict::Bad {
-            notices.warn(in_short(&ended.report));
+    /// A replay of these cassettes; from now on there is a report of it.
+    pub(super) fn of(decks: Decks, play: &PlayArgs, notices: Notices) -> Result<Self, Failure> {
+        let report = play.report.as_deref().map(ReportFile::at).transpose()?;
+        if let Some(report) = &report {
+            report.write(&decks.report())?;
         }
-        Ok(if ended.report.verdict == Verdict::Good { ExitCode::Good } else { ExitCode::Bad })
+        Ok(Self { decks, report, notices })
     }
 
     /// Serves the client until it leaves; ends as the recorded server or with the verdict.
     pub(super) fn play(self) -> Result<ExitCode, Failure> {
-        let Self { mut replayer, report, notices, .. } = self;
+        let Self { decks, report, notices } = self;
+        let mut replayer = decks.into_first();
         let stop =
             Stop::install().map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
         let client = front::take_client(&notices)?;
@@ -192,14 +140,14 @@ impl Session {
     }
 }
 
-fn write(file: Option<&ReportFile>, report: &Report, notices: &Notices) {
+pub(super) fn write(file: Option<&ReportFile>, report: &Report, notices: &Notices) {
     if let Some(Err(failure)) = file.map(|file| file.write(report)) {
         notices.warn(failure.one_line());
     }
 }
 
 /// Why a verdict is bad.
-fn in_short(report: &Report) -> String {
+pub(super) fn in_short(report: &Report) -> String {
     let misses: u64 = report.misses.iter().map(|miss| miss.count).sum();
     let mut why = Vec::new();
     if let Some(first) = report.misses.first() {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, Command};
+use clap::{Arg, ArgAction, Command};
 
 /// Puts a missing `--` back into a command line whose command ends in `-- CMD…`: the first word that is no option
 /// begins the command, save that a cassette may stand bare before it.
@@ -18,6 +18,10 @@ pub(super) fn restore(root: &Command, mut line: Vec<OsString>) -> Vec<OsString> 
 fn missing_at(root: &Command, line: &[OsString]) -> Option<usize> {
     let command = root.find_subcommand(line.get(1)?)?;
     command.get_positionals().find(|positional| positional.is_last_set())?;
+    if command.get_positionals().any(|positional| !positional.is_last_set() && takes_many(positional)) {
+        // Nothing tells the last of them from the command's first word.
+        return None;
+    }
     let mut bare = command.get_positionals().filter(|positional| !positional.is_last_set()).count();
     let mut at = 2;
     while let Some(word) = line.get(at) {
@@ -59,6 +63,10 @@ fn takes_value(option: &Arg) -> bool {
     option.get_action().takes_values()
 }
 
+fn takes_many(positional: &Arg) -> bool {
+    matches!(positional.get_action(), ArgAction::Append)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +106,7 @@ mod tests {
     #[test]
     fn commands_without_a_server_and_unknown_options_are_left_alone() {
         check("tapedeck replay c.json d.json", "tapedeck replay c.json d.json");
+        check("tapedeck run c.json pytest", "tapedeck run c.json pytest");
         check("tapedeck record --cassete c npx", "tapedeck record --cassete c npx");
         check("tapedeck record -x c npx", "tapedeck record -x c npx");
         check("tapedeck record c.json", "tapedeck record c.json");

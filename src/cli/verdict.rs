@@ -89,15 +89,18 @@ impl Found {
         }
         for wait in &report.waits {
             let waited_for = &wait.waited_for;
-            let _ = writeln!(text, "wait: {} waited for {waited_for}, which did not come", wait.key);
+            let server = Of(&wait.server);
+            let _ = writeln!(text, "wait: {server}{} waited for {waited_for}, which did not come", wait.key);
         }
         for answer in report.answers.iter().filter(|answer| answer.answer != "as_recorded") {
             let told = if answer.answer == "none" { "was not answered" } else { "was answered otherwise" };
-            let _ = writeln!(text, "answer: {} in {} {told}", answer.method, answer.key);
+            let server = Of(&answer.server);
+            let _ = writeln!(text, "answer: {server}{} in {} {told}", answer.method, answer.key);
         }
         for repeat in &report.repeats {
             let times = if repeat.count == 1 { "time" } else { "times" };
-            let _ = writeln!(text, "repeat: {}, {} {times} more than recorded", repeat.key, repeat.count);
+            let (server, key) = (Of(&repeat.server), &repeat.key);
+            let _ = writeln!(text, "repeat: {server}{key}, {} {times} more than recorded", repeat.count);
         }
         for fault in &report.faults {
             let told = match fault.fired {
@@ -137,6 +140,15 @@ impl fmt::Display for Summary<'_> {
     }
 }
 
+/// Whose it is, where there are several servers.
+struct Of<'a>(&'a Option<String>);
+
+impl fmt::Display for Of<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |server| write!(f, "{server}: "))
+    }
+}
+
 /// A miss and all that explains it.
 struct Explained<'a>(&'a Miss);
 
@@ -145,7 +157,8 @@ impl fmt::Display for Explained<'_> {
         let Self(miss) = self;
         let name = miss.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
         let times = if miss.count > 1 { format!(", {} times", miss.count) } else { String::new() };
-        writeln!(f, "miss: {}{name}{times}: {}", miss.method, miss.message)?;
+        let server = Of(&miss.server);
+        writeln!(f, "miss: {server}{}{name}{times}: {}", miss.method, miss.message)?;
         if let Some(nearest) = &miss.nearest {
             writeln!(f, "  nearest: {nearest}")?;
         }

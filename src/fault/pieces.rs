@@ -25,16 +25,16 @@ impl Pieces {
         }
         let mut going = VecDeque::from([(by, output)]);
         while let Some((by, output)) = going.pop_front() {
-            let at = self.0.iter().position(|broken| Some(broken.lane) == output.lane());
-            match (at, output.lane()) {
-                (Some(at), _) if self.0[at].by != by => self.0[at].behind.push_back((by, output)),
-                (Some(at), _) if !goes_on(&output) => {
+            let at = self.0.iter().position(|broken| broken.lane == output.lane());
+            match at {
+                Some(at) if self.0[at].by != by => self.0[at].behind.push_back((by, output)),
+                Some(at) if !goes_on(&output) => {
                     let behind = self.0.remove(at).behind;
                     behind.into_iter().rev().for_each(|next| going.push_front(next));
                     out.push_back(output);
                 }
-                (None, Some(lane)) if goes_on(&output) => {
-                    self.0.push(Broken { lane, by, behind: VecDeque::new() });
+                None if goes_on(&output) => {
+                    self.0.push(Broken { lane: output.lane(), by, behind: VecDeque::new() });
                     out.push_back(output);
                 }
                 _ => out.push_back(output),

@@ -8,7 +8,7 @@ use super::{
     value::Value,
 };
 use crate::{
-    cassette::{self, model::Cassette},
+    cassette::{self, LoadErrorKind, model::Cassette},
     traffic::Direction,
     wire::{Span, scan},
 };
@@ -56,8 +56,16 @@ impl Plans {
     /// With the place of the first thing that is wrong, and the valid choices.
     pub fn read(text: &[u8]) -> Result<Self, PlanError> {
         let read = || {
-            let whole = cassette::check_json(text)
-                .map_err(|(at, text)| PlanError::new(at, format!("{text}; a plan is JSON")))?;
+            cassette::check_json(text).map_err(|error| {
+                let told = match &error.kind {
+                    LoadErrorKind::Syntax { expected, found } => {
+                        format!("expected {expected}, found {found}; a plan is JSON")
+                    }
+                    other => other.to_string(),
+                };
+                PlanError::new(error.at, told)
+            })?;
+            let whole = scan::trim(text);
             let mut object = Value::new(text, whole).object("a plan")?;
             let version = object.need("faults", "the version of the plan's form, 1")?;
             if version.raw() != b"1" {

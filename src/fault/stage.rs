@@ -72,7 +72,7 @@ impl Stage {
         if self.by_lane.is_empty() {
             return None;
         }
-        self.by_lane.get(&output.lane()?.0).copied()
+        self.by_lane.get(&output.lane().0).copied()
     }
 
     /// Something is said because of an affected request: what goes now is put to `out`.
@@ -114,7 +114,8 @@ impl Stage {
                     under.yields = Some(time);
                 }
                 Step::Do(output) => {
-                    let is_own = under.lane.is_some() && output.lane() == under.lane;
+                    let is_end = matches!(output, Output::End { .. });
+                    let is_own = under.lane == Some(output.lane()) && !is_end;
                     if under.has_ended && is_own {
                         continue;
                     }
@@ -220,9 +221,10 @@ impl Stage {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Whether something waits.
-    pub fn owes(&self) -> bool {
-        !self.due.is_empty()
+    /// Whether something waits that is for a lane.
+    pub fn owes(&self, lane: Lane) -> bool {
+        let is_for = |under: &Under| under.waiting.iter().any(|(_, output)| output.lane() == lane);
+        !self.due.is_empty() && self.under.iter().flatten().any(is_for)
     }
 }
 

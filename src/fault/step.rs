@@ -65,7 +65,12 @@ pub enum Output {
         end: Option<StreamEnd>,
     },
     /// End as a server ended.
-    End(End),
+    End {
+        /// The pipe of the client that it served, or the request's lane.
+        lane: Lane,
+        /// How.
+        end: End,
+    },
 }
 
 /// The head of an HTTP response.
@@ -80,8 +85,8 @@ pub struct ResponseHead {
 }
 
 impl Output {
-    /// The lane it is done on; none where it is done to all.
-    pub const fn lane(&self) -> Option<Lane> {
+    /// Whom it is for.
+    pub const fn lane(&self) -> Lane {
         match self {
             Self::Send { lane, .. }
             | Self::Head { lane, .. }
@@ -89,8 +94,8 @@ impl Output {
             | Self::Body { lane, .. }
             | Self::Raw { lane, .. }
             | Self::HalfClose { lane }
-            | Self::EndLane { lane, .. } => Some(*lane),
-            Self::End(_) => None,
+            | Self::EndLane { lane, .. }
+            | Self::End { lane, .. } => *lane,
         }
     }
 

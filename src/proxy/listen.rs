@@ -1,17 +1,22 @@
-//! The replaying front on HTTP: a cassette in a server's place for any number of clients.
+//! The replaying front on HTTP: cassettes in the places of servers for any number of clients.
 //!
+//! - `deck`: a server and its takes, and `route`: which of them a request is for
 //! - `take`: a replayer, the responses it has under way, and its clock
 //! - `connection`: a client's connection
 //! - `body`: a response on its way
+//! - `pipe`: a process that has joined, for a client on stdio
 
 mod body;
 mod connection;
+mod deck;
+mod pipe;
+mod route;
 mod take;
 
 use std::{
-    collections::HashMap,
     io,
     net::{SocketAddr, TcpListener, ToSocketAddrs},
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -22,14 +27,17 @@ use tokio::{
     time::timeout,
 };
 
-use self::take::Take;
-use super::signals::Signals;
-use crate::{replay::Replayer, report::Report, transport::http::guard::Guard};
+use self::deck::Deck;
+use super::{join::Meeting, run::TestCommand, signals::Signals};
+use crate::{
+    replay::Replayer,
+    report::Report,
+    traffic::Exit,
+    transport::http::{guard::Guard, tls::Acceptor},
+};
 
 /// How long clients may take to hear the end of their responses when a signal ends the front.
 const LAST_RESPONSES: Duration = Duration::from_millis(500);
-/// So many takes there may be: each plays the whole cassette, and anybody can name one.
-const MOST_TAKES: usize = 1_000;
 
 /// How clients are served.
 pub struct ListenOptions {
@@ -43,12 +51,30 @@ pub struct ListenOptions {
     pub cors: bool,
 }
 
+/// A server that a front stands for.
+pub struct Served {
+    /// What it is called.
+    pub name: String,
+    /// The replayer of its default take.
+    pub first: Replayer,
+    /// Makes the replayer of a further take.
+    pub new: Box<dyn Fn() -> Replayer + Send + Sync>,
+}
+
+/// All servers that a front stands for.
+pub struct Serves {
+    /// At least one.
+    pub servers: Vec<Served>,
+    /// There is one, at the paths that it had; otherwise each is at its paths behind its name.
+    pub is_at_root: bool,
+}
+
 /// How a front ended.
 #[derive(Debug)]
 pub struct ListenEnded {
-    /// The signal that ended it.
-    pub signal: i32,
-    /// The report of all takes, with its verdict.
+    /// How the command ended that it was there for; none where a signal ended it.
+    pub command: Option<Exit>,
+    /// The report of all servers and takes, with its verdict.
     pub report: Report,
 }
 
@@ -59,6 +85,8 @@ pub struct Listen {
     address: SocketAddr,
     runtime: Runtime,
     signals: Signals,
+    acceptor: Option<Acceptor>,
+    meeting: Option<Meeting>,
 }
 
 impl Listen {
@@ -76,86 +104,144 @@ impl Listen {
             let _inside = runtime.enter();
             Signals::install()?
         };
-        Ok(Self { listener, address, runtime, signals })
+        Ok(Self { listener, address, runtime, signals, acceptor: None, meeting: None })
+    }
+
+    /// Clients speak TLS.
+    #[must_use]
+    pub fn with_tls(mut self, acceptor: Acceptor) -> Self {
+        self.acceptor = Some(acceptor);
+        self
+    }
+
+    /// Processes may join there.
+    #[must_use]
+    pub fn with_meeting(mut self, meeting: Meeting) -> Self {
+        self.meeting = Some(meeting);
+        self
+    }
+
+    /// From now on more signals are waited for: all that are passed on to a command.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn heed_all_signals(&mut self) -> io::Result<()> {
+        let _inside = self.runtime.enter();
+        self.signals = Signals::install_all()?;
+        Ok(())
     }
 
     /// The origin by which clients reach it.
     pub fn origin(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", scheme(self.acceptor.as_ref()), self.address)
     }
 
-    /// Serves clients until a signal comes. `new` makes the replayer of a take; `first` is
-    /// that of the default one. `missed` gets the report as it stands when a miss has come.
+    /// Where processes join, if they may.
+    pub fn meeting(&self) -> Option<&Path> {
+        self.meeting.as_ref().map(Meeting::path)
+    }
+
+    /// Serves clients until `command` has ended, which is passed all signals; without one, until a signal comes.
+    /// `missed` gets the report as it stands when a miss has come.
     ///
     /// # Errors
     /// When the system has no room for it.
     pub fn serve(
         self,
-        first: Replayer,
-        new: Box<dyn Fn() -> Replayer + Send + Sync>,
+        Serves { servers, is_at_root }: Serves,
+        command: Option<TestCommand>,
         options: ListenOptions,
         missed: &mut dyn FnMut(&Report),
     ) -> io::Result<ListenEnded> {
-        let Self { listener, address, runtime, signals } = self;
+        let Self { listener, address, runtime, signals, acceptor, meeting } = self;
         let missing = Arc::new(Notify::new());
         let front = {
             let _inside = runtime.enter();
             Arc::new(Front {
-                takes: Mutex::new(HashMap::from([(String::new(), Take::begin(first, Arc::clone(&missing)))])),
-                new,
+                decks: servers.into_iter().map(|served| Deck::new(served, &missing)).collect(),
+                is_at_root,
                 missing,
                 guard: Guard {
                     is_open: !address.ip().is_loopback(),
                     hosts: options.allow_hosts,
                     origins: options.allow_origins,
                 },
+                scheme: scheme(acceptor.as_ref()),
+                acceptor,
                 address: address.to_string(),
                 max_message: options.max_message,
                 cors: options.cors,
                 closing: watch::Sender::new(false),
             })
         };
-        let ended = runtime.block_on(accept(listener, Some(signals), front, missed));
+        let doors = Doors { listener, meeting, signals: Some(signals), command };
+        let ended = runtime.block_on(accept(doors, front, missed));
         runtime.shutdown_background();
         ended
     }
 }
 
-/// Serves those who connect until a signal comes.
-async fn accept(
+const fn scheme(acceptor: Option<&Acceptor>) -> &'static str {
+    if acceptor.is_some() { "https" } else { "http" }
+}
+
+/// What a front waits at.
+struct Doors {
     listener: TcpListener,
-    mut signals: Option<Signals>,
-    front: Arc<Front>,
-    missed: &mut dyn FnMut(&Report),
-) -> io::Result<ListenEnded> {
+    meeting: Option<Meeting>,
+    signals: Option<Signals>,
+    command: Option<TestCommand>,
+}
+
+/// Serves those who connect until the command has ended, or a signal comes.
+async fn accept(doors: Doors, front: Arc<Front>, missed: &mut dyn FnMut(&Report)) -> io::Result<ListenEnded> {
+    let Doors { listener, meeting, mut signals, mut command } = doors;
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let signal = loop {
+    let joining = match &meeting {
+        Some(meeting) => Some(tokio::net::UnixListener::from_std(meeting.listener.try_clone()?)?),
+        None => None,
+    };
+    let ended = loop {
         tokio::select! {
-            signal = Signals::next(&mut signals) => break signal,
+            signal = Signals::next(&mut signals) => match &command {
+                Some(command) => command.signal(signal),
+                None => break None,
+            },
+            ended = async { command.as_mut().expect("guarded").ended().await }, if command.is_some() => {
+                break Some(ended?);
+            }
             () = front.missing.notified() => missed(&front.report(false)),
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => drop(tokio::spawn(connection::serve(stream, Arc::clone(&front)))),
                 // Descriptors that are used up come back; a client that left is none.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             },
+            accepted = async { joining.as_ref().expect("guarded").accept().await }, if joining.is_some() => {
+                match accepted {
+                    Ok((stream, _)) => drop(tokio::spawn(pipe::serve(stream, Arc::clone(&front)))),
+                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                }
+            }
         }
     };
-    drop(listener);
+    drop((listener, joining, meeting));
     front.closing.send_replace(true);
     // What is open ends in good order, as that of a server that is told to end.
-    front.close();
+    front.decks.iter().for_each(Deck::close);
     let _ = timeout(LAST_RESPONSES, front.closing.closed()).await;
-    Ok(ListenEnded { signal, report: front.report(true) })
+    Ok(ListenEnded { command: ended, report: front.report(true) })
 }
 
 /// What all connections share.
 struct Front {
-    /// By name; the default one has none.
-    takes: Mutex<HashMap<String, Arc<Take>>>,
-    new: Box<dyn Fn() -> Replayer + Send + Sync>,
+    decks: Vec<Deck>,
+    /// There is one server, and no path names it.
+    is_at_root: bool,
     /// A take has a new miss.
     missing: Arc<Notify>,
     guard: Guard,
+    acceptor: Option<Acceptor>,
+    scheme: &'static str,
     /// Where it listens.
     address: String,
     max_message: usize,
@@ -165,43 +251,12 @@ struct Front {
 }
 
 impl Front {
-    /// The take of this name, which begins with the first request for it; none where there are too many.
-    fn take(&self, name: &str) -> Option<Arc<Take>> {
-        let mut takes = lock(&self.takes);
-        if let Some(take) = takes.get(name) {
-            return Some(Arc::clone(take));
-        }
-        if takes.len() >= MOST_TAKES {
-            return None;
-        }
-        let take = Take::begin((self.new)(), Arc::clone(&self.missing));
-        takes.insert(name.to_owned(), Arc::clone(&take));
-        Some(take)
-    }
-
-    fn close(&self) {
-        lock(&self.takes).values().for_each(|take| take.close());
-    }
-
-    /// The report of all takes. The default one counts only if it was asked for anything, or is the only one.
+    /// The report of all servers.
     fn report(&self, is_last: bool) -> Report {
-        let takes = lock(&self.takes);
-        let mut names: Vec<&String> = takes.keys().collect();
-        names.sort();
-        let mut whole: Option<Report> = None;
-        for name in names {
-            let report = takes[name].report();
-            if name.is_empty() && takes.len() > 1 && report.connections == 0 {
-                continue;
-            }
-            match &mut whole {
-                None => whole = Some(report),
-                Some(whole) => whole.merge(report),
-            }
+        match self.decks.as_slice() {
+            [deck] if self.is_at_root => deck.report(is_last),
+            decks => Report::of_servers(decks.iter().map(|deck| (&*deck.name, deck.report(is_last)))),
         }
-        let default = &takes[""];
-        let whole = whole.unwrap_or_else(|| default.report());
-        if is_last { default.judge(whole) } else { whole }
     }
 }
 

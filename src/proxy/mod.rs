@@ -2,7 +2,8 @@
 //!
 //! - [`record`]: a client and a server that is a child process, with a tap between them
 //! - [`replay`]: a client and a cassette in place of the server
-//! - [`listen`]: clients on HTTP and a cassette in place of the server
+//! - [`listen`]: clients on HTTP, and such that join, and cassettes in place of servers
+//! - [`join`]: a client on stdio that is served by another process of ours; [`run`]: the command such a process is for
 //! - [`reverse`]: clients and a server on HTTP, with a tap between them
 //! - [`shutdown`]: when a session ends, how a server is told, and how we end ourselves
 //! - [`stop`]: a signal as something to wait for
@@ -16,6 +17,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub mod bridge;
 pub mod front;
 #[cfg(unix)]
+pub mod join;
+#[cfg(unix)]
 pub mod listen;
 #[cfg(unix)]
 pub mod record;
@@ -23,6 +26,8 @@ pub mod record;
 pub mod replay;
 #[cfg(unix)]
 pub mod reverse;
+#[cfg(unix)]
+pub mod run;
 #[cfg(unix)]
 pub mod shutdown;
 #[cfg(unix)]

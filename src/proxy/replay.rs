@@ -83,7 +83,7 @@ pub fn serve(
             if let Some(end) = front.end.take() {
                 return Ok(Ended::AsRecorded(end));
             }
-            if replayer.is_done() || (!front.input_open && output.is_none()) {
+            if replayer.is_done(Lane(0)) || (!front.input_open && output.is_none()) {
                 front.should_end(Ended::ByClient, replayer, tell);
             }
             output.take_if(|_| front.closes);
@@ -171,7 +171,7 @@ impl Front {
                         self.waiting.push_back(piece);
                     }
                 },
-                Some(Output::End(end)) => {
+                Some(Output::End { end, .. }) => {
                     if let Some(partial) = end.partial.clone().filter(|partial| !partial.is_empty()) {
                         self.waiting.push_back(partial);
                     }
@@ -278,7 +278,7 @@ impl Front {
         let now = self.now();
         if count == 0 {
             self.input_open = false;
-            replayer.handle(now, Input::Closed);
+            replayer.handle(now, Input::Closed { lane: Lane(0) });
             return Ok(());
         }
         self.lines.feed(&self.buffer[..count], |line| match line {

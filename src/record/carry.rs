@@ -138,12 +138,7 @@ impl Cassette {
             Some(message) => self.line(exchange, from_client, message, blobs)?,
             None => Vec::new(),
         };
-        let message = Message::read(&line);
-        let prefix = match first.filter(|_| from_client).map(|first| first.form) {
-            Some(Form::Http) => key::of_http_line(&String::from_utf8_lossy(&line)),
-            _ if from_client => key::of_client(&message),
-            _ => key::of_push(&message),
-        };
+        let prefix = key::of_exchange(exchange, &line);
         Ok(Subject { prefix, content: hash_of(&line) })
     }
 

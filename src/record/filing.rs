@@ -1,101 +1,16 @@
 //! Which exchange a message belongs to: the rules of the [module](super).
 
-use std::collections::{BTreeMap, HashMap};
-
 use super::{
-    Exchange, Fold, Item, Moment, Session,
-    requests::{Owner, Requests},
+    Exchange, Fold, Item, Moment,
+    requests::Owner,
+    state::{Lookup, State},
 };
 use crate::{
-    cassette::{
-        key,
-        model::{On, Unanswered},
-        spelling::SpellingGuess,
-    },
+    cassette::{key, model::On},
     wire::jsonrpc::{Kind, Message, id_key},
 };
 
 const SUBSCRIPTION: &str = "/_meta/io.modelcontextprotocol~1subscriptionId";
-
-/// What later messages of a session can refer to.
-#[derive(Debug, Default)]
-pub(super) struct Lookup {
-    pub(super) from_client: Requests,
-    from_server: Requests,
-    /// The last client request with each progress token.
-    tokens: HashMap<Box<[u8]>, Owner>,
-    /// The last `subscriptions/listen` request with each id.
-    listens: HashMap<Box<[u8]>, Owner>,
-    /// How many requests of each exchange of the last session are in flight.
-    pub(super) in_flight: BTreeMap<usize, u32>,
-}
-
-/// A session and what only folding needs to know of it.
-#[derive(Debug, Default)]
-pub(super) struct Open {
-    pub(super) session: Session,
-    pub(super) states: Vec<State>,
-    /// Its place among the lookups.
-    pub(super) lookup: usize,
-    pub(super) initialize: Option<usize>,
-    pub(super) last_client: Option<usize>,
-    pub(super) spelling: SpellingGuess,
-    /// How many moments there were when recording last failed.
-    pub(super) gap_at: Option<u32>,
-    /// Of a session that an `initialize` over HTTP may have begun: where its exchanges belong if it has not.
-    pub(super) instead: Option<usize>,
-    /// Over HTTP: its client has sent `DELETE`.
-    pub(super) is_deleted: bool,
-    /// Over HTTP+SSE: the server has ended its event stream.
-    pub(super) stream_is_over: bool,
-    /// Events of streams that ended without their answer, by id: a `GET` may go on behind one (F10.4).
-    pub(super) resumable: HashMap<Box<[u8]>, usize>,
-}
-
-/// What only folding needs to know of an exchange.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct State {
-    pub(super) is_request: bool,
-    /// How many requests of it have no answer: a batch can have several.
-    pub(super) waits: u32,
-    pub(super) is_answered: bool,
-    pub(super) is_cancelled: bool,
-    pub(super) http: Option<Fate>,
-    /// It is an HTTP request that is no message.
-    pub(super) is_plain: bool,
-}
-
-/// What became of the response that carries an exchange over HTTP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It is not over.
-    #[default]
-    Pending,
-    /// It ended, in good order or not.
-    Ended,
-    /// It ended before its head.
-    NoHead,
-    /// The client left, or ended the session, while it was still open.
-    Left,
-}
-
-impl State {
-    /// Why an exchange over HTTP has no answer, as far as its response tells that.
-    pub(super) const fn over_http(&self, stream_is_over: bool) -> Option<Option<Unanswered>> {
-        let Some(fate) = self.http else { return None };
-        match fate {
-            _ if !self.is_plain && (!self.is_request || self.is_answered) => Some(None),
-            _ if self.is_cancelled => Some(Some(Unanswered::Cancelled)),
-            Fate::Pending if self.is_plain => None,
-            Fate::Ended if self.is_plain => Some(None),
-            Fate::Left if self.is_plain => Some(Some(Unanswered::Open)),
-            Fate::NoHead => Some(Some(Unanswered::Lost)),
-            Fate::Ended => Some(Some(Unanswered::Ended)),
-            Fate::Pending | Fate::Left if stream_is_over => Some(Some(Unanswered::Ended)),
-            Fate::Pending | Fate::Left => None,
-        }
-    }
-}
 
 /// Where a server message belongs: none for a push.
 struct Target {
@@ -274,8 +189,10 @@ impl Fold {
     fn own(&mut self, owner: Owner, message: &Message<'_>, on: Option<On>) -> (Target, Option<On>) {
         let is_response = message.kind.is_response();
         if is_response && !self.answers_own(owner, message) {
-            let id = message.id();
-            let other = id.and_then(|id| self.lookup(owner.session).from_client.answer_exactly(id));
+            let from_client = &mut self.lookup(owner.session).from_client;
+            // Its own may come twice, the second time when the client has used the id again.
+            let id = message.id().filter(|id| from_client.answered(id) != Some(owner));
+            let other = id.and_then(|id| from_client.answer_exactly(id));
             if let Some(other) = other {
                 self.has_answer(other, message);
                 return (Some(other).into(), on.or(Some(On::Post)));

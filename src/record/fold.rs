@@ -5,9 +5,10 @@ use std::{borrow::Cow, collections::HashMap, io};
 use super::{
     Exchange, Moment, Session, Tape,
     ends::envelope,
-    filing::{Lookup, Open, Way},
+    filing::Way,
     http::Lanes,
     requests::Owner,
+    state::{Lookup, Open},
 };
 use crate::{
     cassette::{

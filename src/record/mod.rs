@@ -36,6 +36,7 @@ mod plan;
 mod recorder;
 mod requests;
 mod splice;
+mod state;
 
 pub use carry::Changes;
 pub use drafts::Frames;

@@ -7,27 +7,30 @@ pub use crate::fault::step::{Output, ResponseHead};
 /// What the replayer is told.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
-    /// One message or line from the client, without its line end.
+    /// One message or line from a client that speaks in lines, without its line end.
     Message {
-        /// The stream it came on.
+        /// The pipe it came on: one that was not heard of before is that of a further client.
         lane: Lane,
         /// Its bytes.
         bytes: &'a [u8],
     },
     /// One HTTP request, whole.
     Request {
-        /// The lane of its response; no other request has it, and it is not 0.
+        /// The lane of its response; no other request or pipe has it.
         lane: Lane,
         /// The request.
         request: &'a HttpRequest<'a>,
     },
-    /// The client closed the connection before this response had ended.
+    /// The client closed the connection before this response had ended, or no longer reads from its pipe.
     Left {
-        /// The response's lane.
+        /// The response's lane, or the pipe's.
         lane: Lane,
     },
-    /// The client closed its side.
-    Closed,
+    /// A client that speaks in lines closed its side of its pipe.
+    Closed {
+        /// The pipe.
+        lane: Lane,
+    },
 }
 
 /// An HTTP request.

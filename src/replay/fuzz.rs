@@ -1,6 +1,9 @@
 //! What fuzzers call: any bytes, which must come back, with what holds for all of them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use super::{
     HttpRequest, Input, Options, Order, Output, Replayer, Timing,
@@ -31,7 +34,9 @@ pub fn replayer(bytes: &[u8]) {
 
 /// A cassette, a line `----`, and requests, a line each: `METHOD /target|name: value|…|body`, in which `@N` as a
 /// header stands for the id that came as the `N`th, and `%N` as a target for the endpoint; or `-N`, where the client
-/// leaves that response. Each response has one head, then what belongs to it, then one end.
+/// leaves that response. Each response has one head, then what belongs to it, then one end. Or `>N` and a line of a
+/// client on a pipe, which closes its side with an empty one: nothing comes behind the end of its server, and all that
+/// is owed to it comes.
 pub fn http(bytes: &[u8]) {
     const BORDER: &[u8] = b"\n----\n";
     let Some(at) = memchr::memmem::find(bytes, BORDER) else { return };
@@ -56,14 +61,41 @@ struct Asking {
     ids: Vec<String>,
     endpoints: Vec<String>,
     sent: Vec<(Micros, Output)>,
+    /// For each client on a pipe, whether its server has ended.
+    pipes: BTreeMap<u32, bool>,
+}
+
+/// Lanes of pipes begin behind those of requests.
+const PIPES: u32 = 1 << 16;
+
+impl Asking {
+    /// A line of a client on a pipe.
+    fn pipe(&mut self, line: &str) {
+        let digits = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(line.len());
+        let number: u32 = line[..digits].parse().unwrap_or_default();
+        let lane = Lane(PIPES + number % PIPES);
+        self.pipes.entry(lane.0).or_default();
+        let input = match &line[digits..] {
+            "" => Input::Closed { lane },
+            line => Input::Message { lane, bytes: line.as_bytes() },
+        };
+        self.replayer.handle(self.now, input);
+    }
+
+    fn close_pipes(&mut self) {
+        for lane in self.pipes.keys().copied().map(Lane).collect::<Vec<_>>() {
+            self.replayer.handle(self.now, Input::Closed { lane });
+            self.drain();
+        }
+    }
 }
 
 impl Asking {
     fn new(cassette: &Arc<Cassette>, options: &Options) -> Option<Self> {
         let replayer =
             Replayer::new(Arc::clone(cassette), Arc::new(NoBlobs), "fuzz", options.clone()).ok()?;
-        let (ids, endpoints, sent) = Default::default();
-        Some(Self { replayer, now: 0, lanes: 0, open: HashMap::new(), ids, endpoints, sent })
+        let (ids, endpoints, sent, pipes) = Default::default();
+        Some(Self { replayer, now: 0, lanes: 0, open: HashMap::new(), ids, endpoints, sent, pipes })
     }
 
     fn all(mut self, lines: &[u8]) -> Vec<(Micros, Output)> {
@@ -72,17 +104,23 @@ impl Asking {
             self.drain();
             self.now += 1_000;
         }
+        self.close_pipes();
         for _ in 0..1_000 {
             let Some(deadline) = self.replayer.deadline() else { break };
             assert!(deadline > self.now || self.replayer.poll(self.now).is_none(), "what is due is done");
             self.now = self.now.max(deadline);
             self.drain();
         }
+        let is_done = |lane: &u32| self.replayer.is_done(Lane(*lane));
+        assert!(self.replayer.deadline().is_some() || self.pipes.keys().all(is_done), "what is owed comes");
         let _ = self.replayer.finish();
         self.sent
     }
 
     fn line(&mut self, line: &str) {
+        if let Some(line) = line.strip_prefix('>') {
+            return self.pipe(line);
+        }
         let number = |text: &str| text.parse::<usize>().unwrap_or_default();
         if let Some(lane) = line.strip_prefix('-') {
             let lane = u32::try_from(number(lane)).unwrap_or_default();
@@ -149,7 +187,13 @@ impl Asking {
                 let before = self.open.remove(&lane.0);
                 assert!(before.is_some_and(|head| head.is_some()), "an end behind a head: {output:?}");
             }
-            Output::Send { .. } | Output::End(_) => panic!("nobody came over stdio: {output:?}"),
+            Output::Send { lane, .. } => {
+                assert_eq!(self.pipes.get(&lane.0), Some(&false), "a client whose server lives: {output:?}");
+            }
+            Output::End { lane, .. } => {
+                let before = self.pipes.insert(lane.0, true);
+                assert_eq!(before, Some(false), "a server ends once: {output:?}");
+            }
         }
     }
 }
@@ -184,9 +228,9 @@ fn play(cassette: &Arc<Cassette>, options: &Options, lines: &[u8]) -> Vec<(Micro
             drain(&mut replayer, now, &mut sent);
         }
     }
-    replayer.handle(now, Input::Closed);
+    replayer.handle(now, Input::Closed { lane: Lane(0) });
     drain(&mut replayer, now, &mut sent);
-    while !replayer.is_done() {
+    while !replayer.is_done(Lane(0)) {
         let deadline = replayer.deadline().expect("something is owed, so something is waited for");
         assert!(deadline > now, "what is due is done");
         now = deadline;

@@ -52,7 +52,7 @@ pub(super) fn describe(live: &Message<'_>, reason: Reason, nearest: Option<&Cand
             ignore: differences.iter().map(|difference| difference.at.clone()).collect(),
         }
     });
-    Miss { method, name, reason, message, nearest, differences, rule, count: 1 }
+    Miss { server: None, method, name, reason, message, nearest, differences, rule, count: 1 }
 }
 
 fn sentence(asked: &str, reason: Reason, nearest: Option<&str>, differences: &[Difference]) -> String {
@@ -121,6 +121,7 @@ struct Data<'a> {
 /// Describes a miss of an HTTP request that is no message.
 pub(super) fn describe_line(line: &str) -> Miss {
     Miss {
+        server: None,
         method: line.to_owned(),
         name: None,
         reason: Reason::NeverRecorded,

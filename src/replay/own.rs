@@ -3,7 +3,8 @@
 //! Such traffic comes from SDKs, not from the application under test: caches, lookups and probes decide how often
 //! it happens. It is counted, and never a miss.
 
-use crate::wire::{revision, scan};
+pub(super) use crate::wire::revision::capability::of_client as client_capability;
+use crate::wire::{revision::capability, scan};
 
 /// How a request without a recorded answer is answered all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,36 +46,11 @@ pub(super) fn answer(
         }
         _ => {}
     }
-    let capability = capability(method)?;
-    // Completion became a capability with 2025-03-26; before that a server just had it.
-    if capability == "completions" && revision::revision(&declared.protocol).name < "2025-03-26" {
+    let capability = capability::of_server(method)?;
+    if !capability::is_declared_in(capability, &declared.protocol) {
         return None;
     }
     (!modern && !declared.has(capability)).then_some(OwnAnswer::MethodNotFound)
-}
-
-/// The server capability a client method needs (specification 2025-11-25, basic/lifecycle).
-fn capability(method: &str) -> Option<&'static str> {
-    let capability = match method.split_once('/')?.0 {
-        "tools" => "tools",
-        "prompts" => "prompts",
-        "resources" => "resources",
-        "completion" => "completions",
-        "logging" => "logging",
-        "tasks" => "tasks",
-        _ => return None,
-    };
-    Some(capability)
-}
-
-/// The client capability a server request needs; none for `ping`.
-pub(super) fn client_capability(method: &str) -> Option<&'static str> {
-    match method {
-        "roots/list" => Some("roots"),
-        "sampling/createMessage" => Some("sampling"),
-        "elicitation/create" => Some("elicitation"),
-        _ => None,
-    }
 }
 
 /// Whether exchanges of this method may stay unplayed, and be played again, under `--strict` too.

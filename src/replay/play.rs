@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     options::{Options, Order, is_needed_wait},
+    replayer::Pipes,
     rewrite::Correlators,
     script::{Rank, Script},
 };
@@ -141,10 +142,10 @@ pub(super) struct Scene<'a> {
     pub script: &'a Script,
     pub options: &'a Options,
     pub now: Micros,
-    /// The client has closed its side.
-    pub closed: bool,
-    /// Clients come over HTTP: there a server ends in mid-call, but not because nothing is left to be asked.
-    pub over_http: bool,
+    /// Clients that speak in lines, some of whom have closed their sides.
+    pub pipes: &'a Pipes,
+    /// The one whose session it is. Over HTTP a server ends in mid-call, but not because nothing is left to be asked.
+    pub pipe: Option<Lane>,
 }
 
 impl Scene<'_> {
@@ -233,17 +234,8 @@ impl Play {
 
     /// A client message has come that asks for this step; `run` says how to play it.
     pub(super) fn start(&mut self, scene: Scene<'_>, step: u32, repeat: bool, run: Run) -> u32 {
-        let plan = &scene.script.steps[step as usize];
         if !repeat {
-            self.taken[step as usize] = true;
-            self.progress = self.progress.max(Some(plan.rank));
-            self.arrived += usize::from(plan.is_asked());
-            if let Some(at) = plan.group {
-                let (group, members) = (&mut self.groups[at as usize], scene.script.groups.get(at));
-                while members.get(group.missing as usize).is_some_and(|&step| self.taken[step as usize]) {
-                    group.missing += 1;
-                }
-            }
+            self.arrive(scene.script, step);
         }
         let free = repeat || scene.options.order == Order::Free;
         let run = Run { free, last: scene.now, step, ..run };
@@ -259,6 +251,20 @@ impl Play {
         };
         self.enqueue(scene, at);
         at
+    }
+
+    /// The client message of this step has come.
+    pub(super) fn arrive(&mut self, script: &Script, step: u32) {
+        let plan = &script.steps[step as usize];
+        self.taken[step as usize] = true;
+        self.progress = self.progress.max(Some(plan.rank));
+        self.arrived += usize::from(plan.is_asked());
+        if let Some(at) = plan.group {
+            let (group, members) = (&mut self.groups[at as usize], script.groups.get(at));
+            while members.get(group.missing as usize).is_some_and(|&step| self.taken[step as usize]) {
+                group.missing += 1;
+            }
+        }
     }
 
     /// Puts a run where its next item's rank belongs, or ends it.
@@ -393,7 +399,8 @@ impl Play {
                     held.extend(group.map(|group| (group, Held::UntilDue(time))));
                 }
                 Blocked::Gate(gate) => {
-                    let why = if scene.closed { Some("the client closed its side") } else { None };
+                    let is_closed = scene.pipes.is_closed(run.lane);
+                    let why = is_closed.then_some("the client closed its side");
                     let since = run.blocked_since.unwrap_or(scene.now);
                     let over = since + scene.options.answer_timeout;
                     let why = why.or((over <= scene.now).then_some("the answer did not come in time"));
@@ -407,7 +414,7 @@ impl Play {
                 Blocked::Order(missing) => {
                     let since = run.blocked_since.unwrap_or(scene.now);
                     let over = since + scene.options.order_grace;
-                    if over <= scene.now || scene.closed {
+                    if over <= scene.now || scene.pipes.is_closed(run.lane) {
                         found = Some(Action::GraceOver { run: at, missing });
                         break;
                     }
@@ -560,7 +567,8 @@ impl Play {
             && self.arrived > 0
             && self.next_push == scene.script.pushes.len()
             && self.ready.is_empty();
-        (ended && played && !scene.closed && !scene.over_http).then_some(Action::End { session, run: None })
+        let is_open = scene.pipe.is_some_and(|pipe| scene.pipes.is_open(pipe));
+        (ended && played && is_open).then_some(Action::End { session, run: None })
     }
 
     /// Whether nobody has asked for a step.
@@ -568,9 +576,18 @@ impl Play {
         !self.taken[step as usize]
     }
 
-    /// Whether something is still owed to the client.
-    pub(super) fn owes(&self) -> bool {
-        !self.ready.is_empty()
+    /// Whether something is still owed to the client on a lane.
+    pub(super) fn owes(&self, lane: Lane) -> bool {
+        self.ready.keys().any(|&(_, at)| self.run(at).is_some_and(|run| run.lane == lane))
+    }
+
+    /// The runs of the client on a lane.
+    pub(super) fn runs_on(&self, lane: Lane) -> Vec<u32> {
+        (0..)
+            .zip(&self.runs)
+            .filter(|(_, run)| run.as_ref().is_some_and(|run| run.lane == lane))
+            .map(|(at, _)| at)
+            .collect()
     }
 }
 

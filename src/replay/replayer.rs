@@ -5,8 +5,10 @@
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
 //! - `faulty`: what goes wrong on purpose
+//! - `pipes`: clients that speak in lines
 //! - `resume`: streams that a client fetches the rest of
-//! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer
+//! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer; `untold`, how a
+//!   response ended, where that is to be said in a message
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -21,8 +23,8 @@ macro_rules! scene {
             script: &$self.scripts[$self.plays[$play].script],
             options: &$self.options,
             now: $now,
-            closed: $self.closed,
-            over_http: $self.over_http,
+            pipes: &$self.pipes,
+            pipe: $self.owners[$play].and_then(|live| $self.lives[live].pipe),
         }
     };
 }
@@ -38,11 +40,14 @@ mod incoming;
 mod items;
 mod lives;
 mod outgoing;
+mod pipes;
 mod resume;
 mod sse;
 mod streams;
 mod unmatched;
+mod untold;
 
+pub(super) use self::pipes::Pipes;
 use self::{agenda::Agenda, faulty::Faults, lives::Live, streams::Stream};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern},
@@ -130,16 +135,18 @@ pub struct Replayer {
     is_http: bool,
     /// HTTP responses that have not ended.
     streams: HashMap<u32, Stream>,
-    /// Whether clients come over HTTP.
-    over_http: bool,
+    /// A client has come over HTTP.
+    heard_http: bool,
+    /// Clients that speak in lines.
+    pipes: Pipes,
+    /// Index of the live session that last asked for something of the pool.
+    pool_live: usize,
     minted: u64,
     outputs: VecDeque<Output>,
     agenda: Agenda,
     faults: Option<Faults>,
     /// When the latest of what was taken in came, or the outputs were asked for.
     now: Micros,
-    closed: bool,
-    ended: bool,
     report: Report,
     /// Where in the report's repeats each exchange stands that was repeated.
     repeat_of: HashMap<u32, usize>,
@@ -211,12 +218,12 @@ impl Replayer {
             redactor: Redactor::new(&options.redact),
             pairings: vec![Pairing::new()],
             streams: HashMap::new(),
-            over_http: false,
+            heard_http: false,
+            pipes: Pipes::default(),
+            pool_live: 0,
             minted: 0,
             outputs: VecDeque::new(),
             agenda: Agenda::default(),
-            closed: false,
-            ended: false,
             cassette,
             blobs,
             options,
@@ -234,17 +241,11 @@ impl Replayer {
     pub fn handle(&mut self, now: Micros, input: Input<'_>) {
         self.now = now;
         match input {
-            Input::Message { lane, bytes } => {
-                self.at_hand = AtHand { live: self.lives.len() - 1, ..AtHand::default() };
-                self.report.connections = self.report.connections.max(1);
-                self.message(now, lane, bytes);
-            }
+            Input::Message { lane, bytes } => self.line_on(now, lane, bytes),
             Input::Request { lane, request } => self.http(now, lane, request),
+            Input::Left { lane } if self.pipes.has(lane) => self.gone(now, lane),
             Input::Left { lane } => self.left(now, lane),
-            Input::Closed => {
-                self.closed = true;
-                (0..self.plays.len()).for_each(|play| self.agenda.wake(play));
-            }
+            Input::Closed { lane } => self.closed(lane),
         }
         self.advance(now);
     }
@@ -267,12 +268,6 @@ impl Replayer {
     pub fn deadline(&self) -> Option<Micros> {
         let faults = self.faults.as_ref().and_then(Faults::deadline);
         self.agenda.deadline().into_iter().chain(faults).min()
-    }
-
-    /// Whether anything is still to be sent to a client that has closed its side.
-    pub fn is_done(&self) -> bool {
-        let owes = || self.plays.iter().any(Play::owes) || self.faults.as_ref().is_some_and(Faults::owes);
-        self.ended || (self.closed && self.outputs.is_empty() && !owes())
     }
 
     /// How long a server on stdio stays although it is told to end, because of a fault.
@@ -304,6 +299,7 @@ impl Replayer {
         let rules = self.cassette.rules.iter().zip(&self.matcher.used);
         report.rules = rules
             .map(|(rule, &used)| RuleReport {
+                server: None,
                 rule: String::from_utf8_lossy(self.cassette.at(rule.place)).into_owned(),
                 used,
             })
@@ -333,7 +329,10 @@ impl Replayer {
             let plays: Vec<&Play> = self.plays.iter().filter(|play| play.script == at).collect();
             let unasked = |step: &u32| plays.iter().all(|play| play.is_unused(*step));
             let steps = (0..script.steps.len() as u32).filter(|&step| script.steps[step as usize].is_asked());
-            let steps = steps.filter(|&step| !self.is_left_out(script.steps[step as usize].exchange));
+            let steps = steps.filter(|&step| {
+                let step = &script.steps[step as usize];
+                !self.is_left_out(step.exchange) && (self.heard_http || !step.only_http)
+            });
             keys.extend(steps.filter(unasked).map(|step| self.key(script.steps[step as usize].exchange)));
         }
         keys

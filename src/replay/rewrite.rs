@@ -105,12 +105,14 @@ fn push_if_own(span: Option<Span>, bytes: &[u8], to: &Correlators, changes: &mut
     }
 }
 
-/// Replaces the ids in a recorded batch answer by those of the live batch, pairing by recorded id.
+/// Replaces the ids in a recorded answer to a batch by those of the live batch, pairing by recorded id.
 pub(super) fn rewrite_batch(bytes: &mut Vec<u8>, ids: &[(Vec<u8>, Vec<u8>)]) {
     let message = Message::read(bytes);
     let base = bytes.as_ptr() as usize;
     let mut changes: Vec<(Span, Vec<u8>)> = Vec::new();
-    for member in message.members().filter(|member| member.kind.is_response()) {
+    // Where events carry the answers, each may be in one of its own.
+    let all = std::iter::once(message).chain(message.members());
+    for member in all.filter(|member| member.kind.is_response()) {
         let Some((span, id)) = member.id_span().zip(member.id()) else { continue };
         let Some((_, live)) = ids.iter().find(|(recorded, _)| recorded == id) else { continue };
         // A member's spans count from its own first byte.

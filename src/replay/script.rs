@@ -9,7 +9,7 @@ use super::{
 use crate::{
     cassette::{
         blob::BlobSource,
-        model::{Cassette, Exchange, Form, Id, Moment, Unanswered},
+        model::{Cassette, Exchange, Form, Id, Item, Moment, Unanswered},
         order::timeline,
     },
     wire::jsonrpc::{Kind, Message},
@@ -61,6 +61,9 @@ pub(super) struct Step {
     pub cancelled_at: Option<Rank>,
     /// The server ended while this was unanswered.
     pub dies: bool,
+    /// Only a client of HTTP makes this request: it opens or ends something, or is sent on, or asked for credentials.
+    /// Whether and when it comes is up to the client; nothing waits for it.
+    pub only_http: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +133,9 @@ impl Script {
                 }
                 script.index.enter(matcher, entry, &message, at, &step.method)?;
             }
-            let answered = has_answer(cassette, blobs, entry, &step);
+            let answered = entry.server.iter().any(|item| answers(cassette, blobs, entry.session, item));
+            step.only_http = session.is_none() && is_refused_handshake(cassette, entry, &step)
+                || is_only_http(cassette, entry, &step, answered);
             let session = &cassette.sessions[entry.session as usize];
             step.dies = step.is_asked() && !answered && entry.unanswered.is_none() && session.end.is_some();
             script.requests += usize::from(step.is_asked());
@@ -161,14 +166,21 @@ impl Script {
         if cancels.is_empty() {
             return;
         }
-        let mut requests: HashMap<&Id, usize> = HashMap::new();
+        let entry = |step: &Step| &cassette.exchanges[step.exchange as usize];
+        let mut requests: HashMap<(u32, &Id), Vec<usize>> = HashMap::new();
         for (at, step) in self.steps.iter().enumerate().filter(|(_, step)| step.kind == StepKind::Request) {
-            let client = cassette.exchanges[step.exchange as usize].client.as_ref();
-            requests.extend(client.map(|client| (&client.id, at)));
+            if let Some(client) = &entry(step).client {
+                requests.entry((entry(step).session, &client.id)).or_default().push(at);
+            }
         }
         for (cancel, id) in cancels {
-            if let Some(&request) = requests.get(&id) {
-                self.steps[request].cancelled_at = Some(self.steps[cancel as usize].rank);
+            let cancel = &self.steps[cancel as usize];
+            let (rank, session) = (cancel.rank, entry(cancel).session);
+            let asked = requests.get(&(session, &id)).into_iter().flatten();
+            // An id may be used again: the last request before it is meant.
+            let asked = asked.copied().filter(|&at| self.steps[at].rank < rank);
+            if let Some(request) = asked.max_by_key(|&at| self.steps[at].rank) {
+                self.steps[request].cancelled_at = Some(rank);
             }
         }
     }
@@ -205,8 +217,7 @@ impl Script {
             match moment.moment {
                 Moment::Client => {
                     step.rank = rank;
-                    if step.kind == StepKind::Line {
-                        // When a stream is opened, and whether, is up to the client; nothing waits for that.
+                    if step.only_http {
                         left[at as usize] -= 1;
                         continue;
                     }
@@ -231,7 +242,7 @@ impl Script {
                 Moment::Answer(item) => self.items[(step.items.0 + item) as usize].answer = Some(rank),
             }
             left[at as usize] -= 1;
-            if left[at as usize] == 0 && step.is_asked() {
+            if left[at as usize] == 0 && step.is_asked() && !step.only_http {
                 open -= 1;
                 let (first, count) = step.items;
                 if count > 0 {
@@ -278,6 +289,7 @@ impl Step {
             log_level: false,
             cancelled_at: None,
             dies: false,
+            only_http: false,
         }
     }
 
@@ -325,18 +337,34 @@ pub(super) fn client_message(
     client.form != Form::Omitted && cassette.wire(entry.session, true, client, None, blobs, bytes).is_ok()
 }
 
-/// Whether one of an exchange's items answers its client message.
-fn has_answer(cassette: &Cassette, blobs: &dyn BlobSource, entry: &Exchange, step: &Step) -> bool {
-    entry.server.iter().any(|item| match item.message.form {
+/// Whether it is an HTTP request that is no message, or one that the client repeats elsewhere or with credentials.
+fn is_only_http(cassette: &Cassette, entry: &Exchange, step: &Step, is_answered: bool) -> bool {
+    let status = entry.http.as_ref().and_then(|http| http.status);
+    let is_sent_on = || match status {
+        Some(300..=399) => !is_answered,
+        Some(401 | 403) => true,
+        _ => false,
+    };
+    step.kind == StepKind::Line || (cassette.sessions[entry.session as usize].is_http() && is_sent_on())
+}
+
+/// Whether it is an `initialize` that began no session, as a client sends it to find out which transport is spoken.
+fn is_refused_handshake(cassette: &Cassette, entry: &Exchange, step: &Step) -> bool {
+    &*step.method == "initialize" && cassette.sessions[entry.session as usize].is_http()
+}
+
+/// Whether a server item answers the client message of its exchange.
+pub(super) fn answers(cassette: &Cassette, blobs: &dyn BlobSource, session: u32, item: &Item) -> bool {
+    match item.message.form {
         Form::Result | Form::Error | Form::Omitted => true,
-        Form::Batch => step.kind == StepKind::Batch,
-        Form::Request | Form::Notification | Form::Http | Form::Body => false,
-        Form::Raw | Form::Base64 => {
+        Form::Batch | Form::Raw | Form::Base64 => {
             let mut bytes = Vec::new();
-            let read = cassette.wire(entry.session, false, &item.message, None, blobs, &mut bytes).is_ok();
-            read && Message::read(&bytes).kind.is_response()
+            let read = cassette.wire(session, false, &item.message, None, blobs, &mut bytes).is_ok();
+            let message = Message::read(&bytes);
+            read && (message.kind.is_response() || message.members().any(|member| member.kind.is_response()))
         }
-    })
+        Form::Request | Form::Notification | Form::Http | Form::Body => false,
+    }
 }
 
 /// Whether an exchange is recorded as one that stays silent.

@@ -1,7 +1,8 @@
 //! The blobs of a cassette `C`, in the folder `C.blobs`.
 
 use std::{
-    collections::HashMap,
+    cell::RefCell,
+    collections::{BTreeSet, HashMap},
     io::{self, Read},
     path::{Path, PathBuf},
 };
@@ -63,6 +64,32 @@ impl BlobSink for Blobs {
     fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.fresh.entry(name.to_owned()).or_insert_with(|| bytes.to_vec());
         Ok(())
+    }
+}
+
+/// Notes which blobs are asked for. Loading asks for every blob, so those are the ones that belong to a cassette.
+#[derive(Debug)]
+pub(super) struct Noted<'a> {
+    blobs: &'a Blobs,
+    names: RefCell<BTreeSet<String>>,
+}
+
+impl<'a> Noted<'a> {
+    pub(super) fn new(blobs: &'a Blobs) -> Self {
+        Self { blobs, names: RefCell::default() }
+    }
+
+    /// The blobs that were asked for, in the order of their names.
+    pub(super) fn all(self) -> io::Result<Vec<(String, Vec<u8>)>> {
+        let names = self.names.into_inner().into_iter();
+        names.map(|name| self.blobs.get(&name).map(|bytes| (name, bytes))).collect()
+    }
+}
+
+impl BlobSource for Noted<'_> {
+    fn get(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.names.borrow_mut().insert(name.to_owned());
+        self.blobs.get(name)
     }
 }
 

@@ -1,7 +1,6 @@
 //! From a cassette to a journal that holds it whole, and from a journal to a cassette.
 
 use std::{
-    cell::RefCell,
     io::{self, BufWriter, Write},
     path::Path,
 };
@@ -9,18 +8,17 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{
-    blobs::{BlobFiles, Blobs},
+    blobs::{BlobFiles, Blobs, Noted},
     disk::{Disk, FileOut},
     error::StoreError,
-    load::load_journal,
+    load::{load_journal, parse},
     origin::BY,
     paths,
     rewrite::read_text,
 };
 use crate::cassette::{
-    blob::{BlobSink, BlobSource},
+    blob::BlobSink,
     journal::{JournalHeader, MAGIC, encode_archive},
-    model::Cassette,
 };
 
 /// Makes a journal from a cassette, or a cassette from a journal; what `from` is says which. A cassette that went
@@ -56,15 +54,9 @@ pub(super) fn convert_on(disk: &Disk, from: &Path, to: &Path) -> Result<Vec<Stri
 
 fn archive(disk: &Disk, from: &Path, text: Vec<u8>) -> Result<Vec<u8>, StoreError> {
     let id = Sha256::digest(&text).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    // Loading asks for every blob, so those that are asked for are those that belong to it.
-    let noted = Noted { blobs: Blobs::of(disk, from), names: RefCell::default() };
-    let cassette = Cassette::load(text, &noted)
-        .map_err(|source| StoreError::Cassette { path: from.to_owned(), source: Box::new(source) })?;
-    let mut names = noted.names.into_inner();
-    names.sort_unstable();
-    names.dedup();
-    let blobs: Result<Vec<_>, io::Error> =
-        names.into_iter().map(|name| noted.blobs.get(&name).map(|bytes| (name, bytes))).collect();
+    let blobs = Blobs::of(disk, from);
+    let noted = Noted::new(&blobs);
+    let cassette = parse(from, text, &noted)?;
     let header = JournalHeader {
         id,
         by: BY.to_owned(),
@@ -73,7 +65,7 @@ fn archive(disk: &Disk, from: &Path, text: Vec<u8>) -> Result<Vec<u8>, StoreErro
         ..JournalHeader::default()
     };
     let mut archive = Vec::new();
-    encode_archive(&header, &cassette, &blobs?, &mut archive)?;
+    encode_archive(&header, &cassette, &noted.all()?, &mut archive)?;
     Ok(archive)
 }
 
@@ -87,17 +79,4 @@ fn write(disk: &Disk, path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     disk.sync(&file)?;
     disk.rename(&unfinished, path)?;
     disk.sync_folder(paths::folder(path))
-}
-
-/// Notes which blobs are asked for.
-struct Noted {
-    blobs: Blobs,
-    names: RefCell<Vec<String>>,
-}
-
-impl BlobSource for Noted {
-    fn get(&self, name: &str) -> io::Result<Vec<u8>> {
-        self.names.borrow_mut().push(name.to_owned());
-        self.blobs.get(name)
-    }
 }

@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{
     cassette::{
-        blob::BlobSink,
+        LoadError,
+        blob::{BlobSink, BlobSource},
         journal::{JournalError, Loss, MAGIC},
         model::Cassette,
     },
@@ -78,6 +79,17 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
         return Err(StoreError::NotFound { path });
     }
     together(disk, path, text, folded, notes)
+}
+
+/// Everything that keeps the file of a cassette from being read, in the order of the file. Nothing where it can
+/// be read.
+///
+/// # Errors
+/// When the file itself cannot be read.
+pub fn faults(path: &Path) -> Result<Vec<LoadError>, StoreError> {
+    let (disk, path) = (Disk::default(), paths::resolve(path)?);
+    let text = disk.read(&path)?;
+    Ok(Cassette::check(text, &Blobs::of(&disk, &path)).err().unwrap_or_default())
 }
 
 pub(super) fn load_journal(disk: &Disk, path: PathBuf) -> Result<Loaded, StoreError> {
@@ -147,7 +159,7 @@ pub(super) fn base(
     }
 }
 
-pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &Blobs) -> Result<Cassette, StoreError> {
+pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &dyn BlobSource) -> Result<Cassette, StoreError> {
     Cassette::load(text, blobs)
         .map_err(|source| StoreError::Cassette { path: path.to_owned(), source: Box::new(source) })
 }

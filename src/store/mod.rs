@@ -6,7 +6,7 @@
 //!
 //! - [`Journal`]: what a recorder writes to
 //! - [`load()`]: a cassette and its journals, read together
-//! - [`rewrite()`]: puts a cassette into another form
+//! - [`rewrite()`]: puts another text in a cassette's place; [`write_variant()`]: puts it elsewhere
 //! - [`fold()`]: puts the journals of recorders that ended into their cassette
 
 mod blobs;
@@ -28,10 +28,10 @@ pub use convert::convert;
 pub use error::StoreError;
 pub use fold::{FoldOptions, FoldOutcome, Own, fold, fold_own};
 pub use journal::Journal;
-pub use load::{Loaded, load};
+pub use load::{Loaded, faults, load};
 pub use origin::new_header;
 pub use recover::{LeftJournal, left_journals, recover};
-pub use rewrite::{load_file, rewrite};
+pub use rewrite::{load_file, rewrite, write_variant};
 
 #[cfg(test)]
 mod tests;

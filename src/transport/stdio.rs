@@ -82,6 +82,20 @@ impl Server {
     }
 }
 
+/// Starts a command that shares everything with us, and has more in its environment.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn start_beside(command: &[OsString], environment: &[(String, OsString)]) -> Result<Child, StartError> {
+    let [program, arguments @ ..] = command else {
+        let source = io::Error::from(io::ErrorKind::InvalidInput);
+        return Err(StartError { command: String::new(), why: StartFailure::Empty, source });
+    };
+    let variables = environment.iter().map(|(name, value)| (name, value));
+    let started = Command::new(program).args(arguments).envs(variables).spawn();
+    started.map_err(|source| StartError::new(program, source))
+}
+
 /// Asks for SIGTERM for the child when we die, however we die.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the request must be made between fork and exec: it is the child's own")]

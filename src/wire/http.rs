@@ -1,12 +1,83 @@
 //! What recorder, cassette and replayer read in the same way of heads and addresses of HTTP.
 
+use std::borrow::Cow;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+
 /// What stands for an origin of ours, or of the server, in a recording.
 pub const ORIGIN: &str = "<origin>";
+
+const SESSION: &str = "<session-";
+
+/// What stands for the id of the session with this number in a recording.
+pub fn session_placeholder(number: u32) -> String {
+    format!("{SESSION}{number}>")
+}
+
+/// The text with `origin` in the place of every [`ORIGIN`], and what `session_id` gives in that of every
+/// [`session_placeholder`]; none leaves those as they are.
+pub fn fill(text: &[u8], origin: &str, mut session_id: impl FnMut() -> Option<Box<str>>) -> Vec<u8> {
+    let mut filled = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'<', rest) {
+        filled.extend_from_slice(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(behind) = rest.strip_prefix(ORIGIN.as_bytes()) {
+            filled.extend_from_slice(origin.as_bytes());
+            rest = behind;
+        } else if let Some((behind, id)) = behind_session(rest).and_then(|rest| Some((rest, session_id()?))) {
+            filled.extend_from_slice(id.as_bytes());
+            rest = behind;
+        } else {
+            filled.push(b'<');
+            rest = &rest[1..];
+        }
+    }
+    filled.extend_from_slice(rest);
+    filled
+}
+
+fn behind_session(text: &[u8]) -> Option<&[u8]> {
+    let rest = text.strip_prefix(SESSION.as_bytes())?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    rest[digits..].strip_prefix(b">").filter(|_| digits > 0)
+}
 
 /// Whether a text can be a method or the name of a header (RFC 9110, 5.6.2).
 pub fn is_token(text: &[u8]) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     !text.is_empty() && text.iter().all(is_letter)
+}
+
+/// Whether a header belongs to a connection, or frames a body on it (RFC 9110, 7.6.1; RFC 9112, 6): whoever sends a
+/// message writes those anew. The name is in lower case.
+pub fn is_of_connection(name: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "connection",
+        "content-length",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    NAMES.contains(&name)
+}
+
+/// Whether these bytes can be the value of a header (RFC 9110, 5.5).
+pub fn is_field_value(value: &[u8]) -> bool {
+    value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~' | 0x80..))
+}
+
+/// The value of a header that repeats a part of a message; what no header can say is sent in base64 (specification
+/// 2026-07-28, basic/transports/streamable-http).
+pub fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
+    let inside = value.strip_prefix(b"=?base64?").and_then(|rest| rest.strip_suffix(b"?="));
+    match inside.and_then(|inside| STANDARD.decode(inside).ok()) {
+        Some(bytes) => Cow::Owned(bytes),
+        None => Cow::Borrowed(value),
+    }
 }
 
 /// Whether a content type is this one, whatever its case and parameters.
@@ -62,6 +133,31 @@ mod tests {
         assert!(names(&["application/json;q=0.9,text/event-stream ; q=1"]));
         assert!(names(&["application/json", "Text/Event-Stream"]));
         assert!(!names(&["*/*", "text/event-streams"]) && !names(&[]));
+    }
+
+    #[test]
+    fn placeholders_are_filled_and_what_only_looks_like_one_stays() {
+        let text = [b"<origin>/m?s=", session_placeholder(12).as_bytes(), b"<session-><a<origin"].concat();
+        let filled =
+            |id: Option<&str>| String::from_utf8(fill(&text, "http://h", || id.map(Box::from))).unwrap();
+        assert_eq!(filled(Some("x")), "http://h/m?s=x<session-><a<origin");
+        assert_eq!(filled(None), "http://h/m?s=<session-12><session-><a<origin");
+    }
+
+    #[test]
+    fn values_in_base64_are_read() {
+        assert_eq!(&*decoded(b"=?base64?w6k=?="), "é".as_bytes());
+        assert_eq!(&*decoded(b"plain"), b"plain");
+        assert_eq!(&*decoded(b"=?base64?*?="), b"=?base64?*?=");
+    }
+
+    #[test]
+    fn what_belongs_to_a_connection_is_told_from_what_belongs_to_a_message() {
+        assert!(is_of_connection("content-length") && is_of_connection("keep-alive"));
+        assert!(!is_of_connection("content-type") && !is_of_connection("date"));
+        assert!(
+            is_field_value("a\t\u{e9}".as_bytes()) && !is_field_value(b"a\x7f") && !is_field_value(b"a\x01")
+        );
     }
 
     #[test]

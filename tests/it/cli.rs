@@ -1,6 +1,7 @@
 //! The command line from outside: exit statuses, sentences, files.
 
 mod deck;
+mod edit;
 mod files;
 mod fronts;
 mod options;

@@ -8,6 +8,10 @@ mod client;
 mod server;
 mod suite;
 
+/// What the suite itself does not do as it asks of others, by the rules of `lint`: some of its requests name the revision
+/// 2025-03-26 in a session of a later one, and one of its servers declares no tools and has them.
+const KNOWN: &[&str] = &["version-header", "server-capability"];
+
 macro_rules! groups {
     ($side:ident: $($group:ident: $($scenario:literal)*;)*) => {
         mod $side {

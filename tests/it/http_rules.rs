@@ -1,5 +1,6 @@
-//! The replayer as an HTTP server without a socket: these requests go in, exactly these responses come out.
+//! The replayer as a server without a socket: these requests and lines go in, exactly these responses come out.
 
+mod pipes;
 mod sessions;
 mod stage;
 mod streams;

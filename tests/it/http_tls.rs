@@ -337,7 +337,7 @@ fn secure_front(issuer: &Issuer) -> (Front, TcpListener) {
 }
 
 async fn connect(
-    front: &Front,
+    address: &str,
     issuer: &Issuer,
     protocol: &str,
 ) -> tokio_rustls::client::TlsStream<tokio::net::TcpStream> {
@@ -349,7 +349,7 @@ async fn connect(
     let builder = builder.with_safe_default_protocol_versions().unwrap();
     let mut config = builder.with_root_certificates(roots).with_no_client_auth();
     config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
-    let stream = tokio::net::TcpStream::connect(front.address()).await.unwrap();
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
     connector.connect("localhost".try_into().unwrap(), stream).await.unwrap()
 }
@@ -371,7 +371,7 @@ fn clients_of_http2_share_a_connection_and_the_server_sees_one_for_each_request(
         }
     });
     runtime().block_on(async {
-        let stream = connect(&front, &issuer, "h2").await;
+        let stream = connect(front.address(), &issuer, "h2").await;
         let builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
         let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
@@ -413,7 +413,7 @@ fn clients_of_http1_under_tls_see_resets_and_those_without_tls_are_told() {
     });
     runtime().block_on(async {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-        let mut stream = connect(&front, &issuer, "http/1.1").await;
+        let mut stream = connect(front.address(), &issuer, "http/1.1").await;
         stream.write_all(call("localhost").as_bytes()).await.unwrap();
         let mut heard = vec![0; json(ANSWER).len()];
         stream.read_exact(&mut heard).await.unwrap();
@@ -427,4 +427,42 @@ fn clients_of_http1_under_tls_see_resets_and_those_without_tls_are_told() {
     client.say(call("localhost"));
     assert!(client.rest().0.contains("use https://"));
     drop(front.end());
+}
+
+#[test]
+fn a_replay_speaks_tls_with_its_clients() {
+    let issuer = Issuer::new();
+    let (cert, key) = issuer.files(&issuer.issue("localhost", |_| ()));
+    let folder = tempfile::tempdir().unwrap();
+    let cassette = folder.path().join("c.json");
+    let exchange =
+        r#"{"key": "a @1", "client": {"request": {"method": "a"}}, "server": [{"result": "recorded"}]}"#;
+    let session = r#"{"session": 1, "recording": 1, "transport": "stdio"}"#;
+    let text = format!(r#"{{"cassette": 1, "sessions": [{session}], "exchanges": [{exchange}]}}"#);
+    std::fs::write(&cassette, text).unwrap();
+    let files = [&cassette, &cert, &key].map(|path| path.to_str().unwrap());
+    let replay = ["replay", files[0], "--cert", files[1], "--key", files[2]];
+    let front = crate::support::front::Front::start(&replay, folder.path());
+    assert_eq!(front.url, format!("{}/mcp", front.origin));
+    let address = front.origin.strip_prefix("https://").unwrap();
+    runtime().block_on(async {
+        let request = || {
+            let request = Request::post("https://localhost/mcp").header("host", "localhost");
+            request.body(r#"{"jsonrpc":"2.0","id":4,"method":"a"}"#.to_owned()).unwrap()
+        };
+        let stream = TokioIo::new(connect(address, &issuer, "h2").await);
+        let builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+        let (mut sender, connection) = builder.handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        let over_2 = sender.send_request(request()).await.unwrap();
+        assert_eq!(over_2.version(), Version::HTTP_2);
+        let stream = TokioIo::new(connect(address, &issuer, "http/1.1").await);
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        let over_1 = sender.send_request(request()).await.unwrap();
+        for response in [over_2, over_1] {
+            assert_eq!(body(response).await, r#"{"jsonrpc":"2.0","id":4,"result":"recorded"}"#);
+        }
+    });
+    front.end();
 }

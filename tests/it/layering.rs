@@ -56,6 +56,7 @@ const TABLE: &[Row] = &[
     Row { module: "wire", may_use: &[], never: &[WORLD, TREE, ARGUMENTS] },
     Row { module: "traffic", may_use: &["wire"], never: &[WORLD, TREE, ARGUMENTS] },
     Row { module: "cassette", may_use: &["traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },
+    Row { module: "edit", may_use: &["cassette", "traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },
     Row { module: "redact", may_use: &["cassette", "traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },
     Row {
         module: "record",
@@ -73,6 +74,7 @@ const TABLE: &[Row] = &[
         may_use: &["cassette", "fault", "redact", "report", "traffic", "wire"],
         never: &[WORLD, TREE, ARGUMENTS],
     },
+    Row { module: "lint", may_use: &["cassette", "traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },
     Row { module: "transport", may_use: &["traffic", "wire"], never: &[TREE, ARGUMENTS] },
     Row {
         module: "store",

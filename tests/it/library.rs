@@ -23,7 +23,7 @@ async fn serve(mut replayer: Replayer, pipe: DuplexStream) -> std::io::Result<Re
     let (input, mut output) = tokio::io::split(pipe);
     let mut lines = BufReader::new(input).lines();
     let start = Instant::now();
-    while !replayer.is_done() {
+    while !replayer.is_done(Lane(0)) {
         let now = start.elapsed().as_micros() as u64;
         while let Some(out) = replayer.poll(now) {
             if let Output::Send { mut bytes, .. } = out {
@@ -38,7 +38,7 @@ async fn serve(mut replayer: Replayer, pipe: DuplexStream) -> std::io::Result<Re
                     let input = Input::Message { lane: Lane(0), bytes: line.as_bytes() };
                     replayer.handle(start.elapsed().as_micros() as u64, input);
                 }
-                None => replayer.handle(now, Input::Closed),
+                None => replayer.handle(now, Input::Closed { lane: Lane(0) }),
             },
             () = sleep_until(due), if replayer.deadline().is_some() => {}
         }

@@ -23,6 +23,8 @@ mod matrix;
 mod readme;
 mod replay;
 mod round_trip;
+#[cfg(unix)]
+mod run;
 mod schema;
 mod skipping;
 mod snippets;

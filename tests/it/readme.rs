@@ -9,6 +9,7 @@ const TAPEDECK: &str = env!("CARGO_BIN_EXE_tapedeck");
 const ELSEWHERE: &[(&str, &str)] = &[
     ("cargo run --release -- demo", "the_first_command_shows_everything, with the binary at hand"),
     ("cargo test", "whoever runs this"),
+    ("tapedeck run sum.json -- pytest test_run.py", "snippets::pytest_in_a_run"),
     ("cargo install --locked --path .", "the gate"),
 ];
 
@@ -32,7 +33,9 @@ fn blocks(language: &str) -> Vec<String> {
 #[test]
 fn its_examples_are_the_files_that_are_run() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/snippets");
-    for (file, language) in [("test_sum.py", "python"), ("sum.test.mjs", "js"), ("sum.rs", "rust")] {
+    for (file, language) in
+        [("test_sum.py", "python"), ("test_run.py", "python"), ("sum.test.mjs", "js"), ("sum.rs", "rust")]
+    {
         let text = fs::read_to_string(folder.join(file)).expect("the example is there");
         let shown: String = text
             .lines()
@@ -98,6 +101,44 @@ fn each_command_works() {
     assert_eq!(left, configuration, "what was wrapped is taken back");
     assert!(ran >= 10, "only {ran} commands were found");
     assert!(folder.path().join("junit.xml").exists() && folder.path().join("everything.journal").exists());
+}
+
+/// By hand and by command: what the client gets, and what comes out of the README's own text.
+#[test]
+fn a_failure_case_is_what_the_client_gets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let recorded = fs::read_to_string(home.join("cassettes/everything.json")).expect("it is there");
+    // Its only blob is in an answer that nobody asks for here.
+    let recorded = recorded.replace("\"$blob\": ", "\"blob\": ");
+    let call = |name: &str, arguments: &str| {
+        let begin = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}"#
+        );
+        let again = call.replace("\"id\":2", "\"id\":3");
+        let line = format!("printf '%s\\n' '{begin}' '{call}' '{again}' | tapedeck replay failing.json");
+        run(folder.path(), "sh", &["-c", &line]).1
+    };
+
+    let by_hand =
+        blocks("json").into_iter().find(|block| block.contains("get-sum is busy")).expect("it is shown");
+    let end = "\n    }\n  ]\n}\n";
+    assert!(recorded.ends_with(end));
+    let pasted = format!("{}\n    }},\n{by_hand}  ]\n}}\n", recorded.trim_end_matches(end));
+    fs::write(folder.path().join("failing.json"), pasted).expect("it is written");
+    let shown = call("get-sum", r#"{"a":2,"b":2}"#);
+    assert!(shown.contains(r#""error":{"code":-32603,"message":"database is locked"}"#), "{shown}");
+
+    fs::write(folder.path().join("everything.json"), recorded).expect("it is written");
+    let commands =
+        blocks("sh").into_iter().find(|block| block.contains("edit everything.json fail")).expect("shown");
+    assert!(run(folder.path(), "sh", &["-e", "-c", &commands]).0, "{commands}");
+    fs::rename(folder.path().join("everything.json"), folder.path().join("failing.json"))
+        .expect("it is renamed");
+    let shown = call("echo", r#"{"message":"last"}"#);
+    let (failed, works) = (shown.find("database is locked"), shown.find("Echo: last"));
+    assert!(failed.is_some() && failed < works, "{shown}");
 }
 
 /// Runs a command in a folder with this program first in its path; whether it ended well, and what it printed.

@@ -36,7 +36,7 @@ impl Stage {
 
     /// The client closes its side.
     fn close(&mut self) -> Vec<String> {
-        self.replayer.handle(self.now, Input::Closed);
+        self.replayer.handle(self.now, Input::Closed { lane: Lane(0) });
         self.outputs()
     }
 
@@ -51,7 +51,7 @@ impl Stage {
         while let Some(output) = self.replayer.poll(self.now) {
             seen.push(match output {
                 Output::Send { bytes, .. } => String::from_utf8(bytes).expect("text"),
-                Output::End(end) => format!("END exit={:?} signal={:?}", end.exit, end.signal),
+                Output::End { end, .. } => format!("END exit={:?} signal={:?}", end.exit, end.signal),
                 other => panic!("lines are answered with lines: {other:?}"),
             });
         }
@@ -223,7 +223,7 @@ fn a_gate_opens_when_the_client_closes_its_side() {
     stage.send(&initialize(0, "c"));
     stage.send(&request(9, "tools/call", r#"{"name":"where"}"#));
     assert_eq!(stage.close(), [result("9", r#"{"done":true}"#)]);
-    assert!(stage.replayer.is_done());
+    assert!(stage.replayer.is_done(Lane(0)));
     assert_eq!(stage.report().verdict, Verdict::Bad);
 }
 
@@ -363,7 +363,25 @@ fn a_cancelled_exchange_stays_silent_and_an_open_one_stays_open() {
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"y"}}"#;
     assert_eq!(stage.send(cancel), [] as [&str; 0]);
     stage.close();
-    assert!(stage.replayer.is_done());
+    assert!(stage.replayer.is_done(Lane(0)));
+    stage.good();
+}
+
+#[test]
+fn a_cancel_means_the_request_that_had_its_id_then() {
+    let slow = r#"{"key": "KEY", "client": {"request": {"id": 1, "method": "tools/call", "params": {"name": "KEY"}}}, REST}"#;
+    let slow = |key: &str, rest: &str| slow.replace("KEY", key).replace("REST", rest);
+    let more = format!(
+        r#", {}, {{"key": "cancel", "client": {{"notification": {{"method": "notifications/cancelled", "params": {{"requestId": 1}}}}}}}}, {}"#,
+        slow("a", r#""unanswered": "cancelled""#),
+        slow("b", r#""server": [{"result": 2}]"#)
+    );
+    let mut stage = Stage::new(&legacy(&more));
+    stage.send(&initialize(0, "c"));
+    assert_eq!(stage.send(&request(1, "tools/call", r#"{"name":"a"}"#)), [] as [&str; 0]);
+    stage.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    // The client has used the id again, and this call was never cancelled.
+    assert_eq!(stage.send(&request(1, "tools/call", r#"{"name":"b"}"#)), [result("1", "2")]);
     stage.good();
 }
 

@@ -140,6 +140,7 @@ const CASSETTE: &str = r#"{
   "exchanges": [
     {
       "key": "tools/call report @1",
+      "fault": {"do": "status", "status": 503},
       "client": {"request": {"method": "tools/call", "params": {"name": "report"}, "trace": 1}},
       "server": [
         {"after_ms": 20, "notification": {"method": "notifications/progress", "params": {"progress": 1}}},
@@ -177,6 +178,7 @@ fn the_cassette_schema_refuses_mistakes() {
         (r#""http": "GET /mcp","#, r#""http": "GET mcp","#),
         (r#""http": "GET /mcp","#, r#""raw": "GET /mcp","#),
         (r#""status": 200"#, r#""status": "200""#),
+        (r#""fault": {"do": "status", "status": 503}"#, r#""fault": 503"#),
         (r#""x-a": ["b", ""]"#, r#""x-a": 1"#),
         (r#""on": "post""#, r#""on": "put""#),
         (r#"{"tool": "search"}"#, r#"{"tol": "search"}"#),

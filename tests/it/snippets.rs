@@ -28,6 +28,17 @@ fn pytest() {
 }
 
 #[test]
+fn pytest_in_a_run() {
+    check("test_run.py", |folder| {
+        let bin = python()?.parent().expect("it lies in a folder").display().to_string();
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("PATH=\"{bin}:$PATH\"; tapedeck run sum.json -- pytest test_run.py")]);
+        command.current_dir(folder);
+        Some(command)
+    });
+}
+
+#[test]
 fn vitest() {
     check("sum.test.mjs", |folder| {
         let modules = node()?.join("node_modules");

@@ -22,6 +22,7 @@ struct ItemIds {
 impl Loader<'_> {
     pub(super) fn exchange(&mut self) -> Result<()> {
         let mut walk = self.begin(&EXCHANGE)?;
+        let errors = self.errors.found.len();
         let index =
             u32::try_from(self.cassette.exchanges.len()).expect("each takes more than one byte of 4 GiB");
         let place = Span::new(walk.start, walk.start).into();
@@ -72,7 +73,7 @@ impl Loader<'_> {
         if exchange.key.is_empty() {
             return self.missing(&walk, "a `key`, which names it");
         }
-        if exchange.client.is_none() && exchange.server.is_empty() {
+        if exchange.client.is_none() && exchange.server.is_empty() && self.errors.found.len() == errors {
             return self.missing(&walk, "`client`, or for a push `server`");
         }
         exchange.server.shrink_to_fit();

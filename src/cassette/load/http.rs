@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 
 use super::{
     super::{
-        error::Result,
+        error::{LoadError, LoadErrorKind, Result},
         expand::expand,
         model::{EventType, Header, Http, On, Place, Sse, StreamEnd},
         shape::{HEADERS, HTTP, SSE},
@@ -12,9 +12,13 @@ use super::{
     },
     Loader, Name,
 };
-use crate::wire::{http::is_token, jsonrpc, scan};
+use crate::wire::{
+    http::{is_field_value, is_of_connection, is_token},
+    jsonrpc, scan,
+};
 
-const VALUES: &str = "a string, or a list of strings, of characters up to U+00FF without line ends";
+const VALUES: &str =
+    "a string, or a list of strings, of characters up to U+00FF without line ends and control characters";
 pub(super) const TEXT: &str = "a string, or a marker that stands for one";
 
 impl Loader<'_> {
@@ -85,6 +89,11 @@ impl Loader<'_> {
             if !is_header_name(&name) {
                 return self.wrong(span.start, "headers", "the name of a header, in lower case");
             }
+            if is_of_connection(&name) {
+                let instead = "whoever replays the response frames it anew, so leave it out";
+                let kind = LoadErrorKind::Misplaced { place: walk.shape.name, member: name, instead };
+                return Err(LoadError::new(span.start, kind));
+            }
             let mut values = Vec::new();
             if self.reader.peek() == b'[' {
                 self.list("headers", |loader| {
@@ -103,7 +112,7 @@ impl Loader<'_> {
         let span = self.string("headers", VALUES)?;
         let text = jsonrpc::text(span.of(self.reader.text));
         let bytes: Option<Box<[u8]>> = text.chars().map(|letter| u8::try_from(letter).ok()).collect();
-        match bytes.filter(|bytes| !bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0))) {
+        match bytes.filter(|bytes| is_field_value(bytes)) {
             Some(bytes) => Ok(bytes),
             None => self.wrong(span.start, "headers", VALUES),
         }
@@ -266,6 +275,22 @@ mod tests {
             (r#"{"key": "a", "http": {"headers": {"a b": ""}}, "client": {"http": "GET /"}}"#, "lower case"),
             (r#"{"key": "a", "http": {"headers": {"a": "b\nc"}}, "client": {"http": "GET /"}}"#, "line ends"),
             (r#"{"key": "a", "http": {"headers": {"a": "\u0100"}}, "client": {"http": "GET /"}}"#, "U+00FF"),
+            (
+                r#"{"key": "a", "http": {"headers": {"a": "\u007f"}}, "client": {"http": "GET /"}}"#,
+                "control char",
+            ),
+            (
+                r#"{"key": "a", "http": {"headers": {"content-length": "1"}}, "client": {"http": "GET /"}}"#,
+                "leave it out",
+            ),
+            (
+                r#"{"key": "a", "http": {"headers": {"transfer-encoding": "chunked"}}, "client": {"http": "GET /"}}"#,
+                "leave it out",
+            ),
+            (
+                r#"{"key": "a", "http": {"request": {"connection": []}}, "client": {"http": "GET /"}}"#,
+                "leave it out",
+            ),
             (r#"{"key": "a", "http": {"end": "off"}, "client": {"http": "GET /"}}"#, "`cut` or `reset`"),
             (r#"{"key": "a", "server": [{"on": "put", "body": ""}]}"#, "`get`, `resume`"),
             (r#"{"key": "a", "server": [{"sse": {"id": "a\nb"}, "body": ""}]}"#, "without line ends"),

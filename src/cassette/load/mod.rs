@@ -30,6 +30,27 @@ impl Cassette {
     /// With the place of the first thing that is wrong, and what to do about it. Unknown members are no error: see
     /// [`Cassette::warnings`].
     pub fn load(text: Vec<u8>, blobs: &dyn BlobSource) -> Result<Self> {
+        let mut errors = Errors { limit: 1, ..Errors::default() };
+        Self::read(text, blobs, &mut errors)
+    }
+
+    /// Reads a cassette's text as [`Cassette::load`] does, and goes on behind what is wrong where that can be told.
+    ///
+    /// # Errors
+    /// With the place of everything that is wrong, in the order of the file. What an exchange names elsewhere is looked
+    /// at once all else is in order.
+    pub fn check(text: Vec<u8>, blobs: &dyn BlobSource) -> std::result::Result<Self, Vec<LoadError>> {
+        let mut errors = Errors { limit: MOST_ERRORS, ..Errors::default() };
+        Self::read(text, blobs, &mut errors).map_err(|last| {
+            let mut found = errors.found;
+            found.push(last);
+            found.sort_by_key(|error| error.at);
+            found
+        })
+    }
+
+    /// The last error is returned, those before it stay in `errors`.
+    fn read(text: Vec<u8>, blobs: &dyn BlobSource, errors: &mut Errors) -> Result<Self> {
         if u32::try_from(text.len()).is_err() {
             return Err(LoadError::new(0, LoadErrorKind::TooLarge));
         }
@@ -38,12 +59,42 @@ impl Cassette {
         }
         let version = version(&text).map_err(|error| error.locate(&text))?;
         let text = format::upgrade(text, version.unwrap_or(format::VERSION))?;
-        let mut parts = Loader::read(&text, blobs).map_err(|error| error.locate(&text))?;
+        let parts = Loader::read(&text, blobs, errors).map_err(|error| error.locate(&text));
+        let found = std::mem::take(&mut errors.found);
+        errors.found = found.into_iter().map(|error| error.locate(&text)).collect();
+        let mut parts = parts?;
         if version.is_none() {
             return Err(LoadError::new(scan::trim(&text).start, LoadErrorKind::NotACassette).locate(&text));
         }
         parts.text = text;
         Ok(parts)
+    }
+}
+
+/// So many errors of one file are told at most.
+const MOST_ERRORS: usize = 100;
+
+/// What was found wrong so far.
+#[derive(Debug, Default)]
+struct Errors {
+    found: Vec<LoadError>,
+    /// How many are looked for.
+    limit: usize,
+}
+
+impl Errors {
+    /// Keeps an error and lets the walk go on; the last one ends it.
+    fn keep(&mut self, error: LoadError) -> Result<()> {
+        if self.found.len() + 1 >= self.limit {
+            return Err(error);
+        }
+        self.found.push(error);
+        Ok(())
+    }
+
+    /// Ends a walk that found something.
+    fn end(&mut self) -> Result<()> {
+        self.found.pop().map_or(Ok(()), Err)
     }
 }
 
@@ -75,6 +126,7 @@ struct Loader<'a> {
     references: Vec<resolve::Reference>,
     /// Exchanges with a raw message of several lines, and where that stands.
     several_lines: Vec<(usize, usize)>,
+    errors: &'a mut Errors,
 }
 
 /// The next ordinary ids of both sides of a session.
@@ -113,7 +165,7 @@ enum Name {
 }
 
 impl<'a> Loader<'a> {
-    fn read(text: &'a [u8], blobs: &'a dyn BlobSource) -> Result<Cassette> {
+    fn read(text: &'a [u8], blobs: &'a dyn BlobSource, errors: &'a mut Errors) -> Result<Cassette> {
         let cassette = Cassette {
             text: Vec::new(),
             rules: Vec::new(),
@@ -129,13 +181,17 @@ impl<'a> Loader<'a> {
         let reader = Reader::new(text, scan::trim(text).start);
         let (numbers, references, counters) = (Vec::new(), Vec::new(), HashMap::new());
         let several_lines = Vec::new();
-        let mut loader = Self { reader, blobs, cassette, numbers, counters, references, several_lines };
+        let mut loader =
+            Self { reader, blobs, cassette, numbers, counters, references, several_lines, errors };
         loader.document()?;
         loader.reader.skip_space();
         if loader.reader.at < text.len() {
             return Err(LoadError::syntax(text, loader.reader.at, "the end of the text"));
         }
+        // What names an exchange that could not be read is right perhaps.
+        loader.errors.end()?;
         loader.resolve()?;
+        loader.errors.end()?;
         Ok(loader.cassette)
     }
 
@@ -276,9 +332,25 @@ impl<'a> Loader<'a> {
         self.reader.at += 1;
         let mut first = true;
         while self.reader.element(&mut first)? {
-            each(self)?;
+            let element = self.reader.at;
+            if let Err(error) = each(self) {
+                self.go_on_behind(element, error)?;
+            }
         }
         Ok(Span::new(start, self.reader.at).into())
+    }
+
+    /// Goes on behind an element with something wrong in it, if more is looked for and its end can be told.
+    #[cold]
+    fn go_on_behind(&mut self, element: usize, error: LoadError) -> Result<()> {
+        match scan::skip_value(self.reader.text, element) {
+            Ok(end) if self.errors.limit > 1 => {
+                self.errors.keep(error)?;
+                self.reader = Reader::new(self.reader.text, end);
+                Ok(())
+            }
+            _ => Err(error),
+        }
     }
 
     /// Skips a value that is none of our business.

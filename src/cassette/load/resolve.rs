@@ -9,7 +9,7 @@ use super::{
         model::{Exchange, Form, Message, Moment, Ref},
         shape,
     },
-    Loader, implied_session,
+    Errors, Loader, implied_session,
     message::RAW,
     short,
 };
@@ -34,7 +34,7 @@ impl Loader<'_> {
         self.resolve_sessions()?;
         let references = std::mem::take(&mut self.references);
         let mut found = Vec::with_capacity(references.len());
-        let keys = keys(&self.cassette.exchanges)?;
+        let keys = keys(&self.cassette.exchanges, self.errors)?;
         let mut answers = HashMap::new();
         for reference in &references {
             let name = jsonrpc::text(reference.name.of(self.reader.text));
@@ -43,12 +43,16 @@ impl Loader<'_> {
             } else {
                 after(&self.cassette.exchanges, &keys, &name)
             };
-            found.push(result.map_err(|reason| {
-                let (member, name) = (reference.member, short(&name));
-                LoadError::new(reference.name.start, LoadErrorKind::Reference { member, name, reason })
-            })?);
+            match result {
+                Ok(result) => found.push((reference, result)),
+                Err(reason) => {
+                    let (member, name) = (reference.member, short(&name));
+                    let kind = LoadErrorKind::Reference { member, name, reason };
+                    self.errors.keep(LoadError::new(reference.name.start, kind))?;
+                }
+            }
         }
-        for (reference, found) in references.iter().zip(found) {
+        for (reference, found) in found {
             self.set(reference, found);
         }
         Ok(())
@@ -62,19 +66,20 @@ impl Loader<'_> {
         for (session, index) in self.cassette.sessions.iter().zip(0..) {
             if sessions.insert(session.number, index).is_some() {
                 let kind = LoadErrorKind::SessionTaken { number: session.number };
-                return Err(LoadError::new(session.place.start as usize, kind));
+                self.errors.keep(LoadError::new(session.place.start as usize, kind))?;
             }
         }
         for (exchange, (number, at)) in self.cassette.exchanges.iter_mut().zip(&self.numbers) {
             let Some(index) = sessions.get(number) else {
-                return Err(LoadError::new(*at, LoadErrorKind::NoSession { number: *number }));
+                self.errors.keep(LoadError::new(*at, LoadErrorKind::NoSession { number: *number }))?;
+                continue;
             };
             exchange.session = *index;
         }
         for &(exchange, at) in &self.several_lines {
             let session = self.cassette.exchanges[exchange].session as usize;
             if !self.cassette.sessions[session].is_http() {
-                return Err(LoadError::member(self.reader.text, at, "raw", RAW));
+                self.errors.keep(LoadError::member(self.reader.text, at, "raw", RAW))?;
             }
         }
         Ok(())
@@ -100,12 +105,12 @@ impl Loader<'_> {
 }
 
 /// The index of each key; keys are unique.
-fn keys(exchanges: &[Exchange]) -> Result<HashMap<&str, u32>> {
+fn keys<'e>(exchanges: &'e [Exchange], errors: &mut Errors) -> Result<HashMap<&'e str, u32>> {
     let mut keys = HashMap::with_capacity(exchanges.len());
     for (exchange, index) in exchanges.iter().zip(0..) {
         if keys.insert(&*exchange.key, index).is_some() {
             let kind = LoadErrorKind::KeyTaken { key: short(&exchange.key) };
-            return Err(LoadError::new(exchange.place.start as usize, kind));
+            errors.keep(LoadError::new(exchange.place.start as usize, kind))?;
         }
     }
     Ok(keys)

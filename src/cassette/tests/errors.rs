@@ -41,6 +41,47 @@ fn a_cassette_with_every_member_loads_without_a_warning_and_is_formatted() {
     assert_eq!(cassette.exchanges[3].after, after(0, model::Moment::Answer(1)));
 }
 
+/// All errors of a text.
+fn errors(text: &str) -> Vec<String> {
+    let errors = Cassette::check(text.as_bytes().to_vec(), &blob::NoBlobs).expect_err("it does not load");
+    errors.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_check_goes_on_behind_what_is_wrong() {
+    let text = r#"{"cassette": 1, "match": [{"ignore": ["x", "/y"]}],
+"sessions": [{"session": "1"}, {"session": 2}], "exchanges": [
+{"key": "a", "server": [{"result": {"$lines": 1}}, {"after": "nowhere", "raw": "x"}, {"after_ms": -1}]},
+{"key": "a", "server": [{"notification": {}}]},
+{"session": 2}, 7,
+{"key": "b", "client": {"request": {"method": "m"}}}]}"#;
+    let found = errors(text);
+    let lines: Vec<&str> = found.iter().map(|error| &error[..2]).collect();
+    assert_eq!(lines, ["1:", "2:", "3:", "3:", "4:", "5:", "5:"], "{found:#?}");
+    assert_eq!(load(text).unwrap_err().to_string(), found[0]);
+}
+
+#[test]
+fn a_check_looks_up_names_once_all_else_is_in_order() {
+    let text = r#"{"cassette": 1, "sessions": [{"session": 1}, {"session": 1}], "exchanges": [
+{"key": "a", "after": "x", "session": 3, "server": [{"raw": "1"}]},
+{"key": "a", "after": "y", "server": [{"raw": "2"}]}]}"#;
+    let found = errors(text);
+    assert_eq!(found.len(), 5, "{found:#?}");
+    assert!(
+        found[0].contains("session 1 is listed twice") && found[4].contains("`after` names `y`"),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn a_check_ends_where_no_element_ends_and_tells_so_much() {
+    let found = errors("{\"cassette\": 1, \"exchanges\": [{}, {\"key\": [}, {}");
+    assert_eq!(found.len(), 2, "{found:#?}");
+    let many = format!("{{\"cassette\": 1, \"exchanges\": [{}1]}}", "1,".repeat(1000));
+    assert_eq!(errors(&many).len(), 100);
+}
+
 #[test]
 fn what_is_no_json_is_shown_with_its_place() {
     let hint = "a cassette is JSON, without comments and trailing commas";

@@ -65,7 +65,7 @@ impl Slow {
 
 impl Effect for Slow {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        if output.lane() != Some(self.lane) {
+        if output.lane() != self.lane {
             return out.push(Step::Do(output));
         }
         if let Some(bytes) = framed(&output) {

@@ -30,7 +30,7 @@ impl Breaking {
 
 impl Effect for Breaking {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        if output.lane() != Some(self.lane) {
+        if output.lane() != self.lane {
             return out.push(Step::Do(output));
         }
         if self.is_broken {

@@ -54,7 +54,7 @@ impl Cut {
 
 impl Effect for Cut {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        if output.lane() != Some(self.lane) {
+        if output.lane() != self.lane {
             return out.push(Step::Do(output));
         }
         if self.is_cut {

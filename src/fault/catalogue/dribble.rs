@@ -41,7 +41,8 @@ impl Fault for Dribble {
 impl Effect for Dribble {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
         let bytes = framed(&output).filter(|_| output.is_response());
-        let (Some(bytes), Some(lane)) = (bytes, output.lane()) else { return out.push(Step::Do(output)) };
+        let Some(bytes) = bytes else { return out.push(Step::Do(output)) };
+        let lane = output.lane();
         let pieces = self.chunks.min(bytes.len() as u64).max(1);
         let part = |whole: u64, at: u64| u128::from(whole) * u128::from(at) / u128::from(pieces);
         for at in 0..pieces {

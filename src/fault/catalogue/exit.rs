@@ -34,8 +34,8 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
 
 impl Fault for Exit {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
-        let lane = of.is_http.then_some(of.lane);
-        Some(Box::new(Ending { end: Some(self.0.clone()), lane, head: None }))
+        let Target { lane, is_http, .. } = *of;
+        Some(Box::new(Ending { end: Some(self.0.clone()), lane, is_http, head: None }))
     }
 
     fn ends_session(&self) -> bool {
@@ -47,8 +47,9 @@ impl Fault for Exit {
 struct Ending {
     /// How it ends; none once it has.
     end: Option<End>,
-    /// The response's lane, over HTTP: it is cut off.
-    lane: Option<Lane>,
+    lane: Lane,
+    /// Its response is cut off.
+    is_http: bool,
     /// The head of a response that is nothing but the answer: it does not come either.
     head: Option<Output>,
 }
@@ -58,14 +59,17 @@ impl Effect for Ending {
         if self.end.is_none() {
             return;
         }
-        if self.lane.is_some() && output.lane() != self.lane {
+        if output.lane() != self.lane {
             out.push(Step::Do(output));
         } else if matches!(&output, Output::Head { head, .. } if !head.stream) {
             self.head = Some(output);
         } else if output.is_response() || matches!(output, Output::EndLane { .. }) {
-            let cut = |lane| Output::EndLane { lane, partial: Vec::new(), end: Some(StreamEnd::Cut) };
-            out.extend(self.lane.map(cut).map(Step::Do));
-            out.extend(self.end.take().map(Output::End).map(Step::Do));
+            let lane = self.lane;
+            if self.is_http {
+                let end = Some(StreamEnd::Cut);
+                out.push(Step::Do(Output::EndLane { lane, partial: Vec::new(), end }));
+            }
+            out.extend(self.end.take().map(|end| Step::Do(Output::End { lane, end })));
         } else {
             out.extend(self.head.take().map(Step::Do));
             out.push(Step::Do(output));

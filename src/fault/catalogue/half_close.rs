@@ -35,7 +35,7 @@ struct Closing {
 
 impl Effect for Closing {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        if output.lane() != Some(self.lane) {
+        if output.lane() != self.lane {
             return out.push(Step::Do(output));
         }
         if self.is_closed {

@@ -24,7 +24,8 @@ impl Fault for NoiseLine {
 
 impl Effect for NoiseLine {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        if let Some(lane) = output.lane().filter(|_| output.is_response()) {
+        if output.is_response() {
+            let lane = output.lane();
             out.push(Step::Do(Output::Send { lane, bytes: self.0.as_bytes().to_vec(), apart: false }));
         }
         out.push(Step::Do(output));

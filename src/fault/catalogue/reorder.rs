@@ -37,7 +37,7 @@ struct Yielding {
 
 impl Effect for Yielding {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        let is_own = output.lane() == Some(self.lane);
+        let is_own = output.lane() == self.lane;
         let begins = || matches!(&output, Output::Head { head, .. } if !head.stream);
         let is_answer = is_own && (begins() || output.is_response());
         out.extend(self.longest.take_if(|_| is_answer).map(Step::Yield));

@@ -199,7 +199,7 @@ fn show(output: &Output, seen: &mut String) {
                 Some(StreamEnd::Reset) => "reset".to_owned(),
             });
         }
-        Output::End(end) => {
+        Output::End { end, .. } => {
             if let Some(partial) = &end.partial {
                 say(format!("partial {:?}", text(partial)));
             }

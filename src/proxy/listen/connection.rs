@@ -12,20 +12,24 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::{Body, Bytes, Incoming},
     header::{ACCESS_CONTROL_REQUEST_HEADERS, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN},
-    server::conn::http1,
+    server::conn::{http1, http2},
     service::service_fn,
 };
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::{net::TcpStream, time::interval};
 
 use super::{
     Front,
     body::{Cut, ResponseBody},
+    route::NoRoute,
     take::{Piece, Reply},
 };
 use crate::{
     replay::{HttpRequest, ResponseHead},
-    transport::http::socket::{Accepted, Control, Socket},
+    transport::http::{
+        headers::with_host,
+        socket::{Accepted, Control, Socket},
+    },
     wire::lines::Unfinished,
 };
 
@@ -33,6 +37,8 @@ use crate::{
 const MAX_HEADERS: usize = 1024;
 /// The longest head.
 const MAX_HEAD: usize = 256 << 10;
+/// How many requests may be under way on one connection (HTTP/2): a client opens streams that stay open.
+const MAX_STREAMS: u32 = 1024;
 /// How long a client may take to send a head it has begun.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 
@@ -52,8 +58,40 @@ struct Link {
 pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     // Without it small messages would wait for acknowledgements; where it fails they do.
     let _ = stream.set_nodelay(true);
+    let stream = match &front.acceptor {
+        None => Accepted::Plain(stream),
+        Some(acceptor) => match acceptor.accept(stream).await {
+            Ok(stream) => stream,
+            // Nothing was asked yet, and whoever does not speak TLS cannot be told more.
+            Err(_) => return,
+        },
+    };
+    if stream.is_http2() { serve_http2(stream, front).await } else { serve_http1(stream, front).await }
+}
+
+/// Serves a client whose requests share a connection.
+async fn serve_http2(stream: Accepted, front: Arc<Front>) {
     let mut closing = front.closing.subscribe();
-    let (socket, control) = Socket::new(Accepted::Plain(stream));
+    let (socket, _) = Socket::new(stream);
+    let link = Arc::new(Link { front, control: Control::of_shared(), is_used: AtomicBool::new(false) });
+    let service = service_fn(move |request| handle(Arc::clone(&link), with_host(request)));
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .auto_date_header(false)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX));
+    let mut connection = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
+    loop {
+        tokio::select! {
+            _ = &mut connection => return,
+            Ok(()) = closing.changed() => connection.as_mut().graceful_shutdown(),
+        }
+    }
+}
+
+async fn serve_http1(stream: Accepted, front: Arc<Front>) {
+    let mut closing = front.closing.subscribe();
+    let (socket, control) = Socket::new(stream);
     let link = Arc::new(Link { front, control: Arc::clone(&control), is_used: AtomicBool::new(false) });
     let service = {
         let link = Arc::clone(&link);
@@ -119,24 +157,27 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
         return Ok(own(StatusCode::PAYLOAD_TOO_LARGE, text));
     };
     let target = head.uri.path_and_query().map_or("*", |target| target.as_str());
-    let (take, prefix, target) = take_of(target);
+    let route = match link.front.route(target) {
+        Ok(route) => route,
+        Err(NoRoute { status, sentence }) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::NOT_FOUND);
+            return Ok(own(status, format!("{sentence}\n")));
+        }
+    };
     let host = head.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| !host.is_empty());
-    let origin = format!("http://{}{prefix}", host.unwrap_or(&link.front.address));
+    let (scheme, address) = (link.front.scheme, host.unwrap_or(&link.front.address));
+    let origin = format!("{scheme}://{address}{}", route.prefix);
     let headers: Vec<(&str, &[u8])> =
         head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     let request = HttpRequest {
         method: head.method.as_str(),
-        target,
+        target: route.target,
         origin: &origin,
         headers: &headers,
         body: &body,
         opens_connection: !link.is_used.swap(true, Ordering::Relaxed),
     };
-    let Some(take) = link.front.take(&take) else {
-        let text = "there are too many takes; end this replay and start another\n".to_owned();
-        return Ok(own(StatusCode::SERVICE_UNAVAILABLE, text));
-    };
-    match take.ask(&request) {
+    match route.take.ask(&request) {
         Reply::Whole(head, body) => Ok(response(&head, ResponseBody::Whole(Some(body)))),
         Reply::Passing(mut passing) => match passing.pieces.recv().await {
             Some(Piece::Head(head)) => {
@@ -157,36 +198,6 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
             }
         },
     }
-}
-
-/// The name of the take in a target, what names it, and the rest.
-fn take_of(target: &str) -> (String, &str, &str) {
-    let Some(rest) = target.strip_prefix("/take/") else { return (String::new(), "", target) };
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let behind = target.len() - rest.len() + end;
-    let (prefix, rest) = target.split_at(behind);
-    (decoded(&prefix["/take/".len()..]), prefix, if rest.is_empty() { "/" } else { rest })
-}
-
-/// A path's segment without its percent signs; what is wrong in it stays.
-fn decoded(segment: &str) -> String {
-    let mut bytes = Vec::with_capacity(segment.len());
-    let mut rest = segment.as_bytes();
-    while let Some((&byte, behind)) = rest.split_first() {
-        let digits =
-            behind.get(..2).filter(|_| byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = &behind[2..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A request's body; none where it is too long.
@@ -247,18 +258,5 @@ fn allow_pages(headers: &mut HeaderMap) {
         if !headers.contains_key(name) {
             headers.insert(name, HeaderValue::from_static(value));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_take_is_named_by_any_segment() {
-        assert_eq!(take_of("/mcp?a=1"), (String::new(), "", "/mcp?a=1"));
-        assert_eq!(take_of("/take/a%2Fb%20c/mcp?x"), ("a/b c".to_owned(), "/take/a%2Fb%20c", "/mcp?x"));
-        assert_eq!(take_of("/take/t"), ("t".to_owned(), "/take/t", "/"));
-        assert_eq!(take_of("/take/50%/mcp").0, "50%");
     }
 }

@@ -1,4 +1,4 @@
-//! A take: its replayer, the responses that are under way, and its clock.
+//! A take: its replayer, the responses and pipes that are under way, and its clock.
 
 use std::{
     collections::HashMap,
@@ -14,11 +14,14 @@ use tokio::{
 
 use super::lock;
 use crate::{
-    cassette::model::StreamEnd,
+    cassette::model::{End, StreamEnd},
     replay::{HttpRequest, Input, Output, Replayer, ResponseHead},
     report::Report,
     traffic::{Lane, Micros},
-    wire::sse,
+    wire::{
+        lines::{Line, LineSplitter},
+        sse,
+    },
 };
 
 /// A part of a response.
@@ -58,7 +61,17 @@ pub(super) struct Passing {
     pub(super) place: Place,
 }
 
-/// A lane of a take, until its response has ended.
+/// What goes to a client that speaks in lines.
+pub(super) enum Spoken {
+    /// A line without its end; `apart`: it must not share a write with what was said before it.
+    Line { bytes: Vec<u8>, apart: bool },
+    /// Bytes as they stand, in a write of their own.
+    Raw(Vec<u8>),
+    /// Nothing more; how the recorded server ended, if it did.
+    End(End),
+}
+
+/// A lane of a take, until its response has ended or its client has left.
 pub(super) struct Place {
     take: Arc<Take>,
     lane: Lane,
@@ -66,6 +79,10 @@ pub(super) struct Place {
 }
 
 impl Place {
+    pub(super) const fn lane(&self) -> Lane {
+        self.lane
+    }
+
     /// The response is whole: that its client leaves tells nothing any more.
     pub(super) const fn ends(&mut self) {
         self.has_ended = true;
@@ -92,6 +109,9 @@ pub(super) struct Take {
 struct State {
     replayer: Replayer,
     lanes: HashMap<u32, mpsc::UnboundedSender<Piece>>,
+    pipes: HashMap<u32, mpsc::UnboundedSender<Spoken>>,
+    /// The pipes whose clients have closed their sides.
+    closed: Vec<Lane>,
     last_lane: u32,
     misses: u64,
     /// The deadline that the task that keeps the time waits for.
@@ -101,7 +121,8 @@ struct State {
 impl Take {
     /// A take, and the task that keeps its time.
     pub(super) fn begin(replayer: Replayer, missing: Arc<Notify>) -> Arc<Self> {
-        let state = State { replayer, lanes: HashMap::new(), last_lane: 0, misses: 0, awaited: None };
+        let (lanes, pipes, closed) = Default::default();
+        let state = State { replayer, lanes, pipes, closed, last_lane: 0, misses: 0, awaited: None };
         let take = Arc::new(Self {
             start: Instant::now(),
             state: Mutex::new(state),
@@ -145,20 +166,10 @@ impl Take {
         state.replayer.handle(self.now(), Input::Request { lane, request });
         let mut pieces = Vec::new();
         self.pump(&mut state, Some((lane, &mut pieces)));
-        let is_whole = match &pieces[..] {
-            [Piece::Head(head), Piece::End { end: None, partial }]
-            | [Piece::Head(head), Piece::Data { .. }, Piece::End { end: None, partial }] => {
-                !head.stream && partial.is_empty()
-            }
-            _ => false,
+        let pieces = match whole(pieces) {
+            Ok((head, body)) => return Reply::Whole(head, body),
+            Err(pieces) => pieces,
         };
-        if is_whole {
-            let mut pieces = pieces.into_iter();
-            let (head, body) = (pieces.next(), pieces.next());
-            let head = if let Some(Piece::Head(head)) = head { head } else { ResponseHead::default() };
-            let body = if let Some(Piece::Data { bytes, .. }) = body { bytes } else { Bytes::new() };
-            return Reply::Whole(head, body);
-        }
         let (sender, receiver) = mpsc::unbounded_channel();
         let has_ended = matches!(pieces.last(), Some(Piece::End { .. }));
         for piece in pieces {
@@ -173,9 +184,47 @@ impl Take {
         Reply::Passing(Passing { pieces: receiver, place })
     }
 
+    /// A client that speaks in lines has come: its place, and what goes to it.
+    pub(super) fn join(self: &Arc<Self>) -> (Place, mpsc::UnboundedReceiver<Spoken>) {
+        let mut state = lock(&self.state);
+        state.last_lane += 1;
+        let lane = Lane(state.last_lane);
+        let (sender, receiver) = mpsc::unbounded_channel();
+        state.pipes.insert(lane.0, sender);
+        (Place { take: Arc::clone(self), lane, has_ended: false }, receiver)
+    }
+
+    /// Takes in bytes of a client that speaks in lines.
+    pub(super) fn hear(&self, lane: Lane, lines: &mut LineSplitter, bytes: &[u8]) {
+        let mut state = lock(&self.state);
+        if !state.pipes.contains_key(&lane.0) {
+            return;
+        }
+        let now = self.now();
+        lines.feed(bytes, |line| {
+            let bytes = match &line {
+                Line::Whole(bytes) => bytes,
+                Line::Oversize(line) => &line.head[..],
+            };
+            state.replayer.handle(now, Input::Message { lane, bytes });
+        });
+        self.pump(&mut state, None);
+    }
+
+    /// A client that speaks in lines has closed its side.
+    pub(super) fn closed(&self, lane: Lane) {
+        let mut state = lock(&self.state);
+        if state.pipes.contains_key(&lane.0) {
+            state.closed.push(lane);
+            state.replayer.handle(self.now(), Input::Closed { lane });
+            self.pump(&mut state, None);
+        }
+    }
+
     fn left(&self, lane: Lane) {
         let mut state = lock(&self.state);
         state.lanes.remove(&lane.0);
+        state.pipes.remove(&lane.0);
         state.replayer.handle(self.now(), Input::Left { lane });
         self.pump(&mut state, None);
     }
@@ -186,13 +235,28 @@ impl Take {
         while let Some(output) = state.replayer.poll(now) {
             let (lane, piece) = match output {
                 Output::Head { lane, head } => (lane, Piece::Head(head)),
+                Output::Raw { lane, bytes, .. } if state.pipes.contains_key(&lane.0) => {
+                    state.speak(lane, Spoken::Raw(bytes));
+                    continue;
+                }
+                Output::EndLane { lane, partial, .. } if state.pipes.contains_key(&lane.0) => {
+                    let partial = Some(partial).filter(|partial| !partial.is_empty());
+                    state.speak(lane, Spoken::End(End { partial, ..End::default() }));
+                    continue;
+                }
                 Output::Raw { lane, bytes, goes_on } => (lane, Piece::Data { bytes: bytes.into(), goes_on }),
                 Output::Event { lane, event } => (lane, Piece::whole(sse::encode(&event))),
                 Output::Body { lane, bytes } => (lane, Piece::whole(bytes)),
                 Output::HalfClose { lane } => (lane, Piece::HalfClose),
                 Output::EndLane { lane, partial, end } => (lane, Piece::End { end, partial }),
-                // Nobody has told of lines, and what a server's end means over HTTP its streams tell.
-                Output::Send { .. } | Output::End(_) => continue,
+                Output::Send { lane, bytes, apart } => {
+                    state.speak(lane, Spoken::Line { bytes, apart });
+                    continue;
+                }
+                Output::End { lane, end } => {
+                    state.speak(lane, Spoken::End(end));
+                    continue;
+                }
             };
             match &mut own {
                 Some((own, pieces)) if *own == lane => pieces.push(piece),
@@ -208,6 +272,15 @@ impl Take {
                 }
             }
         }
+        let (replayer, pipes) = (&state.replayer, &mut state.pipes);
+        state.closed.retain(|lane| {
+            let is_done = replayer.is_done(*lane);
+            if let Some(sender) = pipes.get(&lane.0).filter(|_| is_done) {
+                // One that has left says so by itself.
+                let _ = sender.send(Spoken::End(End::default()));
+            }
+            !is_done && pipes.contains_key(&lane.0)
+        });
         if state.replayer.deadline() != state.awaited {
             self.changed.notify_one();
         }
@@ -218,9 +291,15 @@ impl Take {
         }
     }
 
-    /// Ends all responses that are under way.
+    /// Ends all responses and pipes that are under way.
     pub(super) fn close(&self) {
-        let lanes = std::mem::take(&mut lock(&self.state).lanes);
+        let (lanes, pipes) = {
+            let mut state = lock(&self.state);
+            (std::mem::take(&mut state.lanes), std::mem::take(&mut state.pipes))
+        };
+        for sender in pipes.into_values() {
+            let _ = sender.send(Spoken::End(End::default()));
+        }
         for sender in lanes.into_values() {
             // A client that has left says so by itself.
             let _ = sender.send(Piece::End { end: None, partial: Vec::new() });
@@ -233,5 +312,27 @@ impl Take {
 
     pub(super) fn judge(&self, report: Report) -> Report {
         lock(&self.state).replayer.judge(report)
+    }
+}
+
+impl State {
+    fn speak(&self, lane: Lane, spoken: Spoken) {
+        if let Some(sender) = self.pipes.get(&lane.0) {
+            // A client that has left says so by itself.
+            let _ = sender.send(spoken);
+        }
+    }
+}
+
+/// Head and body of a response that has ended in good order already and is no stream; else the pieces again.
+fn whole(mut pieces: Vec<Piece>) -> Result<(ResponseHead, Bytes), Vec<Piece>> {
+    let is_end = |piece: &Piece| matches!(piece, Piece::End { end: None, partial } if partial.is_empty());
+    match pieces.as_mut_slice() {
+        [Piece::Head(head), rest @ .., last] if !head.stream && is_end(last) => match rest {
+            [] => Ok((std::mem::take(head), Bytes::new())),
+            [Piece::Data { bytes, .. }] => Ok((std::mem::take(head), std::mem::take(bytes))),
+            _ => Err(pieces),
+        },
+        _ => Err(pieces),
     }
 }

@@ -24,6 +24,7 @@ use tokio::{
 use super::{super::lock, Front, exchange, is_reset, request::RequestBody, scheme};
 use crate::transport::http::{
     MAX_HEAD, MAX_HEADERS,
+    headers::with_host,
     socket::{Accepted, Control, Socket},
     upstream::{self, Answer, Driver, Sender},
 };
@@ -132,10 +133,7 @@ async fn serve_http2(stream: Accepted, front: Arc<Front>) {
     let mut closing: watch::Receiver<bool> = front.closing.clone();
     let (socket, _) = Socket::new(stream);
     let service = service_fn(move |request| {
-        exchange::handle(
-            Link::new(Arc::clone(&front), Control::of_shared(), None),
-            exchange::with_host(request),
-        )
+        exchange::handle(Link::new(Arc::clone(&front), Control::of_shared(), None), with_host(request))
     });
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder

@@ -10,7 +10,7 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri, Version,
     body::{Body, Bytes, Incoming},
     header::{
-        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderName,
+        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName,
         HeaderValue, LOCATION, WWW_AUTHENTICATE,
     },
 };
@@ -40,26 +40,6 @@ use crate::{
         lines::Unfinished,
     },
 };
-
-/// A request of HTTP/2 in the terms of HTTP/1.1: the authority is the host, and cookies stand on one line (RFC 9113,
-/// 8.2.3 and 8.3.1).
-pub(super) fn with_host(mut request: Request<Incoming>) -> Request<Incoming> {
-    let authority = request.uri().authority().map(|authority| HeaderValue::from_str(authority.as_str()));
-    let mut headers = HeaderMap::with_capacity(request.headers().len() + 1);
-    if let Some(Ok(host)) = authority.filter(|_| !request.headers().contains_key(HOST)) {
-        headers.insert(HOST, host);
-    }
-    let cookies: Vec<_> = request.headers().get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
-    let cookies = HeaderValue::from_bytes(&cookies.join(&b"; "[..]));
-    for (name, value) in request.headers() {
-        match &cookies {
-            Ok(cookies) if *name == COOKIE => drop(headers.insert(COOKIE, cookies.clone())),
-            _ => drop(headers.append(name, value.clone())),
-        }
-    }
-    *request.headers_mut() = headers;
-    request
-}
 
 /// What the client is answered.
 ///

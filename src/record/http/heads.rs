@@ -12,18 +12,12 @@ use crate::{
     redact,
     traffic::{Event, Headers, Payload, RequestHead, SseEvent},
     wire::{
-        http::{is_token, is_type, names_type},
+        http::{
+            decoded, is_field_value, is_of_connection, is_token, is_type, names_type, session_placeholder,
+        },
         jsonrpc::{Kind, Message},
     },
 };
-
-/// What stands in the place of a session's id.
-fn placeholder(number: u32) -> String {
-    format!("<session-{number}>")
-}
-
-/// Responses' headers that are derived, or differ each time: framing, the clock.
-const DERIVED: [&str; 3] = ["content-length", "date", "transfer-encoding"];
 
 impl Carrier {
     /// Its frames, in the order in which [`Heads::http`] takes their events.
@@ -85,7 +79,7 @@ impl Heads<'_> {
         let Some(id) = self.session.live_id.as_deref().filter(|_| is_endpoint) else { return data };
         match memchr::memmem::rfind(&data, id) {
             Some(at) => {
-                let placeholder = placeholder(self.number);
+                let placeholder = session_placeholder(self.number);
                 Cow::Owned([&data[..at], placeholder.as_bytes(), &data[at + id.len()..]].concat())
             }
             None => data,
@@ -102,9 +96,12 @@ impl Heads<'_> {
         body: &mut Option<MessageDraft<'e>>,
     ) -> Option<Http> {
         let mut http = Http { end: carrier.end, ..Http::default() };
-        let asked = Asked::of(client);
+        let line = client.and_then(|event| line(event.direction, &event.payload));
+        let message = Message::read(line.as_deref().unwrap_or_default());
+        let asked = Asked::of(client, &message);
         if let Payload::Request(head) = &events.next()?.payload {
             self.request(head, asked, &mut http);
+            self.mirrors(head, &message, &mut http);
         }
         if carrier.body.is_some() {
             *body = events.next().map(|event| MessageDraft::body(bytes(event)));
@@ -153,6 +150,24 @@ impl Heads<'_> {
             head.headers.iter().any(|(name, _)| std::str::from_utf8(name).is_ok_and(redact::is_credential));
     }
 
+    /// The headers that repeat the message, where they do not: a server of 2026-07-28 refuses that.
+    fn mirrors(&self, head: &RequestHead<'_>, message: &Message<'_>, http: &mut Http) {
+        if message.kind != Kind::Request || !message.is_modern() || self.session.is_sse {
+            return;
+        }
+        for (header, expected) in [("mcp-method", Some(message.method())), ("mcp-name", message.name())] {
+            let values: Vec<&[u8]> = all(&head.headers, header).collect();
+            let is_usual = match (&values[..], &expected) {
+                ([value], Some(expected)) => *decoded(value) == *expected.as_bytes(),
+                (values, expected) => values.is_empty() && expected.is_none(),
+            };
+            if !is_usual {
+                let values = values.into_iter().map(|value| self.value(value)).collect();
+                http.request.push(Header { name: header.into(), values });
+            }
+        }
+    }
+
     fn protocol(&self) -> Option<&str> {
         self.session.facts.protocol.as_deref()
     }
@@ -175,8 +190,9 @@ impl Heads<'_> {
         }
         for (name, value) in headers {
             let Some(name) = header_name(name) else { continue };
-            let is_derived = DERIVED.contains(&&*name)
-                || name == "connection"
+            // The clock differs each time, and who sends the response again frames it anew.
+            let is_derived = name == "date"
+                || is_of_connection(&name)
                 || (name == "content-type" && content_type.len() == 1 && usual == Some(&**value));
             if is_derived {
                 continue;
@@ -195,11 +211,11 @@ impl Heads<'_> {
         let known = own.into_iter().chain(self.live_ids.iter().copied());
         for (id, number) in known {
             if value == id {
-                return placeholder(number).into_bytes().into();
+                return session_placeholder(number).into_bytes().into();
             }
         }
         // No header has such bytes; a journal may be anybody's.
-        value.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n' | 0)).collect()
+        value.iter().copied().filter(|byte| is_field_value(&[*byte])).collect()
     }
 }
 
@@ -221,13 +237,11 @@ impl Asked {
         matches!(self, Self::Initialize | Self::Request)
     }
 
-    fn of(client: Option<&Event<'_>>) -> Self {
+    fn of(client: Option<&Event<'_>>, message: &Message<'_>) -> Self {
         let Some(event) = client else { return Self::Other };
         if matches!(event.payload, Payload::Request(_)) {
             return Self::Plain;
         }
-        let line = line(event.direction, &event.payload).unwrap_or_default();
-        let message = Message::read(&line);
         if message.kind == Kind::Request && message.method() == "initialize" {
             return Self::Initialize;
         }

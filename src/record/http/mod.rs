@@ -28,9 +28,10 @@ use self::{
 };
 use super::{
     Carrier, Content, Fold, Moment,
-    filing::{Fate, Filed, Way},
+    filing::{Filed, Way},
     fold::line,
     requests::Owner,
+    state::Fate,
 };
 use crate::{
     cassette::{
@@ -323,8 +324,8 @@ impl Fold {
         let open = &self.sessions[session];
         let waits =
             |exchange: &usize| open.states[*exchange].is_request && !open.states[*exchange].is_answered;
-        if let Some(exchange) = open.resumable.get(id) {
-            return Some(*exchange).filter(waits);
+        if let Some(exchange) = open.resumable.get(id).filter(|exchange| waits(exchange)) {
+            return Some(*exchange);
         }
         let mut lanes = self.lanes.under_way.values();
         lanes.find_map(|lane| {

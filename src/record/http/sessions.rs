@@ -6,7 +6,7 @@ use super::{Lane, Role, heads::all};
 use crate::{
     record::{
         Fold, Session,
-        filing::{Lookup, Open},
+        state::{Lookup, Open},
     },
     traffic::{Micros, ResponseHead},
     wire::{

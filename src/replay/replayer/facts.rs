@@ -5,7 +5,10 @@ use crate::{
     cassette::model::{Cassette, Header},
     redact::is_credential,
     replay::exchange::HttpRequest,
-    wire::jsonrpc::{Message, text},
+    wire::{
+        http::names_type,
+        jsonrpc::{Message, text},
+    },
 };
 
 /// A recorded request that is equal in all that is looked at.
@@ -17,8 +20,6 @@ const VERSION: u8 = 8;
 const ACCEPT: u8 = 4;
 const RESUMES: u8 = 2;
 const AUTH: u8 = 1;
-
-const EVENT_STREAM: &[u8] = b"text/event-stream";
 
 /// What the answer to an HTTP request can depend on beside its message.
 #[derive(Clone, Debug)]
@@ -71,6 +72,11 @@ impl Facts {
             let headers = http.map_or(&[][..], |http| &http.request);
             headers.iter().find(|header| &*header.name == name).map(|header: &Header| &header.values)
         };
+        // What goes on behind an event goes on behind no other.
+        if is_line && self.is_get && recorded("last-event-id").map_or(&[][..], |id| id) != self.last_event_id
+        {
+            return None;
+        }
         let mut fit = 0;
         let path = http.and_then(|http| http.path.as_deref()).or(session.path.as_deref());
         fit |= if is_line || path.is_none_or(|path| path == &*self.path) { PATH } else { 0 };
@@ -97,6 +103,11 @@ impl Facts {
         Some(fit)
     }
 
+    /// Takes the request for one that goes on with nothing.
+    pub(super) fn resumes_nothing(&mut self) {
+        self.last_event_id.clear();
+    }
+
     /// Whether path and credentials are those of a recorded request.
     pub(super) fn is_alike(&self, cassette: &Cassette, exchange: u32) -> bool {
         self.fit(cassette, exchange).is_some_and(|fit| fit & (PATH | AUTH) == PATH | AUTH)
@@ -104,16 +115,12 @@ impl Facts {
 
     /// Whether the client takes an answer as JSON.
     pub(super) fn accepts_json(&self) -> bool {
-        self.accepts(b"application/json") || self.accepts(b"*/*")
-    }
-
-    fn accepts(&self, wanted: &[u8]) -> bool {
-        let names = |accept: &[u8]| memchr::memmem::find(&accept.to_ascii_lowercase(), wanted).is_some();
-        self.accept.iter().any(|accept| names(accept))
+        ["application/json", "*/*"].iter().any(|wanted| names_type(&self.accept, wanted))
     }
 
     fn accepts_as_usual(&self) -> bool {
-        self.accepts(EVENT_STREAM) && (self.is_get || self.accepts(b"application/json"))
+        let accepts = |wanted: &str| names_type(&self.accept, wanted);
+        accepts("text/event-stream") && (self.is_get || accepts("application/json"))
     }
 }
 

@@ -43,8 +43,8 @@ impl Faults {
         self.lingers
     }
 
-    pub(super) fn owes(&self) -> bool {
-        self.stage.owes()
+    pub(super) fn owes(&self, lane: Lane) -> bool {
+        self.stage.owes(lane)
     }
 
     pub(super) fn report(&self) -> Vec<crate::report::FaultReport> {
@@ -188,13 +188,13 @@ impl Replayer {
     pub(super) fn is_told(&mut self, now: Micros, output: &Output) -> bool {
         match output {
             _ if self.faults.is_none() => true,
-            Output::End(_) if self.over_http => {
+            Output::End { lane, .. } if self.pipes.has(*lane) => {
+                self.ended_on(now, *lane);
+                true
+            }
+            Output::End { .. } => {
                 self.server_died(now);
                 false
-            }
-            Output::End(_) => {
-                self.ended = true;
-                true
             }
             // A fault has ended it early.
             Output::EndLane { lane, .. } => {
@@ -229,7 +229,7 @@ impl Replayer {
         let play = self.playing(live);
         let Some(faults) = &mut self.faults else { return };
         if live > 0 && !self.lives[live].is_over {
-            self.lives[live].is_over = self.over_http;
+            self.lives[live].is_over = self.lives[live].pipe.is_none();
             faults.lost.extend(play.filter(|play| !faults.lost.contains(play)));
         }
     }

@@ -1,6 +1,6 @@
 //! `GET`: event streams that a client opens, and documents.
 
-use super::{Found, Replayer, lives::GetEnd, streams::is_line};
+use super::{Found, Replayer, facts::Facts, lives::GetEnd, streams::is_line};
 use crate::{
     cassette::model::{Item, On},
     replay::{
@@ -8,7 +8,7 @@ use crate::{
         script::{Script, Step, StepKind},
     },
     traffic::{Lane, Micros},
-    wire::jsonrpc::Message,
+    wire::jsonrpc::{self, Message},
 };
 
 /// Until when a recorded stream was open.
@@ -25,24 +25,31 @@ impl Replayer {
     /// `GET`: the rest of a stream, a recorded document or stream, or a stream of ours.
     pub(super) fn get(&mut self, now: Micros, lane: Lane, request: &HttpRequest<'_>) {
         let line = self.request_line(request);
-        let found = self.find(&Message::read(line.as_bytes()));
+        let message = Message::read(line.as_bytes());
+        let mut found = self.find(&message);
         if found.is_none() && self.lives[self.at_hand.live].is_over {
             return self.session_not_found(lane, b"null");
         }
-        if let Some(id) = request.header("last-event-id")
-            && self.resume(now, lane, id, &line, found)
-        {
+        let id = request.header("last-event-id");
+        if id.is_some_and(|id| self.resume(now, lane, id, &message, found)) {
             return;
+        }
+        if id.is_some() && found.is_none() {
+            if self.gave_ids() {
+                return self.unknown_event(lane);
+            }
+            self.at_hand.facts.as_mut().map(Facts::resumes_nothing);
+            found = self.find(&message);
         }
         if self.begins_sse(&line, found) {
             return self.open_sse(now, lane, &line);
         }
         let path = request.target.split('?').next().unwrap_or_default();
         match found {
-            Some(found) if !self.opens_stream(found) => self.play_line(now, lane, &line, found),
+            Some(found) if !self.opens_stream(found) => self.start(now, lane, &message, found),
             Some(found) if !found.repeat => {
                 let until = self.until(found);
-                self.play_line(now, lane, &line, found);
+                self.start(now, lane, &message, found);
                 match until {
                     Until::Open => self.is_get(lane, None),
                     Until::Behind(until) => self.is_get(lane, Some(until)),
@@ -72,9 +79,24 @@ impl Replayer {
         }
     }
 
+    /// Whether the recorded server gave ids to its events, by which their streams can be gone on with.
+    fn gave_ids(&self) -> bool {
+        let steps = self.scripts.iter().flat_map(|script| &script.steps);
+        let mut items = steps.flat_map(|step| &self.cassette.exchanges[step.exchange as usize].server);
+        items.any(|item| item.sse.as_ref().is_some_and(|sse| sse.id.is_some()))
+    }
+
+    /// An event that was never sent is refused as the TypeScript SDK's servers refuse it. Those that keep no events
+    /// look at no such id.
+    fn unknown_event(&mut self, lane: Lane) {
+        self.count_own("unknown Last-Event-ID");
+        self.set_status(lane, 400);
+        self.say(lane, jsonrpc::error(b"null", -32000, "Invalid event ID format", None), false);
+    }
+
     /// Until when a recorded stream was open.
     pub(super) fn until(&self, found: Found) -> Until {
-        let exchange = self.step_of(found).exchange;
+        let exchange = self.exchange_of(found);
         let entry = &self.cassette.exchanges[exchange as usize];
         if self.stays_open(exchange) {
             return Until::Open;
@@ -114,7 +136,7 @@ impl Replayer {
 
     /// Whether what was found is a `GET` that was answered by an event stream, or waited for one.
     pub(super) fn opens_stream(&self, found: Found) -> bool {
-        let exchange = self.step_of(found).exchange;
+        let exchange = self.exchange_of(found);
         let Some(http) = &self.cassette.exchanges[exchange as usize].http else {
             return self.stays_open(exchange);
         };
@@ -127,7 +149,8 @@ impl Replayer {
     /// Whether a stream is opened that was not recorded in the session at hand: another one had one, or what was
     /// recorded over another transport has something for it.
     pub(super) fn may_open(&self) -> bool {
-        let has_session = self.at_hand.live > 0 || self.lives.iter().any(|live| live.play.is_some());
+        let has_session =
+            self.at_hand.live > 0 || self.lives.iter().any(|live| live.play.is_some() && live.pipe.is_none());
         let has_stream = |script: &Script| {
             script.steps.iter().any(|step| {
                 let entry = &self.cassette.exchanges[step.exchange as usize];

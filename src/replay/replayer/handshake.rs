@@ -69,14 +69,15 @@ impl Replayer {
             };
             self.lives[self.at_hand.live] = live;
         } else {
-            if self.at_hand.facts.is_none()
-                && let Some(before) = self.lives.last_mut()
-            {
+            if self.at_hand.facts.is_none() {
                 // It is one client that talks to one process.
+                let before = &mut self.lives[self.at_hand.live];
+                live.pipe = before.pipe;
                 live.pending = std::mem::take(&mut before.pending);
                 live.in_flight = std::mem::take(&mut before.in_flight);
             }
             self.at_hand.live = self.begin_live(live);
+            self.pipes.is_in(lane, self.at_hand.live);
         }
         self.at_hand.goes_on = goes_on.is_some();
         let play = match goes_on {
@@ -114,7 +115,7 @@ impl Replayer {
 
     /// Whether an `initialize` that began no session was sent to the same place by a client that showed as much.
     fn is_for(&self, found: Found) -> bool {
-        let exchange = self.step_of(found).exchange;
+        let exchange = self.exchange_of(found);
         let facts = self.at_hand.facts.as_ref();
         let is_alike = facts.is_some_and(|facts| facts.is_alike(&self.cassette, exchange));
         is_alike && (!found.repeat || self.is_challenge_for_all(exchange))

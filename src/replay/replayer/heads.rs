@@ -7,10 +7,8 @@ use crate::{
     cassette::model::{Exchange, Header, Http, Item, Unanswered},
     replay::{exchange::ResponseHead, script::StepKind},
     traffic::Lane,
+    wire::http,
 };
-
-const ORIGIN: &[u8] = b"<origin>";
-const SESSION: &[u8] = b"<session-";
 
 /// Clients in Python read no longer events, but bodies of any length (F10.16).
 const LONGEST_EVENT: usize = 1 << 20;
@@ -110,24 +108,7 @@ impl Replayer {
 
     /// A recorded text with the live origin and session id in the place of what stands for them.
     pub(super) fn filled(&mut self, text: &[u8], origin: &str, live: usize) -> Vec<u8> {
-        let mut filled = Vec::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(at) = memchr::memchr(b'<', rest) {
-            filled.extend_from_slice(&rest[..at]);
-            rest = &rest[at..];
-            if let Some(behind) = rest.strip_prefix(ORIGIN) {
-                filled.extend_from_slice(origin.as_bytes());
-                rest = behind;
-            } else if let Some(behind) = behind_session(rest) {
-                let id = self.id_of(live);
-                filled.extend_from_slice(id.as_bytes());
-                rest = behind;
-            } else {
-                filled.push(b'<');
-                rest = &rest[1..];
-            }
-        }
-        filled.extend_from_slice(rest);
+        let filled = http::fill(text, origin, || Some(self.id_of(live)));
         match self.options.vars.show(&filled) {
             Cow::Borrowed(_) => filled,
             Cow::Owned(shown) => shown,
@@ -178,11 +159,4 @@ impl Replayer {
 
 fn is_content_type(header: &Header) -> bool {
     &*header.name == "content-type"
-}
-
-/// What stands behind `<session-N>`.
-fn behind_session(text: &[u8]) -> Option<&[u8]> {
-    let rest = text.strip_prefix(SESSION)?;
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    rest[digits..].strip_prefix(b">").filter(|_| digits > 0)
 }

@@ -16,7 +16,7 @@ use crate::{
 impl Replayer {
     /// Takes in one HTTP request.
     pub(super) fn http(&mut self, now: Micros, lane: Lane, request: &HttpRequest<'_>) {
-        self.over_http = true;
+        self.heard_http = true;
         self.report.connections += u64::from(request.opens_connection);
         let posted = if request.method == "POST" { self.posted_to(request.target) } else { None };
         let by_header = || request.header("mcp-session-id").and_then(|id| self.live_of(id));
@@ -53,7 +53,14 @@ impl Replayer {
         let scene = scene!(self, play, now);
         // Closing the response is how a client of 2026-07-28 cancels; an older one may come back for it (F10.10).
         if is_modern {
+            let script = &self.scripts[self.plays[play].script];
+            let at = self.plays[play].run(run).and_then(|run| script.steps[run.step as usize].cancelled_at);
+            let said = at.and_then(|at| script.steps.iter().position(|step| step.rank == at));
             self.plays[play].cancel(scene, run);
+            if let Some(said) = said.filter(|&said| self.plays[play].is_unused(said as u32)) {
+                // On stdio it said so in a message, which does not come now.
+                self.plays[play].arrive(script, said as u32);
+            }
             self.agenda.wake(play);
         } else if self.plays[play].is_silent(run) {
             self.plays[play].remove(scene, run);
@@ -78,11 +85,12 @@ impl Replayer {
     fn line(&mut self, now: Micros, lane: Lane, request: &HttpRequest<'_>) {
         let line = self.request_line(request);
         let live = self.at_hand.live;
-        let Some(found) = self.find(&Message::read(line.as_bytes())) else {
+        let message = Message::read(line.as_bytes());
+        let Some(found) = self.find(&message) else {
             return self.unknown_line(lane, request, &line);
         };
-        self.play_line(now, lane, &line, found);
-        let exchange = self.step_of(found).exchange;
+        self.start(now, lane, &message, found);
+        let exchange = self.exchange_of(found);
         let http = self.cassette.exchanges[exchange as usize].http.as_ref();
         let is_accepted = http.and_then(|http| http.status).is_none_or(|status| status < 300);
         if request.method == "DELETE" && live > 0 && is_accepted {
@@ -104,11 +112,9 @@ impl Replayer {
         &self.scripts[self.plays[found.play].script].steps[found.step as usize]
     }
 
-    pub(super) fn play_line(&mut self, now: Micros, lane: Lane, line: &str, found: Found) {
-        let exchange = self.step_of(found).exchange;
-        let run = self.begin(lane, &Message::read(line.as_bytes()), exchange);
-        self.respond(lane, found, false);
-        self.start(now, found, run, None);
+    /// The exchange of the step that was found.
+    pub(super) fn exchange_of(&self, found: Found) -> u32 {
+        self.step_of(found).exchange
     }
 
     /// What nobody recorded: a session's end is taken in, other methods are not; a body that is no message is a miss.

@@ -105,9 +105,10 @@ impl Replayer {
         let is_over = facts.is_some() && self.lives[self.at_hand.live].is_over;
         // What a client without a session was refused is no answer to one that has one.
         let is_foreign = play == 0 && self.at_hand.is_known && !message.is_modern();
-        let fit = |step: u32| {
-            let exchange = steps[step as usize].exchange;
-            let Some(facts) = facts else { return Some(FITS) };
+        let on_stdio = self.at_hand.facts.is_none();
+        let fit = |step: u32, for_http: bool| {
+            let (exchange, only_http) = (steps[step as usize].exchange, steps[step as usize].only_http);
+            let Some(facts) = facts else { return (!on_stdio || only_http == for_http).then_some(FITS) };
             if is_over && play == 0 {
                 return None;
             }
@@ -124,7 +125,13 @@ impl Replayer {
         if !self.is_http && self.lives[self.at_hand.live].is_over {
             return None;
         }
-        let (step, repeat) = self.plays[play].choose(script, queue, &own, fit)?;
+        let play_of = &mut self.plays[play];
+        let found = play_of.choose(script, queue, &own, |step| fit(step, false));
+        // On stdio nobody is sent on, or asked for credentials, unless that is all that was recorded.
+        let (step, repeat) = match found {
+            None if on_stdio => play_of.choose(script, queue, &own, |step| fit(step, true)),
+            found => found,
+        }?;
         Some(Found { play, step, repeat })
     }
 
@@ -150,9 +157,7 @@ impl Replayer {
         if !self.pairs(found.play, message, exchange) {
             return self.miss(lane, message, Reason::RedactionDiffers, Some(exchange));
         }
-        let run = self.begin(lane, message, exchange);
-        self.respond(lane, found, message.is_modern());
-        self.start(now, found, run, message.id_key().map(|id| id.into_owned()));
+        self.start(now, lane, message, found);
         if self.at_hand.facts.is_some() && found.play > 0 && dead_from.is_some_and(|dead| rank >= dead) {
             self.lives[self.at_hand.live].is_over = true;
         }
@@ -169,7 +174,10 @@ impl Replayer {
         self.pairings[play].pair(message.bytes, &recorded).is_ok()
     }
 
-    pub(super) fn start(&mut self, now: Micros, found: Found, run: Run, id: Option<Vec<u8>>) {
+    /// Plays what was found for a live message, on the response to that.
+    pub(super) fn start(&mut self, now: Micros, lane: Lane, message: &Message<'_>, found: Found) {
+        let run = self.begin(lane, message, self.exchange_of(found));
+        self.respond(lane, found, message.is_modern());
         let (live, lane) = (run.live, run.post.unwrap_or(run.lane));
         let scene = scene!(self, found.play, now);
         let run = self.plays[found.play].start(scene, found.step, found.repeat, run);
@@ -177,15 +185,18 @@ impl Replayer {
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.run = Some((found.play, run));
         }
-        if let Some(id) = id {
-            self.lives[live].in_flight.insert(id, (found.play, run));
+        if let Some(id) = message.id_key().filter(|_| message.kind == Kind::Request) {
+            self.lives[live].in_flight.insert(id.into_owned(), (found.play, run));
         }
-        if self.over_http {
+        if found.play == 0 {
+            self.pool_live = live;
+        }
+        if !self.streams.is_empty() {
             self.end_if_whole(found.play, run, 0, false);
         }
     }
 
-    pub(super) fn begin(&mut self, lane: Lane, message: &Message<'_>, exchange: u32) -> Run {
+    fn begin(&mut self, lane: Lane, message: &Message<'_>, exchange: u32) -> Run {
         let entry = &self.cassette.exchanges[exchange as usize];
         let mut recorded_id = Vec::new();
         if let Some(client) = &entry.client {
@@ -197,13 +208,21 @@ impl Replayer {
             recorded_token: None,
             live_token: self.at_hand.token.clone(),
         };
-        let mut bytes = Vec::new();
-        let speaks_of_tokens = entry.server.len() > 1;
-        if speaks_of_tokens && client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
-            to.recorded_token = Message::read(&bytes).progress_token().map(Box::from);
+        let (mut bytes, mut batch) = (Vec::new(), Vec::new());
+        let (speaks_of_tokens, is_batch) = (entry.server.len() > 1, message.kind == Kind::Batch);
+        if (speaks_of_tokens || is_batch) && client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
+            let recorded = Message::read(&bytes);
+            to.recorded_token = recorded.progress_token().map(Box::from);
+            let ids = |message: &Message<'_>| -> Vec<Vec<u8>> {
+                let id = |member: Message<'_>| {
+                    member.id().filter(|_| member.kind == Kind::Request).map(<[u8]>::to_vec)
+                };
+                message.members().map(|member| id(member).unwrap_or_default()).collect()
+            };
+            batch = ids(&recorded).into_iter().zip(ids(message)).collect();
         }
         let mut run = Run::new(self.own_stream(lane), to);
-        (run.live, run.post) = (self.at_hand.live, self.at_hand.post);
+        (run.live, run.post, run.batch) = (self.at_hand.live, self.at_hand.post, batch);
         run.log_level = message.meta("io.modelcontextprotocol/logLevel").is_some();
         run.acting = self.at_hand.acting.take();
         run
@@ -219,10 +238,7 @@ impl Replayer {
             }
             return self.unheard(lane, message);
         };
-        let exchange = self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
-        let run = self.begin(lane, message, exchange);
-        self.respond(lane, found, message.is_modern());
-        self.start(now, found, run, None);
+        self.start(now, lane, message, found);
     }
 
     fn batch(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
@@ -231,22 +247,7 @@ impl Replayer {
             self.response(now, &member);
         }
         match self.find(message) {
-            Some(found) if asks || !found.repeat => {
-                let exchange =
-                    self.scripts[self.plays[found.play].script].steps[found.step as usize].exchange;
-                let mut run = self.begin(lane, message, exchange);
-                let mut bytes = Vec::new();
-                let entry = &self.cassette.exchanges[exchange as usize];
-                if client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
-                    let recorded = Message::read(&bytes);
-                    let ids = |message: Message<'_>| -> Vec<Vec<u8>> {
-                        message.members().map(|member| member.id().unwrap_or_default().to_vec()).collect()
-                    };
-                    run.batch = ids(recorded).into_iter().zip(ids(*message)).collect();
-                }
-                self.respond(lane, found, message.is_modern());
-                self.start(now, found, run, None);
-            }
+            Some(found) if asks || !found.repeat => self.start(now, lane, message, found),
             None if asks => self.missed_batch(lane, message),
             _ => self.accept(lane),
         }
@@ -264,6 +265,7 @@ impl Replayer {
         }
         let same = self.same_answer(&pending, message);
         self.report.answers.push(AnswerReport {
+            server: None,
             key: self.key(pending.exchange),
             method: pending.method,
             answer: if same { "as_recorded" } else { "differs" }.to_owned(),

@@ -2,8 +2,6 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use memchr::memmem;
-
 use super::{
     Replayer,
     lives::{GetEnd, Held},
@@ -13,9 +11,15 @@ use super::{
 };
 use crate::{
     cassette::model::{Exchange, Form, Item, On, Unanswered},
-    replay::{rewrite::Correlators, script::stays_silent},
+    replay::{
+        rewrite::Correlators,
+        script::{answers, stays_silent},
+    },
     traffic::Lane,
-    wire::jsonrpc::{Kind, Message},
+    wire::{
+        http,
+        jsonrpc::{Kind, Message},
+    },
 };
 
 /// Of what waits for a stream, or was sent with an id, so much is kept.
@@ -70,17 +74,7 @@ impl Replayer {
 
     /// Whether an item answers its client's message.
     pub(super) fn answers(&self, entry: &Exchange, item: &Item) -> bool {
-        match item.message.form {
-            Form::Result | Form::Error | Form::Omitted | Form::Batch => true,
-            Form::Raw | Form::Base64 => {
-                let mut bytes = Vec::new();
-                let read =
-                    self.cassette.wire(entry.session, false, &item.message, None, &*self.blobs, &mut bytes);
-                let kind = read.map_or(Kind::Noise, |()| Message::read(&bytes).kind);
-                kind.is_response() || kind == Kind::Batch
-            }
-            Form::Request | Form::Notification | Form::Http | Form::Body => false,
-        }
+        answers(&self.cassette, &*self.blobs, entry.session, item)
     }
 
     /// Sends a recorded message where it was sent: on its own stream, or on one of the session's.
@@ -95,7 +89,13 @@ impl Replayer {
             Form::Base64 if was_http => Form::Body,
             form => form,
         };
-        if !self.over_http {
+        let is_open = self.streams.contains_key(&lane.0);
+        let is_elsewhere = way != Way::Own || !is_open || self.lives[live].sse.is_some();
+        let was_streamable = was_http && !cassette.sessions[entry.session as usize].is_sse();
+        if was_streamable && is_elsewhere && self.is_second_answer(entry, item) {
+            return;
+        }
+        if let Some(lane) = self.lives[live].pipe {
             return self.deliver(lane, bytes, apart, None, Some(form));
         }
         let is_noise =
@@ -104,13 +104,12 @@ impl Replayer {
             return;
         }
         let bytes = if form == Form::Body { self.body(recorded, bytes, lane, live) } else { bytes };
-        let is_open = self.streams.contains_key(&lane.0);
         if way == Way::Get && form == Form::Request && self.lives[live].get.is_none() && is_open {
             // Nobody could answer it otherwise.
             way = Way::Own;
         }
         let resumed = || {
-            let found = self.lives[live].resumed.iter().rev().find(|(resumed, _)| *resumed == exchange);
+            let found = self.lives[live].resumed.iter().rev().find(|(resumed, _)| Arc::ptr_eq(resumed, to));
             found.map(|(_, lane)| *lane)
         };
         let lane = match way {
@@ -128,21 +127,27 @@ impl Replayer {
             }
             return held.push_back(Held { way, exchange, item, bytes, to: Arc::clone(to) });
         };
-        self.note_sent(live, exchange, item, to, way == Way::Get);
+        self.note_sent(live, exchange, item, to, self.lives[live].get == Some(lane));
         self.deliver(lane, bytes, apart, recorded.sse.as_deref(), Some(form));
         if way == Way::Get || self.lives[live].sse.is_some() {
             self.end_of_get(live, exchange, item);
         }
     }
 
+    /// Whether an item answers what an earlier one has answered. A server says so on the response of a client that has
+    /// left and went on elsewhere: nobody hears it twice.
+    fn is_second_answer(&self, entry: &Exchange, item: u32) -> bool {
+        let (earlier, rest) = entry.server.split_at(item as usize);
+        let is_same = |known: &Item| known.message.id == rest[0].message.id && self.answers(entry, known);
+        self.answers(entry, &rest[0]) && earlier.iter().any(is_same)
+    }
+
     /// A text that is no message, with what is live in the place of what stands for it.
     fn body(&mut self, item: &Item, bytes: Vec<u8>, lane: Lane, live: usize) -> Vec<u8> {
         let origin = self.streams.get(&lane.0).map(|stream| stream.origin.clone()).unwrap_or_default();
-        if is_endpoint_event(item) {
-            let filled = self.filled(&bytes, &origin, live);
-            return led_back(filled, &origin);
-        }
-        replaced(&bytes, b"<origin>", origin.as_bytes())
+        let is_endpoint = is_endpoint_event(item);
+        let filled = http::fill(&bytes, &origin, || is_endpoint.then(|| self.id_of(live)));
+        if is_endpoint { led_back(filled, &origin) } else { filled }
     }
 
     /// Ends the response to a run's message if nothing goes on it from the item `next` on.
@@ -226,16 +231,4 @@ impl Replayer {
             self.end(lane, until.end, &until.partial);
         }
     }
-}
-
-fn replaced(text: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut from = 0;
-    for at in memmem::find_iter(text, what) {
-        out.extend_from_slice(&text[from..at]);
-        out.extend_from_slice(by);
-        from = at + what.len();
-    }
-    out.extend_from_slice(&text[from..]);
-    out
 }

@@ -1,4 +1,4 @@
-//! Live sessions: on stdio one after the other, over HTTP side by side.
+//! Live sessions: those of a client on stdio one after the other, over HTTP side by side.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -20,6 +20,8 @@ use crate::{
 pub(super) struct Live {
     /// Index of its play; none before `initialize`, and for what has no session.
     pub play: Option<usize>,
+    /// Where its client speaks in lines; none over HTTP.
+    pub pipe: Option<Lane>,
     /// The id that it was given.
     pub id: Option<Box<str>>,
     pub declared: Declared,
@@ -39,7 +41,7 @@ pub(super) struct Live {
     /// Events that had an id, for a client that asks for the rest.
     pub sent: VecDeque<Sent>,
     /// Streams of calls that a client went on with.
-    pub resumed: Vec<(u32, Lane)>,
+    pub resumed: Vec<(Arc<Correlators>, Lane)>,
     /// It was ended, by a DELETE or by its server.
     pub is_over: bool,
 }
@@ -90,7 +92,7 @@ impl Replayer {
 
     /// The live session that a message belongs to: one with a play, for what came without a session too.
     pub(super) fn playing(&self, live: usize) -> Option<usize> {
-        let last = || self.lives.iter().rev().find_map(|live| live.play);
+        let last = || self.lives.iter().rev().filter(|live| live.pipe.is_none()).find_map(|live| live.play);
         self.lives[live].play.or_else(|| if live == 0 { last() } else { None })
     }
 

@@ -9,9 +9,8 @@ use super::{
     streams::is_line,
 };
 use crate::{
-    cassette::model::{Form, Item, Unanswered},
+    cassette::model::{Form, Unanswered},
     replay::{
-        miss,
         options::is_needed_wait,
         play::{Action, Gate},
         rewrite::{self, Correlators},
@@ -19,7 +18,7 @@ use crate::{
     },
     report::Wait,
     traffic::{Lane, Micros},
-    wire::jsonrpc::{self, Kind, Message, id_key},
+    wire::jsonrpc::{Kind, Message, id_key},
 };
 
 /// One recorded server message on its way.
@@ -40,7 +39,7 @@ impl Replayer {
     pub(super) fn advance(&mut self, now: Micros) {
         self.release_faults(now);
         for at in self.agenda.take(now) {
-            while !self.ended {
+            loop {
                 let scene = scene!(self, at, now);
                 match self.plays[at].step(scene) {
                     Action::Idle { until } => {
@@ -60,7 +59,7 @@ impl Replayer {
                 let acting = self.plays[play].run(run).and_then(|run| run.acting);
                 self.speak_for(acting);
                 self.item(play, run, item);
-                if self.over_http {
+                if !self.streams.is_empty() {
                     let has_answered = self.has_answered(play, run, item);
                     self.end_if_whole(play, run, item as usize + 1, has_answered);
                 }
@@ -68,9 +67,11 @@ impl Replayer {
             }
             Action::Push { step } => {
                 let exchange = self.scripts[script].steps[step as usize].exchange;
-                let live = self.live_with(play).unwrap_or_default();
+                let live = self.live_with(play).unwrap_or(self.pool_live);
                 // Over HTTP, a client that was given no session id is known by having none.
-                let live = if self.over_http && self.lives[live].id.is_none() { 0 } else { live };
+                let is_known = self.lives[live].pipe.is_some()
+                    || (self.lives[live].id.is_some() && self.live_with(play).is_some());
+                let live = if is_known { live } else { 0 };
                 let sse = self.lives[live].sse.as_ref().map(|(lane, _)| *lane);
                 let (lane, way) = sse.map_or((Lane(0), Way::Get), |lane| (lane, Way::Own));
                 let to = Arc::default();
@@ -87,15 +88,16 @@ impl Replayer {
                     self.close_acting(acting);
                 }
             }
-            Action::End { run, .. } if self.over_http => {
-                let lane =
-                    run.and_then(|at| self.plays[play].run(at)).map(|run| run.post.unwrap_or(run.lane));
-                self.server_ended(now, play, run, lane);
-            }
-            Action::End { session, .. } => {
-                self.ended = true;
+            Action::End { session, run } => {
+                let of = run.and_then(|at| self.plays[play].run(at));
+                let live = of.map(|run| run.live).or_else(|| self.live_with(play));
+                let Some(lane) = live.and_then(|live| self.lives[live].pipe) else {
+                    let lane = of.map(|run| run.post.unwrap_or(run.lane));
+                    return self.server_ended(now, play, run, lane);
+                };
                 let end = self.cassette.sessions[session as usize].end.clone().unwrap_or_default();
-                self.emit(Output::End(end));
+                self.emit(Output::End { lane, end });
+                self.ended_on(now, lane);
             }
             Action::GraceOver { run, missing } => {
                 let missing = self.scripts[script].steps[missing as usize].exchange;
@@ -123,7 +125,7 @@ impl Replayer {
         let Some(run) = self.plays[play].run(run) else { return };
         let step = &self.scripts[self.plays[play].script].steps[run.step as usize];
         let key = self.key(step.exchange);
-        self.report.waits.push(Wait { key, waited_for, bad });
+        self.report.waits.push(Wait { server: None, key, waited_for, bad });
     }
 
     /// Sends one item of a run's exchange.
@@ -181,7 +183,7 @@ impl Replayer {
     }
 
     /// A recorded answer with the live id; none where more than that may have to change.
-    fn answer(&self, exchange: u32, item: u32, to: &Correlators) -> Option<Vec<u8>> {
+    fn answer(&self, exchange: u32, item: u32, to: &Correlators, is_refusal: bool) -> Option<Vec<u8>> {
         let entry = &self.cassette.exchanges[exchange as usize];
         let message = &entry.server[item as usize].message;
         let payload = self.cassette.at(message.place);
@@ -190,7 +192,11 @@ impl Replayer {
         }
         let mut recorded = Vec::new();
         message.id.push(&mut recorded);
-        let id = (!recorded.is_empty()).then(|| rewrite::answer_id(&to.recorded_id, &recorded, &to.live_id));
+        let id = match recorded.is_empty() {
+            _ if is_refusal && message.form == Form::Error => Some(to.live_id.clone()),
+            true => None,
+            false => Some(rewrite::answer_id(&to.recorded_id, &recorded, &to.live_id)),
+        };
         let mut bytes = Vec::with_capacity(payload.len() + 64);
         let id = id.as_deref();
         self.cassette.wire(entry.session, false, message, id, &*self.blobs, &mut bytes).ok()?;
@@ -200,7 +206,8 @@ impl Replayer {
     fn send(&mut self, sending: Sending<'_>) {
         let Sending { play, run, exchange, item, live, lane, way, to } = sending;
         let going = Going { live, lane, way, exchange, item, to };
-        if let Some(bytes) = self.answer(exchange, item, to) {
+        let is_refusal = self.is_refusal(exchange, live, lane);
+        if let Some(bytes) = self.answer(exchange, item, to, is_refusal) {
             let apart = is_needed_wait(&self.cassette.exchanges[exchange as usize].server, item as usize);
             return self.recorded_output(going, bytes, apart);
         }
@@ -216,7 +223,12 @@ impl Replayer {
                     let waited_for = format!(
                         "the client's answer to `{method}`: the client did not declare that capability"
                     );
-                    self.report.waits.push(Wait { key: entry.key.to_string(), waited_for, bad: true });
+                    self.report.waits.push(Wait {
+                        server: None,
+                        key: entry.key.to_string(),
+                        waited_for,
+                        bad: true,
+                    });
                     return;
                 }
                 let id = self.live_server_id(live, &mut bytes);
@@ -235,6 +247,8 @@ impl Replayer {
             }
         } else if !rewrite::rewrite(&mut bytes, to) {
             return;
+        } else if is_refusal && Message::read(&bytes).kind == Kind::Error {
+            rewrite::set_id(&mut bytes, &to.live_id);
         }
         let apart = is_needed_wait(&self.cassette.exchanges[exchange as usize].server, item as usize);
         self.recorded_output(going, bytes, apart);
@@ -279,52 +293,36 @@ impl Replayer {
         let step = &self.scripts[self.plays[play].script].steps[run.step as usize];
         let exchange = step.exchange;
         let entry = &self.cassette.exchanges[exchange as usize];
-        if step.is_asked() && stays_silent(entry) && !self.closed {
+        if step.is_asked() && stays_silent(entry) && !self.pipes.is_closed(run.lane) {
             self.plays[play].silence(at);
             return;
         }
         let (lane, live, post, is_over) = (run.lane, run.live, run.post, run.is_over);
-        let live_id = run.to.live_id.clone();
+        let (to, batch) = (Arc::clone(&run.to), run.batch.clone());
         let asked = step.is_asked();
         let lost = asked && entry.unanswered == Some(Unanswered::Lost);
-        self.lives[live].in_flight.remove(&*id_key(&live_id));
+        // The client may have used the id again.
+        let (in_flight, id) = (&mut self.lives[live].in_flight, id_key(&to.live_id));
+        if in_flight.get(&*id) == Some(&(play, at)) {
+            in_flight.remove(&*id);
+        }
         let scene = scene!(self, play, now);
         self.plays[play].remove(scene, at);
         if lost {
-            self.incomplete(lane, &live_id, exchange);
-        } else if asked && lane.0 == 0 {
-            self.tell_status(lane, &live_id, exchange);
+            self.incomplete(lane, &to.live_id, exchange);
+        } else if asked && !stays_silent(entry) && (self.pipes.has(lane) || post.is_some()) {
+            self.tell_end(lane, &to.live_id, &batch, exchange);
+        }
+        if let Some(at) = self.lives[live].resumed.iter().rposition(|(resumed, _)| Arc::ptr_eq(resumed, &to))
+        {
+            let (_, lane) = self.lives[live].resumed.remove(at);
+            self.end(lane, None, &[]);
         }
         self.finish_response(live, lane, post.filter(|_| !is_over), exchange, is_over);
     }
 
-    /// On a stream of lines, what HTTP said without a message is said in one.
-    fn tell_status(&mut self, lane: Lane, live_id: &[u8], exchange: u32) {
-        let entry = &self.cassette.exchanges[exchange as usize];
-        let is_message = |item: &Item| !matches!(item.message.form, Form::Body | Form::Base64);
-        let Some(http) = entry.http.as_deref().filter(|_| !entry.server.iter().any(is_message)) else {
-            return;
-        };
-        let status = http.status.map_or_else(|| "null".to_owned(), |status| status.to_string());
-        let body =
-            (0..entry.server.len() as u32).map(|item| self.recorded(exchange, item)).collect::<Vec<_>>();
-        let body = String::from_utf8_lossy(&body.concat()).into_owned();
-        let data = miss::http_data(&status, &body);
-        let text = match http.status {
-            Some(status) => format!("the recorded server answered with HTTP status {status} and no message"),
-            None => "the recorded server ended its response without an answer".to_owned(),
-        };
-        let bytes = jsonrpc::error(live_id, jsonrpc::NO_ANSWER, &text, Some(&data));
-        self.emit(Output::Send { lane, bytes, apart: false });
-    }
-
-    /// Ends the response that an exchange was played on, if that has not ended, and what a client went on with.
+    /// Ends the response that an exchange was played on, if that has not ended.
     fn finish_response(&mut self, live: usize, lane: Lane, post: Option<Lane>, exchange: u32, is_over: bool) {
-        let resumed = self.lives[live].resumed.iter().rev().find(|(resumed, _)| *resumed == exchange);
-        if let Some((_, lane)) = resumed.copied() {
-            self.lives[live].resumed.retain(|(resumed, _)| *resumed != exchange);
-            self.end(lane, None, &[]);
-        }
         if let Some(post) = post {
             return self.end(post, None, &[]);
         }

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{Found, Replayer, items::Way};
+use super::{Found, Replayer, items::Way, lives::Held};
 use crate::{
+    cassette::model::Form,
     replay::rewrite::{self, Correlators},
     traffic::{Lane, Micros},
+    wire::jsonrpc::Message,
 };
 
 /// An event that was sent and had an id.
@@ -28,7 +30,7 @@ impl Replayer {
         now: Micros,
         lane: Lane,
         id: &[u8],
-        line: &str,
+        line: &Message<'_>,
         found: Option<Found>,
     ) -> bool {
         let live = self.at_hand.live;
@@ -41,16 +43,23 @@ impl Replayer {
         let missed: Vec<(u32, u32, Arc<Correlators>)> = sent
             .iter()
             .skip(at + 1)
-            .filter(|sent| is_same(sent))
+            .filter(|sent| is_same(sent) && self.is_message(sent))
             .map(|sent| (sent.exchange, sent.item, Arc::clone(&sent.to)))
             .collect();
+        // Of a stream that is over there is no rest: what was recorded then is one of the session's.
+        let is_running = on_get || self.is_running(exchange, &to);
+        let waits = |held: &Held| held.way == Way::Resume && Arc::ptr_eq(&held.to, &to);
+        let is_over = !is_running && missed.is_empty() && !self.lives[live].held.iter().any(waits);
+        if is_over && found.is_some_and(|found| !found.repeat) {
+            return false;
+        }
         // The recorded request says how the rest began; one that was refused is refused again.
         match found.filter(|found| !found.repeat) {
             Some(found) if !self.opens_stream(found) => {
-                self.play_line(now, lane, line, found);
+                self.start(now, lane, line, found);
                 return true;
             }
-            Some(found) => self.play_line(now, lane, line, found),
+            Some(found) => self.start(now, lane, line, found),
             None => self.stream_head(lane),
         }
         for (exchange, item, to) in missed {
@@ -62,12 +71,18 @@ impl Replayer {
             self.is_get(lane, None);
             return true;
         }
-        self.lives[live].resumed.push((exchange, lane));
+        self.lives[live].resumed.push((Arc::clone(&to), lane));
         self.release(live, Way::Resume, Some(&to), lane);
-        if !self.is_running(exchange, &to) {
+        if !is_running {
             self.end(lane, None, &[]);
         }
         true
+    }
+
+    /// Whether it is one that a client waits for, and not one that only told where it could go on.
+    fn is_message(&self, sent: &Sent) -> bool {
+        let item = &self.cassette.exchanges[sent.exchange as usize].server[sent.item as usize];
+        item.message.form != Form::Body
     }
 
     /// Whether more of an exchange is to come.

@@ -5,7 +5,10 @@ use crate::{
     cassette::model::{EventType, Item},
     replay::script::{Step, StepKind},
     traffic::{Lane, Micros},
-    wire::jsonrpc::{Message, text},
+    wire::{
+        http,
+        jsonrpc::{Message, text},
+    },
 };
 
 /// Where clients look for the stream of a recording over another transport.
@@ -20,7 +23,7 @@ impl Replayer {
     /// Whether this `GET` opens the stream of a session that was recorded over HTTP+SSE.
     pub(super) fn begins_sse(&self, line: &str, found: Option<Found>) -> bool {
         let is_sse = |found: Found| {
-            let entry = &self.cassette.exchanges[self.step_of(found).exchange as usize];
+            let entry = &self.cassette.exchanges[self.exchange_of(found) as usize];
             self.cassette.sessions[entry.session as usize].is_sse() && self.opens_stream(found)
         };
         self.sse_script(line).is_some() || found.is_some_and(is_sse)
@@ -49,15 +52,16 @@ impl Replayer {
             self.lives[live].play = Some(play);
         }
         // Without a handshake its messages are among those that have no session.
-        let Some(found) = self.find(&Message::read(line.as_bytes())) else { return self.open_own_sse(lane) };
-        let exchange = self.step_of(found).exchange;
+        let message = Message::read(line.as_bytes());
+        let Some(found) = self.find(&message) else { return self.open_own_sse(lane) };
+        let exchange = self.exchange_of(found);
         let endpoint = self.recorded_endpoint(exchange, live).unwrap_or_else(|| self.own_endpoint(live));
         self.is_sse(live, lane, endpoint);
         self.lives[live].get_until = match self.until(found) {
             Until::Behind(until) if self.lives[live].play.is_some() => Some(until),
             _ => None,
         };
-        self.play_line(now, lane, line, found);
+        self.start(now, lane, &message, found);
     }
 
     /// The event stream for clients of 2024-11-05 of a recording over another transport.
@@ -100,11 +104,10 @@ impl Replayer {
         let entry = &self.cassette.exchanges[exchange as usize];
         let item = (0..).zip(&entry.server).find(|(_, item)| is_endpoint_event(item))?.0;
         let line = self.cassette.at(entry.client.as_ref()?.place);
-        let base = text(line).into_owned();
-        let base = base.split(' ').nth(1).unwrap_or("/").to_owned();
+        let line = text(line).into_owned();
+        let base = line.split(' ').nth(1).unwrap_or("/");
         let bytes = self.recorded(exchange, item);
-        let data = self.filled(&bytes, "", live);
-        Some(resolve(&String::from_utf8_lossy(&data), &base))
+        Some(http::resolve(base, &self.filled(&bytes, http::ORIGIN, live)))
     }
 }
 
@@ -123,22 +126,6 @@ pub(super) fn led_back(address: Vec<u8>, origin: &str) -> Vec<u8> {
     }
 }
 
-/// A URI seen from a path, as a path with its query.
-fn resolve(uri: &str, base: &str) -> String {
-    if let Some((_, rest)) = uri.split_once("://") {
-        return rest.find('/').map_or("/", |at| &rest[at..]).to_owned();
-    }
-    if uri.starts_with('/') {
-        return uri.to_owned();
-    }
-    let path = base.split('?').next().unwrap_or_default();
-    if uri.starts_with('?') {
-        return format!("{path}{uri}");
-    }
-    let folder = path.rfind('/').map_or("/", |at| &path[..=at]);
-    format!("{folder}{uri}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,19 +139,6 @@ mod tests {
             ("http://h:1/take/a/m", "http://h:1/take/a", "http://h:1/take/a/m"),
         ] {
             assert_eq!(led_back(address.into(), origin), expected.as_bytes(), "{address}");
-        }
-    }
-
-    #[test]
-    fn an_endpoint_is_resolved_from_its_stream() {
-        for (uri, expected) in [
-            ("/messages/?s=1", "/messages/?s=1"),
-            ("http://h:1/m?s=1%2F2", "/m?s=1%2F2"),
-            ("https://h", "/"),
-            ("m?s=1", "/base/m?s=1"),
-            ("?s=1", "/base/sse?s=1"),
-        ] {
-            assert_eq!(resolve(uri, "/base/sse?x=/y"), expected, "{uri}");
         }
     }
 }

@@ -85,8 +85,8 @@ impl Replayer {
         form: Option<Form>,
     ) {
         let is_message = form != Some(Form::Body);
-        if lane.0 == 0 {
-            if is_message {
+        if self.pipes.has(lane) {
+            if is_message && !self.pipes.has_ended(lane) {
                 self.emit(Output::Send { lane, bytes, apart });
             }
             return;

@@ -118,7 +118,7 @@ impl Replayer {
         let requests = message.members().filter(|member| member.kind == Kind::Request);
         let misses: Vec<Vec<u8>> =
             requests.map(|request| self.missed(&request, Reason::NeverRecorded, None)).collect();
-        if lane.0 == 0 {
+        if self.pipes.has(lane) {
             return misses.into_iter().for_each(|miss| self.say(lane, miss, false));
         }
         self.say(lane, [b"[", &misses.join(&b","[..])[..], b"]"].concat(), false);
@@ -156,7 +156,7 @@ impl Replayer {
         let (cassette, repeats) = (&self.cassette, &mut self.report.repeats);
         let at = *self.repeat_of.entry(exchange).or_insert_with(|| {
             let key = cassette.exchanges[exchange as usize].key.to_string();
-            repeats.push(Repeat { key, count: 0 });
+            repeats.push(Repeat { server: None, key, count: 0 });
             repeats.len() - 1
         });
         repeats[at].count += 1;

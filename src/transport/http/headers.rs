@@ -3,8 +3,10 @@
 //! A header map is never edited in place: removing from one moves another header into the hole.
 
 use hyper::{
-    HeaderMap,
-    header::{CONNECTION, CONTENT_ENCODING, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE},
+    HeaderMap, Request,
+    header::{
+        CONNECTION, CONTENT_ENCODING, COOKIE, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
+    },
 };
 
 const HOP_BY_HOP: [&str; 3] = ["keep-alive", "proxy-connection", "proxy-authorization"];
@@ -33,6 +35,26 @@ pub fn is_chunked(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     codings.next().is_some_and(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
         && codings.next().is_none()
+}
+
+/// A request of HTTP/2 in the terms of HTTP/1.1: the authority is the host, and cookies stand on one line (RFC 9113,
+/// 8.2.3 and 8.3.1).
+pub fn with_host<B>(mut request: Request<B>) -> Request<B> {
+    let authority = request.uri().authority().map(|authority| HeaderValue::from_str(authority.as_str()));
+    let mut headers = HeaderMap::with_capacity(request.headers().len() + 1);
+    if let Some(Ok(host)) = authority.filter(|_| !request.headers().contains_key(HOST)) {
+        headers.insert(HOST, host);
+    }
+    let cookies: Vec<_> = request.headers().get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    let cookies = HeaderValue::from_bytes(&cookies.join(&b"; "[..]));
+    for (name, value) in request.headers() {
+        match &cookies {
+            Ok(cookies) if *name == COOKIE => drop(headers.insert(COOKIE, cookies.clone())),
+            _ => drop(headers.append(name, value.clone())),
+        }
+    }
+    *request.headers_mut() = headers;
+    request
 }
 
 /// The headers that go on, in their order, each with the value that `each` gives it; `None` leaves it out.

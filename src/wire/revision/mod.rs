@@ -4,6 +4,8 @@
 //! revision names; it asks the row. A name no row has is an unknown revision, which is no error: the newest row
 //! that is not newer than the name answers for it.
 
+pub mod capability;
+pub mod methods;
 mod v2024_11_05;
 mod v2025_03_26;
 mod v2025_06_18;

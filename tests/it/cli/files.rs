@@ -70,13 +70,14 @@ fn a_broken_file_is_named_with_line_and_column() {
     for (text, place) in
         [(&comma[..], "c.json:2:17: "), (cut, "c.json:"), (other, "c.json:1:1: "), (&taken, "c.json:14:5: ")]
     {
-        for command in ["show", "lint", "fmt"] {
+        for command in ["show", "fmt"] {
             Deck::new()
                 .with("c.json", text)
                 .run(&format!("{command} c.json"))
                 .status(ExitCode::File)
                 .stderr(place);
         }
+        Deck::new().with("c.json", text).run("lint c.json").status(ExitCode::File).stdout(place).silent();
     }
 }
 
@@ -89,12 +90,52 @@ fn lint_finds_unknown_members_that_show_only_warns_of() {
     deck.run("show c.json").status(ExitCode::Good).stderr("c.json:21:11: ");
 }
 
+/// A cassette without faults, as it is recorded from a real server.
+const TIME: &str = include_str!("../../../cassettes/time.json");
+
 #[test]
 fn lint_is_silent_about_a_good_cassette_and_tells_of_one_without_redaction() {
-    let ran = deck().run("lint c.json").status(ExitCode::Good).silent();
+    let ran = Deck::new().with("c.json", TIME).run("lint c.json").status(ExitCode::Good).silent();
     assert_eq!(ran.stdout, "");
-    let open = CASSETTE.replacen("1,\n", "1,\n  \"redacted\": false,\n", 1);
-    Deck::new().with("c.json", open).run("lint c.json").status(ExitCode::Bad).stdout("c.json:3:15: ");
+    let open = TIME.replacen("1,\n", "1,\n  \"redacted\": false,\n", 1);
+    let ran = Deck::new().with("c.json", open).run("lint c.json").status(ExitCode::Bad);
+    assert!(ran.stdout.starts_with("c.json:3:15: [unredacted] "), "{ran:#?}");
+}
+
+#[test]
+fn lint_tells_of_faults_in_the_protocol_with_rule_place_key_and_source() {
+    let ran = deck().run("lint c.json").status(ExitCode::Bad).silent();
+    ran.stdout("c.json:17:31: [handshake-initialized] tools/call report @1: `tools/call` was sent")
+        .stdout("(specification 2025-11-25, basic/lifecycle)\n")
+        .stdout("c.json:22:74: [progress-token] ");
+    let ran = deck().run("lint c.json --json --allow progress-token").status(ExitCode::Bad).silent();
+    let line: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one object");
+    assert_eq!((&line["file"], &line["line"], &line["column"]), (&"c.json".into(), &17.into(), &31.into()));
+    assert_eq!(
+        (&line["rule"], &line["key"]),
+        (&"handshake-initialized".into(), &"tools/call report @1".into())
+    );
+    assert_eq!(line["source"], "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle");
+    assert!(line["text"].as_str().is_some_and(|text| text.contains("send it once")), "{line}");
+}
+
+#[test]
+fn lint_tells_of_all_that_is_wrong_in_all_files() {
+    let broken = CASSETTE
+        .replacen("\"recording\": 1", "\"recording\": true", 1)
+        .replacen("\"after_ms\": 3", "\"after_ms\": \"3\"", 1)
+        .replacen("\"params\": {\"progress\": 1}", "\"params\": {\"$lines\": 7}", 1);
+    let deck = deck().with("broken.json", &broken).with("good.json", TIME);
+    let mut ran = deck.run("lint broken.json none.json c.json good.json").status(ExitCode::File);
+    for place in
+        ["broken.json:4:33: [unreadable]", "broken.json:11:22: ", "broken.json:22:", "c.json:17:31: "]
+    {
+        ran = ran.stdout(place);
+    }
+    assert_eq!(ran.stdout.lines().count(), 5, "{ran:#?}");
+    ran.stderr("none.json");
+    deck.run("lint broken.json --json").status(ExitCode::File).stdout("\"rule\":\"unreadable\"").silent();
+    deck.run("lint c.json --allow no-such-rule").status(ExitCode::Usage).stderr("handshake-first");
 }
 
 #[test]

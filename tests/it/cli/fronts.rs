@@ -116,7 +116,8 @@ fn what_is_recorded_is_replayed() {
     let live = deck.talk(&format!("record c.json -- {}", server()), SESSION).status(ExitCode::Good).silent();
     assert_eq!(live.stdout.lines().count(), 4, "{live:#?}");
     assert_eq!(deck.names(), ["c.json"]);
-    deck.run("lint c.json").status(ExitCode::Good);
+    // This client does not wait for answers.
+    deck.run("lint c.json --allow handshake-early").status(ExitCode::Good);
     deck.run("fmt c.json --check").status(ExitCode::Good);
     let faults = crate::schema::faults("cassette", deck.read("c.json").as_bytes());
     assert_eq!(faults, [""; 0]);

@@ -1,8 +1,10 @@
 //! The suite as a server: of the client itself, and of a client whose traffic is recorded.
 
+use std::path::Path;
+
 use serde_json::Value;
 
-use super::{checks, suite::Suite};
+use super::{KNOWN, checks, suite::Suite};
 use crate::support::{
     client::refresh,
     difference::assert_same,
@@ -50,7 +52,7 @@ pub(super) fn check(scenarios: &[&str]) {
         let recorder =
             ["record", "--url", "{url}", "--listen", "localhost:0", "--ready-file", "{ready}", "--cassette"];
         let recorded = run("recorded", &[&[TAPEDECK], &recorder[..], &[&cassette]].concat());
-        assert_lint(&cassette);
+        assert_lint(Path::new(&cassette), KNOWN);
         if *scenario == ONLY_DIRECT.0 {
             assert_refused(&recorded);
         } else {

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{checks, suite::Suite};
+use super::{KNOWN, checks, suite::Suite};
 use crate::support::front::Front;
 use crate::support::{
     client::refresh,
@@ -81,7 +81,7 @@ impl Stage {
             Front::start(&["record", "--url", self.server, "--cassette", &cassette], &scene.path("."));
         assert_direct(&front.url, "recorded");
         front.end();
-        assert_lint(&cassette);
+        assert_lint(Path::new(&cassette), KNOWN);
 
         let reports = format!("{}/", text(&scene.path("reports")));
         let front = Front::start(&["replay", &cassette, "--report", &reports], &scene.path("."));

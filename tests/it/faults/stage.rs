@@ -131,7 +131,7 @@ impl Stage {
                 Output::EndLane { lane, partial, end } => {
                     own(lane, format!("end {end:?} {:?}", text(&partial)).replace(" \"\"", ""))
                 }
-                Output::End(end) => format!("server ends {:?}", end.exit),
+                Output::End { end, .. } => format!("server ends {:?}", end.exit),
             };
             seen.push_str(&line);
             seen.push('\n');

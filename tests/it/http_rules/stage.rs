@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_tapedeck::{
     cassette::{blob::NoBlobs, model::Cassette},
-    replay::{HttpRequest, Input, Options, Output, Replayer},
+    replay::{HttpRequest, Input, Options, Output, Replayer, Timing},
     report::{Report, Verdict},
     traffic::Lane,
 };
@@ -65,9 +65,36 @@ impl Stage {
         format!("mcp-session-id: {}", id.split(' ').next().unwrap_or_default())
     }
 
+    /// A message on stdio.
+    pub(super) fn line(&mut self, line: &str) -> Vec<String> {
+        self.replayer.handle(self.now, Input::Message { lane: Lane(0), bytes: line.as_bytes() });
+        self.outputs()
+    }
+
+    /// The client closes its side.
+    pub(super) fn close(&mut self) -> Vec<String> {
+        self.replayer.handle(self.now, Input::Closed);
+        self.outputs()
+    }
+
     pub(super) fn leave(&mut self, lane: u32) -> Vec<String> {
         self.replayer.handle(self.now, Input::Left { lane: Lane(lane) });
         self.outputs()
+    }
+
+    /// A line of a client on a pipe.
+    pub(super) fn line(&mut self, pipe: u32, line: &str) -> Vec<String> {
+        self.replayer.handle(self.now, Input::Message { lane: Lane(pipe), bytes: line.as_bytes() });
+        self.outputs()
+    }
+
+    pub(super) fn close(&mut self, pipe: u32) -> Vec<String> {
+        self.replayer.handle(self.now, Input::Closed { lane: Lane(pipe) });
+        self.outputs()
+    }
+
+    pub(super) fn is_done(&self, pipe: u32) -> bool {
+        self.replayer.is_done(Lane(pipe))
     }
 
     pub(super) fn wait(&mut self, ms: u64) -> Vec<String> {
@@ -99,8 +126,8 @@ impl Stage {
                         if partial.is_empty() { String::new() } else { format!(" {}", text(&partial)) };
                     format!("{} end{end}{partial}", lane.0)
                 }
-                Output::Send { bytes, .. } => format!("line {}", text(&bytes)),
-                Output::End(_) => "END".to_owned(),
+                Output::Send { lane, bytes, .. } => format!("{} line {}", lane.0, text(&bytes)),
+                Output::End { lane, end } => format!("{} END exit={:?}", lane.0, end.exit),
             });
         }
         seen
@@ -114,6 +141,11 @@ impl Stage {
     pub(super) fn good(&self) {
         assert_eq!(self.report().verdict, Verdict::Good, "{:#?}", self.report());
     }
+}
+
+/// With the recorded waits.
+pub(super) fn recorded() -> Options {
+    Options { timing: Timing::Recorded { speed: 1.0 }, ..Options::default() }
 }
 
 pub(super) const HTTP: &str = r#"{"session": 1, "recording": 1, "transport": "http", "path": "/mcp", "protocol": "2025-06-18", "client": "c"}"#;

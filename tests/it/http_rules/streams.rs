@@ -18,7 +18,7 @@ fn a_stream_begins_at_once_and_ends_behind_its_last_message() {
         tool(
             "c",
             "c",
-            r#""http": {"stream": true, "end": "cut", "partial": "{\"a"}, "server": [{"notification": {"method": "n"}}], "unanswered": "ended""#,
+            r#""http": {"stream": true, "end": "cut", "partial": "id: 7\ndata: {\"a"}, "server": [{"notification": {"method": "n"}}], "unanswered": "ended""#,
         ),
         tool("d", "d", r#""http": {"stream": true}, "server": [], "unanswered": "open""#),
         tool(
@@ -40,7 +40,11 @@ fn a_stream_begins_at_once_and_ends_behind_its_last_message() {
     );
     assert_eq!(
         stage.post(&[&id], &call(9, "c")),
-        ["4 200 stream".to_owned(), format!("4 event {}", note("n")), r#"4 end cut data: {"a"#.to_owned()]
+        [
+            "4 200 stream".to_owned(),
+            format!("4 event {}", note("n")),
+            "4 end cut id: 7\ndata: {\"a".to_owned()
+        ]
     );
     assert_eq!(stage.post(&[&id], &call(10, "d")), ["5 200 stream"]);
     assert_eq!(stage.post(&[&id], &call(11, "e")), ["6 500", "6 body <p>", "6 end"]);
@@ -254,4 +258,150 @@ fn a_batch_is_answered_by_one_body() {
     let heard = stage.post(&[&id], &format!("[{},{},{}]", call(1, "a"), note("n"), call(2, "b")));
     assert_eq!((heard.len(), &*heard[0], &*heard[2]), (3, "2 200", "2 end"));
     assert!(heard[1].starts_with("2 body [{") && heard[1].matches("-33000").count() == 2, "{heard:?}");
+}
+
+#[test]
+fn nothing_goes_on_behind_an_event_that_was_never_sent() {
+    let with_ids = tool(
+        "t",
+        "t",
+        r#""http": {"stream": true}, "server": [{"sse": {"id": "a"}, "notification": {"method": "n"}}, {"result": 1}]"#,
+    );
+    let open = r#", {"key": "g", "client": {"http": "GET /mcp"}, "http": {"status": 200, "stream": true}, "unanswered": "open"}"#;
+    let mut stage = Stage::new(HTTP, &[&with_id(1), open, &with_ids].concat());
+    let id = stage.begin();
+    let refused =
+        r#"body {"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Invalid event ID format"}}"#;
+    assert_eq!(
+        stage.get("/mcp", &[&id, "last-event-id: x"]),
+        ["2 400".to_owned(), format!("2 {refused}"), "2 end".to_owned()]
+    );
+    // It has not used up the session's own stream.
+    assert_eq!(stage.get("/mcp", &[&id]), ["3 200 stream"]);
+    stage.good();
+    // A server that gives no ids looks at none.
+    let mut stage = Stage::new(HTTP, &[&with_id(1), open].concat());
+    let id = stage.begin();
+    assert_eq!(stage.get("/mcp", &[&id, "last-event-id: x"]), ["2 200 stream"]);
+    // What a server said to such a request it says again.
+    let recorded = r#", {"key": "b", "client": {"http": "GET /mcp"}, "http": {"status": 404, "request": {"last-event-id": "x"}}}"#;
+    let mut stage = Stage::new(HTTP, &[&with_id(1), recorded, &with_ids].concat());
+    let id = stage.begin();
+    assert_eq!(stage.get("/mcp", &[&id, "last-event-id: x"]), ["2 404", "2 end"]);
+    stage.good();
+}
+
+#[test]
+fn the_get_stream_is_gone_on_with_from_its_first_event() {
+    let open = PUSHES.replace("GONE", r#", "unanswered": "open""#);
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &open));
+    let id = stage.begin();
+    stage.get("/mcp", &[&id]);
+    stage.leave(2);
+    assert_eq!(stage.get("/mcp", &[&id, "last-event-id: p"])[0], OPENED.replace('N', "3"));
+    // What comes now comes there.
+    assert_eq!(stage.post(&[&id], &call(1, "t"))[0], format!("3 event id=2 {}", note("during")));
+}
+
+#[test]
+fn ids_that_are_used_again_lead_to_the_call_at_hand() {
+    let resumed = |key: &str, result: &str| {
+        tool(
+            key,
+            "t",
+            &format!(
+                r#""http": {{"stream": true}}, "server": [
+                    {{"sse": {{"id": "e1"}}, "notification": {{"method": "n"}}}},
+                    {{"on": "resume", "after_ms": 50, "sse": {{"id": "e2"}}, "result": {result}}}]"#
+            ),
+        )
+    };
+    let get = |key: &str| {
+        format!(
+            r#", {{"key": "{key}", "client": {{"http": "GET /mcp"}}, "http": {{"status": 200, "stream": true, "request": {{"last-event-id": "e1"}}}}}}"#
+        )
+    };
+    let exchanges = [with_id(1), resumed("t1", "1"), get("g1"), resumed("t2", "2"), get("g2")];
+    let options = || Options { timing: Timing::Recorded { speed: 1.0 }, ..Options::default() };
+    let mut stage = Stage::with(HTTP, &exchanges.concat(), options());
+    let id = stage.begin();
+    // The third one repeats the second.
+    for (lane, answer) in [(2, "1"), (4, "2"), (6, "2")] {
+        assert_eq!(stage.post(&[&id], &call(5, "t")).last(), Some(&format!("{lane} end")));
+        assert_eq!(stage.get("/mcp", &[&id, "last-event-id: e1"]).len(), 1);
+        let get = lane + 1;
+        assert_eq!(
+            stage.wait(50),
+            [format!("{get} event id=e2 {}", result(5, answer)), format!("{get} end")]
+        );
+    }
+    // All of it has waited for the client.
+    let mut stage = Stage::new(HTTP, &exchanges.concat());
+    let id = stage.begin();
+    for (lane, answer) in [(2, "1"), (4, "2")] {
+        stage.post(&[&id], &call(5, "t"));
+        stage.wait(5);
+        let get = lane + 1;
+        let rest = [
+            format!("{get} 200 stream"),
+            format!("{get} event id=e2 {}", result(5, answer)),
+            format!("{get} end"),
+        ];
+        assert_eq!(stage.get("/mcp", &[&id, "last-event-id: e1"]), rest);
+    }
+    // Two at once: each has a stream of its own that goes on.
+    let mut stage = Stage::with(HTTP, &(with_id(1) + &resumed("t", "1")), options());
+    let id = stage.begin();
+    stage.post(&[&id], &call(5, "t"));
+    stage.get("/mcp", &[&id, "last-event-id: e1"]);
+    stage.wait(20);
+    stage.post(&[&id], &call(6, "t"));
+    stage.get("/mcp", &[&id, "last-event-id: e1"]);
+    assert_eq!(stage.wait(30), [format!("3 event id=e2 {}", result(5, "1")), "3 end".to_owned()]);
+    assert_eq!(stage.wait(20), [format!("5 event id=e2 {}", result(6, "1")), "5 end".to_owned()]);
+}
+
+#[test]
+fn what_is_answered_is_not_gone_on_with() {
+    let exchanges = [
+        with_id(1),
+        tool("t", "t", r#""http": {"stream": true}, "server": [{"sse": {"id": "e1"}, "result": 1}]"#),
+        r#", {"key": "g", "client": {"http": "GET /mcp"}, "http": {"request": {"last-event-id": "e1"}, "status": 200, "stream": true}, "unanswered": "open"}"#.to_owned(),
+        r#", {"key": "p", "server": [{"on": "get", "notification": {"method": "pushed"}}]}"#.to_owned(),
+    ];
+    let mut stage = Stage::new(HTTP, &exchanges.concat());
+    let id = stage.begin();
+    assert_eq!(stage.post(&[&id], &call(1, "t")).last(), Some(&"2 end".to_owned()));
+    let pushed = format!("3 event {}", note("pushed"));
+    assert_eq!(stage.get("/mcp", &[&id, "last-event-id: e1"]), ["3 200 stream", &pushed]);
+    stage.good();
+}
+
+#[test]
+fn an_answer_that_came_twice_is_not_heard_twice_by_who_went_on() {
+    // The server said it to the client that had left as well, before or after.
+    let resumed = r#"{"on": "resume", "after_ms": 50, "sse": {"id": "e2"}, "result": 1}"#;
+    let own = r#"{"after_ms": 50, "sse": {"id": "e2"}, "result": 1}"#;
+    for answers in [[resumed, own], [own, resumed]] {
+        let rest = format!(
+            r#""http": {{"stream": true}}, "server": [{{"sse": {{"id": "e1"}}, "notification": {{"method": "n"}}}}, {}]"#,
+            answers.join(", ")
+        );
+        let exchanges = with_id(1) + &tool("t", "t", &rest);
+        let options = Options { timing: Timing::Recorded { speed: 1.0 }, ..Options::default() };
+        let mut stage = Stage::with(HTTP, &exchanges, options);
+        let id = stage.begin();
+        stage.post(&[&id], &call(5, "t"));
+        stage.leave(2);
+        assert_eq!(stage.get("/mcp", &[&id, "last-event-id: e1"]), [OPENED.replace('N', "3")]);
+        let heard = [stage.wait(50), stage.wait(50)].concat();
+        assert_eq!(heard, [format!("3 event id=e2 {}", result(5, "1")), "3 end".to_owned()]);
+        stage.good();
+        // Nor on stdio.
+        let mut stage = Stage::new(HTTP, &exchanges);
+        stage.line(&initialize());
+        let heard = [stage.line(&call(5, "t")), stage.wait(50)].concat();
+        assert_eq!(heard, [format!("line {}", note("n")), format!("line {}", result(5, "1"))]);
+        stage.good();
+    }
 }

@@ -1,6 +1,7 @@
 //! Recordings over one transport, clients of another.
 
 use super::stage::*;
+use mcp_tapedeck::replay::Options;
 
 #[test]
 fn other_transports_are_served_over_streams() {
@@ -130,4 +131,209 @@ fn modern_messages_over_http_and_sse_are_answered_on_its_stream() {
         ]
     );
     stage.good();
+}
+
+const CUT: &str = r#""http": {"stream": true, "end": "cut", "partial": "{"}, "server": [{"notification": {"method": "n"}}], "unanswered": "ended""#;
+
+#[test]
+fn who_leaves_has_said_what_cancels_on_stdio() {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+    let params = |name: &str| format!(r#"{{"name":"{name}",{meta}}}"#);
+    let recorded = |name: &str, rest: &str| {
+        let params = params(name);
+        format!(
+            r#"{{"key": "{name}", "client": {{"request": {{"method": "tools/call", "params": {params}}}}}, {rest}}}"#
+        )
+    };
+    let cancel = r#"{"key": "cancel", "after": "b", "client": {"notification": {"method": "notifications/cancelled", "params": {"requestId": 0}}}}"#;
+    let exchanges = [
+        recorded("a", r#""unanswered": "cancelled""#),
+        recorded("b", r#""after": "a", "server": [{"after": "cancel", "result": 1}]"#),
+        cancel.to_owned(),
+    ];
+    let mut stage = Stage::new(&STDIO.replace("2025-06-18", "2026-07-28"), &exchanges.join(", "));
+    let headers = |name: &str| {
+        ["mcp-protocol-version: 2026-07-28", "mcp-method: tools/call"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([format!("mcp-name: {name}")])
+            .collect::<Vec<_>>()
+    };
+    let post = |stage: &mut Stage, id: u32, name: &str| {
+        let headers = headers(name);
+        let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        stage.post(&headers, &ask(id, "tools/call", &params(name)))
+    };
+    assert_eq!(post(&mut stage, 7, "a"), ["1 200 stream"]);
+    assert_eq!(post(&mut stage, 8, "b"), [""; 0]);
+    assert_eq!(
+        stage.leave(1),
+        ["2 200".to_owned(), format!("2 body {}", result(8, "1")), "2 end".to_owned()]
+    );
+    assert_eq!(stage.report().waits, []);
+    stage.good();
+}
+
+/// The error that tells how a response of HTTP ended.
+fn told(id: u32, text: &str, status: &str, body: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-33001,"message":"{text}","data":{{"source":"tapedeck","status":{status},"body":"{body}"}}}}}}"#
+    )
+}
+
+#[test]
+fn how_a_response_ended_is_told_where_none_can_end_so() {
+    let calls = [
+        tool("cut", "cut", CUT),
+        tool("reset", "reset", &CUT.replace("cut", "reset")),
+        tool("end", "end", r#""http": {"stream": true}, "unanswered": "ended""#),
+        tool("empty", "empty", r#""unanswered": "ended""#),
+        tool("e", "e", r#""http": {"status": 500}, "server": [{"body": "<p>"}], "unanswered": "ended""#),
+    ];
+    let expected = [
+        ("cut", told(7, "the recorded stream was cut before the answer", "null", "")),
+        ("reset", told(7, "the recorded stream was reset before the answer", "null", "")),
+        ("end", told(7, "the recorded server ended its response without an answer", "null", "")),
+        ("empty", told(7, "the recorded server ended its response without an answer", "null", "")),
+        ("e", told(7, "the recorded server answered with HTTP status 500 and no message", "500", "<p>")),
+    ];
+    let exchanges = with_id(1) + &calls.concat();
+    let mut stage = Stage::new(HTTP, &exchanges);
+    stage.line(&initialize());
+    for (name, error) in &expected {
+        assert_eq!(stage.line(&call(7, name)).last(), Some(&format!("line {error}")));
+    }
+    let warnings = stage.report().warnings;
+    assert!(warnings[0].starts_with("`cut`: the recorded stream was cut before the answer;"), "{warnings:?}");
+    assert_eq!(warnings.len(), 5);
+    stage.good();
+    // Over HTTP+SSE one stream carries all answers.
+    let mut stage = Stage::new(HTTP, &exchanges);
+    let address = stage.get("/sse", &[])[1].trim_start_matches("1 event ").to_owned();
+    stage.ask("POST", &address, &[], &initialize());
+    for (name, error) in &expected {
+        let heard = stage.ask("POST", &address, &[], &call(7, name));
+        assert!(heard[0].ends_with(" 202") && heard.last() == Some(&format!("1 event {error}")), "{heard:?}");
+    }
+    stage.good();
+}
+
+#[test]
+fn what_was_left_open_or_cancelled_is_not_told_of() {
+    let calls = [
+        tool("open", "open", r#""http": {"stream": true}, "unanswered": "open""#),
+        tool("gone", "gone", r#""http": {"stream": true}, "unanswered": "cancelled""#),
+    ];
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &calls.concat()));
+    stage.line(&initialize());
+    assert_eq!((stage.line(&call(1, "open")), stage.line(&call(2, "gone"))), (Vec::new(), Vec::new()));
+    assert_eq!(stage.close(), [""; 0]);
+    stage.good();
+}
+
+#[test]
+fn requests_of_a_batch_that_were_left_without_an_answer_are_told_of() {
+    let batch = r#"[{"request": {"id": 1, "method": "a"}}, {"notification": {"method": "n"}}, {"request": {"id": 2, "method": "b"}}]"#;
+    let exchange = format!(
+        r#", {{"key": "batch", "client": {{"batch": {batch}}}, "http": {{"stream": true, "end": "cut"}}, "server": [{{"id": 1, "result": 1}}], "unanswered": "ended"}}"#
+    );
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &exchange));
+    stage.line(&initialize());
+    let asked = r#"[{"jsonrpc":"2.0","id":7,"method":"a"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":8,"method":"b"}]"#;
+    let heard = stage.line(asked);
+    assert_eq!(
+        heard.last(),
+        Some(&format!("line {}", told(8, "the recorded stream was cut before the answer", "null", ""))),
+        "{heard:?}"
+    );
+}
+
+#[test]
+fn requests_that_only_clients_of_http_make_are_neither_waited_for_nor_missed() {
+    let common = HTTP.replace("\"session\": 1", "\"session\": 2").replace(", \"client\": \"c\"", "");
+    let line = |after: &str, what: &str, rest: &str| {
+        format!(r#", {{"key": "{what}", {after} "client": {{"http": "{what} /mcp"}}, "http": {{{rest}}}}}"#)
+    };
+    let challenge = r#", {"key": "c", "session": 2, "client": {"request": {"method": "initialize", "params": {}}}, "http": {"status": 401}, "unanswered": "ended"}"#;
+    let exchanges = [
+        with_id(1),
+        challenge.to_owned(),
+        // All of these are under way while the call is.
+        tool(
+            "slow",
+            "slow",
+            r#""http": {"stream": true}, "server": [{"notification": {"method": "n"}}, {"after": "fast", "result": 1}]"#,
+        ),
+        line(r#""after": "slow #1","#, "GET", r#""status": 200, "stream": true"#),
+        line(r#""after": "GET","#, "OPTIONS", r#""status": 204"#),
+        tool(
+            "sent on",
+            "fast",
+            r#""after": "OPTIONS", "http": {"status": 307, "headers": {"location": "/mcp/"}}, "unanswered": "ended""#,
+        ),
+        tool("refused", "fast", r#""after": "sent on", "http": {"status": 401}, "unanswered": "ended""#),
+        tool(
+            "fast",
+            "fast",
+            r#""after": "refused", "http": {"path": "/mcp/"}, "server": [{"after": "slow #2", "result": 2}]"#,
+        ),
+        line("", "DELETE", r#""status": 200"#),
+    ];
+    let options = Options { strict: true, ..Options::default() };
+    let mut stage = Stage::with(&format!("{HTTP}, {common}"), &exchanges.concat(), options);
+    stage.line(&initialize());
+    assert_eq!(stage.line(&call(1, "slow")), [format!("line {}", note("n"))]);
+    assert_eq!(
+        stage.line(&call(2, "fast")),
+        [format!("line {}", result(1, "1")), format!("line {}", result(2, "2"))]
+    );
+    let report = stage.report();
+    assert_eq!((report.unused.len(), report.waits.len()), (0, 0), "{report:#?}");
+    stage.good();
+    // Where a challenge is all there is, it is told.
+    let exchanges = [with_id(1), tool("r", "r", r#""http": {"status": 401}, "unanswered": "ended""#)];
+    let mut stage = Stage::new(HTTP, &exchanges.concat());
+    stage.line(&initialize());
+    assert!(stage.line(&call(1, "r"))[0].contains("HTTP status 401"));
+}
+
+#[test]
+fn what_refuses_a_request_has_its_id_where_answers_share_a_stream() {
+    let refused = |name: &str, id: &str, form: &str| {
+        tool(name, name, &format!(r#""http": {{"status": 400}}, "server": [{{{id} {form}}}]"#))
+    };
+    let error = r#""error": {"code": -32000, "message": "no"}"#;
+    let calls = [
+        refused("null", r#""id": null,"#, error),
+        refused("none", r#""no_id": true,"#, error),
+        refused("named", r#""id": "server-error","#, error),
+        refused(
+            "raw",
+            "",
+            r#""raw": "{\"jsonrpc\":\"2.0\", \"error\": {\"code\":-32000,\"message\":\"no\"}, \"id\": null}""#,
+        ),
+    ];
+    let exchanges = with_id(1) + &calls.concat();
+    let is_own = |heard: &[String]| {
+        let last = heard.last().expect("an answer");
+        assert!(
+            last.contains("-32000") && (last.contains(r#""id":7"#) || last.contains(r#""id": 7"#)),
+            "{heard:?}"
+        );
+    };
+    let mut stage = Stage::new(HTTP, &exchanges);
+    stage.line(&initialize());
+    for name in ["null", "none", "named", "raw"] {
+        is_own(&stage.line(&call(7, name)));
+    }
+    let mut stage = Stage::new(HTTP, &exchanges);
+    let address = stage.get("/sse", &[])[1].trim_start_matches("1 event ").to_owned();
+    stage.ask("POST", &address, &[], &initialize());
+    for name in ["null", "none", "named", "raw"] {
+        is_own(&stage.ask("POST", &address, &[], &call(7, name)));
+    }
+    // A response of its own is what it was.
+    let mut stage = Stage::new(HTTP, &exchanges);
+    let id = stage.begin();
+    assert!(stage.post(&[&id], &call(7, "null"))[1].contains(r#""id":null"#));
 }

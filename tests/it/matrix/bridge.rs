@@ -6,7 +6,7 @@ use super::http::{self, Service};
 use super::pair::varies;
 use super::transcript::Transcript;
 use crate::support::client::{self, Client, root};
-use crate::support::program::{TAPEDECK, assert_good_verdict, replay};
+use crate::support::program::{TAPEDECK, assert_good_verdict, assert_lint, replay};
 use crate::support::scene::Scene;
 use crate::support::server::text;
 use crate::support::wire::assert_rebuilds;
@@ -70,6 +70,8 @@ fn check(client: Client, service: Service) {
     let recorded = recorded.expect("this client was here a moment ago");
     recorded.assert_transparent(&direct, &varies(server.name), client.drops_late_progress);
     assert_rebuilds(&tape);
+    // The plans subscribe whether a server offers it or not.
+    assert_lint(&tape, &["server-capability"]);
 
     let reports = scene.path("reports");
     let replayed = transcript(client.run(&replay(&tape, &reports), &plan, &roots));

@@ -9,6 +9,8 @@ use super::pair::varies;
 use super::transcript::Transcript;
 use crate::support::client::{Client, root};
 use crate::support::front::Front;
+use crate::support::program::assert_lint;
+use crate::support::rust_server::RustServer;
 use crate::support::scene::Scene;
 use crate::support::server::{self, Server, text};
 use crate::support::wire::assert_rebuilds;
@@ -19,8 +21,8 @@ pub(super) struct Service {
     pub(super) server: Server,
     /// What stands behind its command, the port as `{port}`.
     words: &'static [&'static str],
-    path: &'static str,
-    transport: &'static str,
+    pub(super) path: &'static str,
+    pub(super) transport: &'static str,
 }
 
 macro_rules! service {
@@ -36,18 +38,29 @@ service!(everything_sse, everything, "sse", "/sse", &["sse"]);
 service!(fast, fast, "http", "/mcp", &["{port}"]);
 service!(fast_stateless, fast, "http", "/mcp", &["{port}", "stateless"]);
 service!(fast_json, fast, "http", "/mcp", &["{port}", "json"]);
+service!(fast_sse, fast, "sse", "/sse", &["{port}", "sse"]);
+service!(handler, handler, "http", "/mcp", &["{port}"]);
+service!(rust_server, rust_server, "http", "/mcp", &[]);
 service!(modern, modern, "http", "/mcp", &["{port}"]);
 
-/// A server's process, ended with this.
+/// A server, ended with this.
 pub(super) struct Running {
-    child: Child,
+    _peer: Peer,
     pub(super) url: String,
 }
 
-impl Drop for Running {
+#[expect(dead_code, reason = "it is held until it is to end")]
+enum Peer {
+    Process(Process),
+    Thread(RustServer),
+}
+
+struct Process(Child);
+
+impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -55,6 +68,12 @@ impl Service {
     /// Starts it, and waits until it listens; none where it cannot be had.
     pub(super) fn start(&self, scene: &Scene) -> Option<Running> {
         let mut command = self.server.command(scene)?;
+        let url = |port: u16| format!("http://127.0.0.1:{port}{}", self.path);
+        if command.is_empty() {
+            let server = RustServer::start();
+            let url = url(server.port);
+            return Some(Running { _peer: Peer::Thread(server), url });
+        }
         command.retain(|word| word != "stdio");
         let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one").port();
         command.extend(self.words.iter().map(|word| word.replace("{port}", &port.to_string())));
@@ -75,7 +94,7 @@ impl Service {
             );
             std::thread::yield_now();
         }
-        Some(Running { child, url: format!("http://127.0.0.1:{port}{}", self.path) })
+        Some(Running { _peer: Peer::Process(Process(child)), url: url(port) })
     }
 }
 
@@ -111,6 +130,8 @@ pub(super) fn check(client: Client, service: Service) {
     };
     recorded.assert_transparent(&direct, &varies, drops);
     assert_rebuilds(&tape);
+    // The plans subscribe whether a server offers it or not.
+    assert_lint(&tape, &["server-capability"]);
 
     let replayed = {
         let front = replay(&tape, &scene);
@@ -140,11 +161,11 @@ fn without_ids(transcript: serde_json::Value) -> serde_json::Value {
     serde_json::from_str(&ids.replace_all(&transcript.to_string(), "(an id)")).expect("it is JSON still")
 }
 
-fn record(cassette: &std::path::Path, url: &str, scene: &Scene) -> Front {
+pub(super) fn record(cassette: &std::path::Path, url: &str, scene: &Scene) -> Front {
     let arguments = ["record", "--keep-journal", "--cassette", &text(cassette), "--url", url];
     Front::start(&arguments, &scene.path(""))
 }
 
-fn replay(cassette: &std::path::Path, scene: &Scene) -> Front {
+pub(super) fn replay(cassette: &std::path::Path, scene: &Scene) -> Front {
     Front::start(&["replay", &text(cassette)], &scene.path(""))
 }

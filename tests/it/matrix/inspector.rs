@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::cassette::Cassette;
 use crate::support::difference::assert_same;
 use crate::support::install::node;
-use crate::support::program::{assert_good_verdict, record, replay};
+use crate::support::program::{assert_good_verdict, assert_lint, record, replay};
 use crate::support::scene::Scene;
 use crate::support::server::{self, Server};
 use crate::support::wire::assert_rebuilds;
@@ -55,6 +55,7 @@ fn check(server: Server, method: &[&str]) {
     let (tape, again, reports) = (scene.path("tape.json"), scene.path("again.json"), scene.path("reports"));
     assert_same("the result, recorded", &direct, &run(&record(&tape, &command)));
     assert_rebuilds(&tape);
+    assert_lint(&tape, &[]);
     assert_same("the result, replayed", &direct, &run(&replay(&tape, &reports)));
     assert_good_verdict(&reports);
     assert_same(

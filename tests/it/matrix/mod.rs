@@ -7,7 +7,11 @@ mod cassette;
 mod http;
 mod inspector;
 mod pair;
+#[cfg(unix)]
+mod run;
 mod transcript;
+#[cfg(unix)]
+mod transports;
 
 use crate::support::{client, server};
 
@@ -38,12 +42,12 @@ macro_rules! matrix_over_http {
 
 #[cfg(unix)]
 matrix_over_http! {
-    python_auto: everything everything_sse fast fast_stateless fast_json modern;
-    python_legacy: everything everything_sse fast fast_json modern;
-    python_modern: modern;
-    typescript_1: everything everything_sse fast fast_stateless modern;
-    typescript_2: everything everything_sse fast fast_json modern;
-    typescript_2_auto: everything fast modern;
+    python_auto: everything everything_sse fast fast_stateless fast_json handler modern rust_server;
+    python_legacy: everything everything_sse fast fast_json handler modern rust_server;
+    python_modern: handler modern rust_server;
+    typescript_1: everything everything_sse fast fast_stateless handler modern rust_server;
+    typescript_2: everything everything_sse fast fast_json handler modern rust_server;
+    typescript_2_auto: everything fast handler modern rust_server;
 }
 
 matrix! {

@@ -3,7 +3,7 @@
 use super::cassette::Cassette;
 use super::transcript::{Transcript, Varies};
 use crate::support::client::{Client, root};
-use crate::support::program::{assert_good_verdict, record, replay};
+use crate::support::program::{assert_good_verdict, assert_lint, record, replay};
 use crate::support::scene::Scene;
 use crate::support::server::Server;
 use crate::support::wire::assert_rebuilds;
@@ -41,6 +41,8 @@ pub(super) fn check(client: Client, server: Server) {
     let recorded = run(&record(&tape, &command)).expect("this client was here a moment ago");
     recorded.assert_transparent(&direct, &varies(server.name), drops);
     assert_rebuilds(&tape);
+    // The plans subscribe whether a server offers it or not.
+    assert_lint(&tape, &["server-capability"]);
 
     let reports = scene.path("reports");
     let replayed = run(&replay(&tape, &reports)).expect("this client was here a moment ago");

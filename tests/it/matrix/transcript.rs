@@ -42,6 +42,12 @@ impl Transcript {
         self.calls.len()
     }
 
+    /// Whether the server sent nothing but answers.
+    pub(super) fn has_answers_only(&self) -> bool {
+        let has_progress = |call: &Value| call["progress"].as_array().is_some_and(|list| !list.is_empty());
+        self.asked.is_empty() && self.notices.is_empty() && !self.calls.iter().any(has_progress)
+    }
+
     /// Asserts that a recorder between client and server changed nothing: the results are those of `direct`, another
     /// session with the same server. What comes unasked comes when it pleases, so its order is not looked at.
     pub(super) fn assert_transparent(&self, direct: &Self, varies: &Varies, late_progress_is_dropped: bool) {

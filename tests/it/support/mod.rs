@@ -9,7 +9,11 @@ pub(crate) mod http;
 pub(crate) mod install;
 pub(crate) mod playback;
 pub(crate) mod program;
+#[cfg(unix)]
+pub(crate) mod run;
 pub(crate) mod rust_client;
+#[cfg(unix)]
+pub(crate) mod rust_server;
 pub(crate) mod scene;
 pub(crate) mod server;
 #[cfg(unix)]

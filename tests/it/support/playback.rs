@@ -70,7 +70,7 @@ pub(crate) fn replay(lines: &[Line], replayer: &mut Replayer) -> Vec<Line> {
         seen.push((ToServer, line.clone()));
     }
     listen(replayer, &mut now, &mut outputs);
-    replayer.handle(now, Input::Closed);
+    replayer.handle(now, Input::Closed { lane: Lane(0) });
     listen(replayer, &mut now, &mut outputs);
     seen.extend(outputs.into_iter().map(|line| (ToClient, line)));
     seen

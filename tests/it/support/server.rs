@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::client::refresh;
 use super::install::{node, python, sources};
 use super::scene::Scene;
 
@@ -12,7 +13,7 @@ use super::scene::Scene;
 pub(crate) struct Server {
     /// Its name here, and that of its plan.
     pub(crate) name: &'static str,
-    /// How it is started; none where it cannot be had.
+    /// How it is started, empty where that is no command; none where it cannot be had.
     command: fn(&Scene) -> Option<Vec<String>>,
     plan: &'static str,
 }
@@ -40,6 +41,14 @@ server!(time, |_| {
     python_command(&arguments.map(String::from))
 });
 server!(fast, |_| python_command(&[text(&sources().join("servers/fast.py"))]));
+server!(handler, |_| {
+    // Imports are looked up from the folder a script lies in.
+    let script = node()?.join("handler.mjs");
+    refresh(&sources().join("servers/handler.mjs"), &script);
+    Some(vec!["node".to_owned(), text(&script)])
+});
+// It runs in this process.
+server!(rust_server, |_| Some(Vec::new()));
 server!(modern, |_| python_command(&[text(&sources().join("servers/modern.py"))]));
 
 impl Server {

@@ -1,6 +1,6 @@
 """A server of ours on FastMCP. Nothing in it depends on time.
 
-Alone it speaks stdio; with a port it listens there, and after it may stand `stateless` or `json`.
+Alone it speaks stdio; with a port it listens there, and after it may stand `stateless`, `json` or `sse`.
 """
 
 import asyncio
@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 
 from fastmcp import Context, FastMCP
+from mcp_types import ToolListChangedNotification
 
 server = FastMCP("fast", version="3.2.1", instructions="A FastMCP server for tests.")
 gate = asyncio.Event()
@@ -59,6 +60,13 @@ async def hang(ctx: Context) -> str:
 
 
 @server.tool
+async def change(ctx: Context) -> str:
+    """Says that the tools have changed."""
+    await ctx.send_notification(ToolListChangedNotification())
+    return "changed"
+
+
+@server.tool
 async def echo(value: dict) -> dict:
     """Gives back what it got."""
     return value
@@ -87,12 +95,8 @@ if __name__ == "__main__":
         server.run(transport="stdio", show_banner=False)
     else:
         port, *kind = sys.argv[1:]
-        server.run(
-            transport="http",
-            show_banner=False,
-            host="127.0.0.1",
-            port=int(port),
-            log_level="critical",
-            stateless_http="stateless" in kind,
-            json_response="json" in kind,
-        )
+        listen = {"show_banner": False, "host": "127.0.0.1", "port": int(port), "log_level": "critical"}
+        if "sse" in kind:
+            server.run(transport="sse", **listen)
+        else:
+            server.run(transport="http", **listen, stateless_http="stateless" in kind, json_response="json" in kind)

@@ -81,3 +81,21 @@ fn hostile_heads_are_written_as_what_loads() {
     assert_eq!(cassette.exchanges.len(), 1, "{text}");
     assert!(text.contains(r#""status": 999"#) && !text.contains("\"x"), "{text}");
 }
+
+#[test]
+fn headers_of_2026_07_28_are_told_where_they_do_not_say_what_the_message_says() {
+    let call = r#"1 > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\u00e9","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+    for (headers, told) in [
+        ("mcp-method=tools/call mcp-name==?base64?w6k=?=", ""),
+        ("mcp-method=tools/list mcp-name==?base64?w6k=?=", r#"{"request": {"mcp-method": "tools/list"}} "#),
+        (
+            "mcp-method=tools/call mcp-method=x",
+            r#"{"request": {"mcp-method": ["tools/call", "x"], "mcp-name": []}} "#,
+        ),
+    ] {
+        let post = format!("1 > POST /mcp mcp-protocol-version=2026-07-28 {headers}");
+        let answer = r#"1 < {"jsonrpc":"2.0","id":1,"result":{}}"#;
+        let lines = [&*post, call, "1 < 200 content-type=application/json", answer, "1 > ."];
+        check(&lines, &[&format!(r#"1 tools/call "é" @1 {told}| result"#)]);
+    }
+}

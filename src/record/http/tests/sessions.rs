@@ -115,9 +115,9 @@ fn modern_requests_share_the_session_without_a_beginning() {
         )
     };
     let lines = [
-        "1 > POST /mcp mcp-protocol-version=2026-07-28".to_owned(),
+        "1 > POST /mcp mcp-protocol-version=2026-07-28 mcp-method=tools/list".to_owned(),
         format!("1 > {}", modern(1)),
-        "2 > POST /mcp mcp-protocol-version=2026-07-28".to_owned(),
+        "2 > POST /mcp mcp-protocol-version=2026-07-28 mcp-method=tools/list".to_owned(),
         format!("2 > {}", modern(1)),
         // One client leaves, and thereby cancels (F10.10).
         "1 > .".to_owned(),

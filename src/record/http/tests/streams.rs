@@ -92,3 +92,45 @@ fn a_stream_that_is_gone_on_with_belongs_to_its_request() {
         ],
     );
 }
+
+#[test]
+fn ids_that_are_used_again_are_those_of_the_request_at_hand() {
+    check_in_session(
+        &[
+            "1 > POST /mcp @S",
+            r#"1 > {"jsonrpc":"2.0","id":5,"method":"a"}"#,
+            "1 < 200 content-type=text/event-stream",
+            r#"1 < event id=e1|{"jsonrpc":"2.0","method":"n"}"#,
+            "1 < .",
+            "2 > GET /mcp @S last-event-id=e1",
+            "2 < 200 content-type=text/event-stream",
+            r#"2 < event id=e2|{"jsonrpc":"2.0","id":5,"result":1}"#,
+            "2 < .",
+            // Both the request's id and the event's come again; this time the client has left.
+            "3 > POST /mcp @S",
+            r#"3 > {"jsonrpc":"2.0","id":5,"method":"b"}"#,
+            "3 < 200 content-type=text/event-stream",
+            r#"3 < event id=e1|{"jsonrpc":"2.0","method":"n"}"#,
+            "3 > .",
+            "4 > GET /mcp @S last-event-id=e1",
+            "4 < 200 content-type=text/event-stream",
+            r#"4 < event id=e2|{"jsonrpc":"2.0","id":5,"result":2}"#,
+            "4 < .",
+            // The server says it once more where the client has left, while a third one waits.
+            "5 > POST /mcp @S",
+            r#"5 > {"jsonrpc":"2.0","id":5,"method":"c"}"#,
+            r#"3 < event id=e2|{"jsonrpc":"2.0","id":5,"result":2}"#,
+            "3 < .",
+            "5 < 200 content-type=application/json",
+            r#"5 < {"jsonrpc":"2.0","id":5,"result":3}"#,
+            "5 < .",
+        ],
+        &[
+            r#"1 a @1 {"stream": true} | notification | resume result"#,
+            r#"1 http GET /mcp @1 {"request": {"last-event-id": "e1"}, "status": 200, "stream": true}"#,
+            r#"1 b @1 {"stream": true} | notification | resume result | result"#,
+            r#"1 http GET /mcp @2 {"request": {"last-event-id": "e1"}, "status": 200, "stream": true}"#,
+            "1 c @1 | result",
+        ],
+    );
+}

@@ -1,0 +1,242 @@
+//! Cassettes that are ready to be served, and what their servers are called.
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use clap::Args;
+use mcp_tapedeck::{
+    proxy::listen::{Served, Serves},
+    replay::{Options, Replayer},
+    report::Report,
+};
+
+use super::{
+    args::{self, PlayArgs},
+    failure::Failure,
+    files,
+    output::Notices,
+    privacy::PrivacyArgs,
+    values,
+};
+
+/// Which cassettes are served.
+#[derive(Args, Clone, Debug)]
+pub(super) struct DecksArgs {
+    /// The cassette; of several, each is called as its file is, and its paths begin with that
+    #[arg(value_name = "C", required_unless_present = "server")]
+    cassettes: Vec<PathBuf>,
+
+    /// Call the server of this cassette so; its paths begin with /NAME
+    #[arg(long, value_name = "NAME=C", value_parser = values::variable)]
+    server: Vec<(String, String)>,
+}
+
+/// A cassette that is ready.
+struct Deck {
+    name: String,
+    replayer: Replayer,
+    /// Makes a replayer like it.
+    again: Box<dyn Fn() -> Replayer + Send + Sync>,
+}
+
+/// All cassettes that are served.
+pub(super) struct Decks {
+    decks: Vec<Deck>,
+    /// There is one, and no path names it.
+    is_at_root: bool,
+}
+
+/// Where clients reach a server.
+pub(super) struct Place<'a> {
+    pub name: &'a str,
+    /// The variable in which a command finds the URL.
+    pub variable: String,
+    /// What all its addresses begin with.
+    pub base: String,
+    pub url: String,
+}
+
+impl DecksArgs {
+    /// Reads them.
+    pub(super) fn prepare(
+        &self,
+        play: &PlayArgs,
+        privacy: &PrivacyArgs,
+        is_http: bool,
+        notices: &Notices,
+    ) -> Result<Decks, Failure> {
+        let is_at_root = self.server.is_empty() && self.cassettes.len() == 1;
+        let named = self.server.iter().map(|(name, path)| (name.clone(), Path::new(path)));
+        let bare = self.cassettes.iter().map(|path| (stem(path), &**path));
+        let mut names = HashSet::new();
+        let mut decks = Vec::new();
+        for (name, path) in named.chain(bare) {
+            if !is_at_root {
+                check(&name, path)?;
+                if !names.insert(in_environment(&name)) {
+                    return Err(Failure::usage(format_args!(
+                        "two servers are called `{name}`, or nearly so"
+                    ))
+                    .hint("`--server NAME=C` gives one another name"));
+                }
+            }
+            let front = Front { is_http, is_named: !is_at_root };
+            decks.push(Deck::prepare(name, &args::absolute(path)?, play, privacy, front, notices)?);
+        }
+        Ok(Decks { decks, is_at_root })
+    }
+}
+
+/// What a cassette's server is called that was given no name.
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Whether a name can stand in a path, and in the name of a variable.
+fn check(name: &str, path: &Path) -> Result<(), Failure> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if name.chars().all(is_plain) && !name.starts_with('.') && !matches!(name, "" | "take") {
+        return Ok(());
+    }
+    Err(Failure::usage(format_args!("`{name}` cannot be the name of a server"))
+        .hint("a name has letters, digits, `-`, `_` and `.`, does not begin with `.`, and is not `take`")
+        .hint(format_args!("`--server NAME={}` gives it another one", path.display())))
+}
+
+/// A name as part of a variable's name.
+fn in_environment(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
+}
+
+/// How a cassette is served.
+#[derive(Clone, Copy)]
+struct Front {
+    is_http: bool,
+    /// Its server is called by a name.
+    is_named: bool,
+}
+
+impl Deck {
+    /// Reads a cassette, and says what is to be said before the client comes.
+    fn prepare(
+        name: String,
+        cassette: &Path,
+        play: &PlayArgs,
+        privacy: &PrivacyArgs,
+        front: Front,
+        notices: &Notices,
+    ) -> Result<Self, Failure> {
+        let mut options = play.options(privacy.compile()?);
+        // Session ids that nobody guesses; where the system has no randomness they are only all different.
+        let _ = getrandom::fill(&mut options.seed);
+        let loaded = files::load(cassette)?;
+        files::warnings(&loaded).for_each(|warning| notices.warn(warning));
+        let path = loaded.path.display().to_string();
+        let is_missing = |name: &&String| !options.vars.names().any(|given| given == **name);
+        if let Some(name) = loaded.cassette.vars.iter().find(is_missing) {
+            return Err(Failure::usage(format_args!(
+                "{path}: the value of its variable `{name}` is not given"
+            ))
+            .hint(format_args!("add `--var {name}=VALUE`")));
+        }
+        options.faults = play.faults.plan(&loaded, front.is_http)?;
+        options.server = front.is_named.then(|| name.as_str().into());
+        let (cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
+        let again = {
+            let path = path.clone();
+            move |options: Options| {
+                Replayer::new(Arc::clone(&cassette), Arc::clone(&blobs) as Arc<_>, &path, options)
+            }
+        };
+        let replayer =
+            again(options.clone()).map_err(|error| Failure::file(format_args!("{path}: {error}")))?;
+        let takes = AtomicU64::new(0);
+        let again = Box::new(move || {
+            let mut options = options.clone();
+            // The ids of one take are not those of another.
+            let take = takes.fetch_add(1, Ordering::Relaxed) + 1;
+            options.seed.iter_mut().zip(take.to_le_bytes()).for_each(|(byte, take)| *byte ^= take);
+            again(options).expect("the first one was made of the same")
+        });
+        notices.info(format_args!("replaying {path}"));
+        Ok(Self { name, replayer, again })
+    }
+}
+
+impl Decks {
+    /// One cassette, which alone is served.
+    pub(super) fn one(
+        cassette: &Path,
+        play: &PlayArgs,
+        privacy: &PrivacyArgs,
+        notices: &Notices,
+    ) -> Result<Self, Failure> {
+        let front = Front { is_http: false, is_named: false };
+        let deck = Deck::prepare(stem(cassette), cassette, play, privacy, front, notices)?;
+        Ok(Self { decks: vec![deck], is_at_root: true })
+    }
+
+    /// What they have to say before anybody has come.
+    pub(super) fn report(&self) -> Report {
+        match self.decks.as_slice() {
+            [deck] if self.is_at_root => deck.replayer.report(),
+            decks => Report::of_servers(decks.iter().map(|deck| (&*deck.name, deck.replayer.report()))),
+        }
+    }
+
+    /// Where clients reach the servers at this origin.
+    pub(super) fn places<'a>(&'a self, origin: &str) -> Vec<Place<'a>> {
+        let place = |deck: &'a Deck| {
+            let base = if self.is_at_root { origin.to_owned() } else { format!("{origin}/{}", deck.name) };
+            Place {
+                name: &deck.name,
+                variable: format!("TAPEDECK_URL_{}", in_environment(&deck.name)),
+                url: format!("{base}{}", deck.replayer.endpoint()),
+                base,
+            }
+        };
+        self.decks.iter().map(place).collect()
+    }
+
+    /// Whether they can be served to a client on stdio: there is one, and nobody has to name it.
+    pub(super) fn for_stdio(&self) -> Result<(), Failure> {
+        if self.is_at_root {
+            return Ok(());
+        }
+        Err(Failure::usage("servers with names are not served on stdin and stdout")
+            .hint("`--listen 127.0.0.1:0` serves them over HTTP, and to clients that start `tapedeck join`"))
+    }
+
+    /// The first one.
+    pub(super) fn into_first(self) -> Replayer {
+        self.decks.into_iter().next().expect("there is one").replayer
+    }
+
+    /// All of them, as a front takes them.
+    pub(super) fn into_served(self) -> Serves {
+        let served = |Deck { name, replayer, again }| Served { name, first: replayer, new: again };
+        Serves { servers: self.decks.into_iter().map(served).collect(), is_at_root: self.is_at_root }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stand_in_paths_and_variables() {
+        for name in ["primary", "a.b-c_9", "Take"] {
+            assert!(check(name, Path::new("c.json")).is_ok(), "{name}");
+        }
+        for name in ["", "take", ".", "..", ".a", "a b", "a/b", "ä", "a%20"] {
+            assert!(check(name, Path::new("c.json")).is_err(), "{name}");
+        }
+        assert_eq!(in_environment("a.b-c_9"), "A_B_C_9");
+    }
+}

@@ -1,0 +1,50 @@
+//! Messages of the two eras in one session.
+
+use super::{
+    Fault,
+    dialogue::{Dialogue, is_initialize, short},
+    session_header,
+};
+use crate::{
+    cassette::model::Moment,
+    wire::jsonrpc::{Kind, Message},
+};
+
+pub(super) fn mixed(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
+    for (index, seen) in dialogue.requests() {
+        let method = short(&seen.message.method());
+        if let Some(handshake) = dialogue.handshake {
+            if index > handshake.result && seen.is_modern() {
+                let key = dialogue.key(&dialogue.seen[handshake.request]);
+                let text = format!(
+                    "`{method}` is a message of 2026-07-28 or later, in the session that `{key}` began; speak one of both"
+                );
+                faults.push(dialogue.fault(seen, "/method", text));
+            }
+            continue;
+        }
+        let is_legacy = !seen.message.is_modern() && !is_initialize(seen) && seen.message.method() != "ping";
+        if is_legacy && dialogue.is_modern_before(index) && !session_header::is_dropped(dialogue, seen) {
+            let text = format!(
+                "`{method}` names no revision, and there is no `initialize`; since 2026-07-28 each request has \
+                 `io.modelcontextprotocol/protocolVersion` in its `_meta`"
+            );
+            faults.push(dialogue.fault(seen, "/method", text));
+        }
+    }
+    for (_, seen) in
+        dialogue.all(Kind::Request, false).filter(|(_, seen)| matches!(seen.at.moment, Moment::Item(_)))
+    {
+        let mut of_exchange = dialogue.seen.iter().filter(|other| other.at.exchange == seen.at.exchange);
+        let is_modern = |message: &Message<'_>| message.is_modern() && message.kind == Kind::Request;
+        if dialogue.handshake.is_none()
+            && of_exchange.any(|other| other.from_client && is_modern(&other.message))
+        {
+            let text = format!(
+                "the server sent a request, `{}`; since 2026-07-28 it asks by a result of the type `input_required`",
+                short(&seen.message.method())
+            );
+            faults.push(dialogue.fault(seen, "/method", text));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A joined process: the far end of a pipe between a client's stdio and a take.
+
+use std::{io, sync::Arc};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{
+        UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::{mpsc, watch},
+};
+
+use super::{
+    Front,
+    deck::TOO_MANY_TAKES,
+    take::{Place, Spoken, Take},
+};
+use crate::{
+    proxy::join::{self, Hello},
+    wire::lines::LineSplitter,
+};
+
+/// How much is read at once.
+const READ: usize = 64 << 10;
+/// The longest greeting.
+const LONGEST_HELLO: usize = 64 << 10;
+
+/// Serves a joined process until it leaves or the recorded server ends.
+pub(super) async fn serve(stream: UnixStream, front: Arc<Front>) {
+    let closing = front.closing.subscribe();
+    let (mut input, mut output) = stream.into_split();
+    let Ok(Some((hello, rest))) = greeting(&mut input).await else { return };
+    let take = match front.joined(&hello) {
+        Ok(take) => take,
+        Err(sentence) => {
+            // It may have gone; then nobody asks.
+            let _ = output.write_all(format!("{sentence}\n").as_bytes()).await;
+            return;
+        }
+    };
+    let (place, spoken) = take.join();
+    if output.write_all(join::WELCOME).await.is_err() {
+        return;
+    }
+    let lane = place.lane();
+    // Writing has a task of its own: who sends while it does not read must not lock us up.
+    drop(tokio::spawn(write(output, spoken, place, closing)));
+    let mut lines = LineSplitter::new(front.max_message);
+    take.hear(lane, &mut lines, &rest);
+    let mut room = vec![0; READ];
+    loop {
+        match input.read(&mut room).await {
+            Ok(0) | Err(_) => return take.closed(lane),
+            Ok(length) => take.hear(lane, &mut lines, &room[..length]),
+        }
+    }
+}
+
+impl Front {
+    /// The take that a process wants to join, or why it cannot.
+    fn joined(&self, hello: &[u8]) -> Result<Arc<Take>, String> {
+        let hello = Hello::read(hello)?;
+        let deck = self.server(hello.server.as_deref())?;
+        deck.take(&hello.take).ok_or_else(|| TOO_MANY_TAKES.to_owned())
+    }
+}
+
+/// The first line, and what came behind it.
+async fn greeting(input: &mut OwnedReadHalf) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
+    let mut heard = Vec::new();
+    while heard.len() < LONGEST_HELLO {
+        if let Some(end) = memchr::memchr(b'\n', &heard) {
+            let rest = heard.split_off(end + 1);
+            return Ok(Some((heard, rest)));
+        }
+        if input.read_buf(&mut heard).await? == 0 {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+/// Sends what the take says: each piece is one write of the joined process.
+async fn write(
+    mut output: OwnedWriteHalf,
+    mut spoken: mpsc::UnboundedReceiver<Spoken>,
+    place: Place,
+    closing: watch::Receiver<bool>,
+) {
+    let mut next = spoken.recv().await;
+    while let Some(said) = next.take() {
+        let mut piece = Vec::new();
+        let mut end = None;
+        match said {
+            Spoken::End(said) => end = Some(said),
+            Spoken::Raw(bytes) => piece = bytes,
+            Spoken::Line { bytes, .. } => {
+                piece = bytes;
+                piece.push(b'\n');
+                loop {
+                    match spoken.try_recv() {
+                        Ok(Spoken::Line { bytes, apart: false }) => {
+                            piece.extend_from_slice(&bytes);
+                            piece.push(b'\n');
+                        }
+                        Ok(other) => break next = Some(other),
+                        Err(_) => break,
+                    }
+                }
+            }
+        }
+        let sent = match &end {
+            None => join::piece(&piece),
+            Some(end) => join::end(end),
+        };
+        if output.write_all(&sent).await.is_err() {
+            // It has gone, which its place tells.
+            break;
+        }
+        if end.is_some() {
+            let _ = output.shutdown().await;
+            break;
+        }
+        if next.is_none() {
+            next = spoken.recv().await;
+        }
+    }
+    drop((place, closing));
+}

@@ -1,0 +1,124 @@
+//! Clients that speak in lines. Each has a pipe, as to a server's process of its own: what it says there is one
+//! session after the other, and when it closes its side, or the recorded server ends, that is no other client's end.
+
+use std::collections::BTreeMap;
+
+use super::{AtHand, Replayer, lives::Live};
+use crate::traffic::{Lane, Micros};
+
+/// The clients that speak in lines, by their lanes.
+#[derive(Debug, Default)]
+pub(in crate::replay) struct Pipes(BTreeMap<u32, Pipe>);
+
+/// One of them.
+#[derive(Debug)]
+struct Pipe {
+    /// Index of the live session that it is in.
+    live: usize,
+    /// It has closed its side.
+    is_closed: bool,
+    /// The recorded server has ended.
+    has_ended: bool,
+}
+
+impl Pipes {
+    /// Whether a client speaks in lines there.
+    pub(in crate::replay) fn has(&self, lane: Lane) -> bool {
+        self.0.contains_key(&lane.0)
+    }
+
+    /// Whether the client there has closed its side.
+    pub(in crate::replay) fn is_closed(&self, lane: Lane) -> bool {
+        self.0.get(&lane.0).is_some_and(|pipe| pipe.is_closed)
+    }
+
+    /// Whether neither side of a client's pipe has been closed.
+    pub(in crate::replay) fn is_open(&self, lane: Lane) -> bool {
+        self.0.get(&lane.0).is_some_and(|pipe| !pipe.is_closed && !pipe.has_ended)
+    }
+
+    /// Whether a client speaks in lines there whose server has ended.
+    pub(super) fn has_ended(&self, lane: Lane) -> bool {
+        self.0.get(&lane.0).is_some_and(|pipe| pipe.has_ended)
+    }
+
+    /// From now on the client there is in this live session.
+    pub(super) fn is_in(&mut self, lane: Lane, live: usize) {
+        if let Some(pipe) = self.0.get_mut(&lane.0) {
+            pipe.live = live;
+        }
+    }
+}
+
+impl Replayer {
+    /// Takes in a line.
+    pub(super) fn line_on(&mut self, now: Micros, lane: Lane, bytes: &[u8]) {
+        self.report.connections += u64::from(!self.pipes.has(lane));
+        let live = self.pipe(lane).live;
+        self.at_hand = AtHand { live, ..AtHand::default() };
+        self.message(now, lane, bytes);
+        if self.pipes.has_ended(lane) {
+            self.stop_on(now, lane);
+        }
+    }
+
+    /// A client has closed its side.
+    pub(super) fn closed(&mut self, lane: Lane) {
+        self.pipe(lane).is_closed = true;
+        self.agenda.wake(0);
+        for play in self.plays_on(lane) {
+            self.agenda.wake(play);
+        }
+    }
+
+    /// A client has gone: nothing can be sent to it any more.
+    pub(super) fn gone(&mut self, now: Micros, lane: Lane) {
+        self.stop_on(now, lane);
+        self.pipes.0.remove(&lane.0);
+    }
+
+    /// The recorded server of a client has ended: nothing more is sent to it.
+    pub(super) fn ended_on(&mut self, now: Micros, lane: Lane) {
+        self.pipe(lane).has_ended = true;
+        self.stop_on(now, lane);
+    }
+
+    /// Whether nothing is left to be sent to a client whose server has ended, or that has closed its side.
+    pub fn is_done(&self, lane: Lane) -> bool {
+        let Some(pipe) = self.pipes.0.get(&lane.0) else { return false };
+        let is_owed = || {
+            self.outputs.iter().any(|output| output.lane() == lane)
+                || self.plays.iter().any(|play| play.owes(lane))
+                || self.faults.as_ref().is_some_and(|faults| faults.owes(lane))
+        };
+        pipe.has_ended || (pipe.is_closed && !is_owed())
+    }
+
+    fn pipe(&mut self, lane: Lane) -> &mut Pipe {
+        if !self.pipes.has(lane) {
+            let live = self.begin_live(Live { pipe: Some(lane), ..Live::default() });
+            self.pipes.0.insert(lane.0, Pipe { live, is_closed: false, has_ended: false });
+        }
+        self.pipes.0.get_mut(&lane.0).expect("it was put there")
+    }
+
+    /// The plays of a client's sessions.
+    fn plays_on(&self, lane: Lane) -> Vec<usize> {
+        let is_on = |live: Option<usize>| live.is_some_and(|live| self.lives[live].pipe == Some(lane));
+        (0..self.plays.len()).filter(|play| is_on(self.live_with(*play))).collect()
+    }
+
+    /// Takes away all that is under way for a client.
+    fn stop_on(&mut self, now: Micros, lane: Lane) {
+        for play in self.plays_on(lane) {
+            let script = self.plays[play].script;
+            self.plays[play].stop(&self.scripts[script]);
+        }
+        // What all clients draw from goes on for the others.
+        for run in self.plays[0].runs_on(lane) {
+            let scene = scene!(self, 0, now);
+            self.plays[0].remove(scene, run);
+        }
+        self.agenda.wake(0);
+    }
+}
