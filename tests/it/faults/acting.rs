@@ -141,7 +141,7 @@ fn a_server_ends_on_stdio_with_its_status() {
     let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "do": "exit", "status": 3}]"#);
     stage.send(INITIALIZE);
     assert_eq!(stage.send(SEARCH), "server ends Some(3)\n");
-    assert!(stage.replayer.is_done());
+    assert!(stage.replayer.is_done(mcp_tapedeck::traffic::Lane(0)));
 }
 
 #[test]

@@ -65,18 +65,6 @@ impl Stage {
         format!("mcp-session-id: {}", id.split(' ').next().unwrap_or_default())
     }
 
-    /// A message on stdio.
-    pub(super) fn line(&mut self, line: &str) -> Vec<String> {
-        self.replayer.handle(self.now, Input::Message { lane: Lane(0), bytes: line.as_bytes() });
-        self.outputs()
-    }
-
-    /// The client closes its side.
-    pub(super) fn close(&mut self) -> Vec<String> {
-        self.replayer.handle(self.now, Input::Closed);
-        self.outputs()
-    }
-
     pub(super) fn leave(&mut self, lane: u32) -> Vec<String> {
         self.replayer.handle(self.now, Input::Left { lane: Lane(lane) });
         self.outputs()

@@ -399,9 +399,9 @@ fn an_answer_that_came_twice_is_not_heard_twice_by_who_went_on() {
         stage.good();
         // Nor on stdio.
         let mut stage = Stage::new(HTTP, &exchanges);
-        stage.line(&initialize());
-        let heard = [stage.line(&call(5, "t")), stage.wait(50)].concat();
-        assert_eq!(heard, [format!("line {}", note("n")), format!("line {}", result(5, "1"))]);
+        stage.line(0, &initialize());
+        let heard = [stage.line(0, &call(5, "t")), stage.wait(50)].concat();
+        assert_eq!(heard, [format!("0 line {}", note("n")), format!("0 line {}", result(5, "1"))]);
         stage.good();
     }
 }

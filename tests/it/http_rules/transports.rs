@@ -199,9 +199,9 @@ fn how_a_response_ended_is_told_where_none_can_end_so() {
     ];
     let exchanges = with_id(1) + &calls.concat();
     let mut stage = Stage::new(HTTP, &exchanges);
-    stage.line(&initialize());
+    stage.line(0, &initialize());
     for (name, error) in &expected {
-        assert_eq!(stage.line(&call(7, name)).last(), Some(&format!("line {error}")));
+        assert_eq!(stage.line(0, &call(7, name)).last(), Some(&format!("0 line {error}")));
     }
     let warnings = stage.report().warnings;
     assert!(warnings[0].starts_with("`cut`: the recorded stream was cut before the answer;"), "{warnings:?}");
@@ -225,9 +225,9 @@ fn what_was_left_open_or_cancelled_is_not_told_of() {
         tool("gone", "gone", r#""http": {"stream": true}, "unanswered": "cancelled""#),
     ];
     let mut stage = Stage::new(HTTP, &(with_id(1) + &calls.concat()));
-    stage.line(&initialize());
-    assert_eq!((stage.line(&call(1, "open")), stage.line(&call(2, "gone"))), (Vec::new(), Vec::new()));
-    assert_eq!(stage.close(), [""; 0]);
+    stage.line(0, &initialize());
+    assert_eq!((stage.line(0, &call(1, "open")), stage.line(0, &call(2, "gone"))), (Vec::new(), Vec::new()));
+    assert_eq!(stage.close(0), [""; 0]);
     stage.good();
 }
 
@@ -238,12 +238,12 @@ fn requests_of_a_batch_that_were_left_without_an_answer_are_told_of() {
         r#", {{"key": "batch", "client": {{"batch": {batch}}}, "http": {{"stream": true, "end": "cut"}}, "server": [{{"id": 1, "result": 1}}], "unanswered": "ended"}}"#
     );
     let mut stage = Stage::new(HTTP, &(with_id(1) + &exchange));
-    stage.line(&initialize());
+    stage.line(0, &initialize());
     let asked = r#"[{"jsonrpc":"2.0","id":7,"method":"a"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":8,"method":"b"}]"#;
-    let heard = stage.line(asked);
+    let heard = stage.line(0, asked);
     assert_eq!(
         heard.last(),
-        Some(&format!("line {}", told(8, "the recorded stream was cut before the answer", "null", ""))),
+        Some(&format!("0 line {}", told(8, "the recorded stream was cut before the answer", "null", ""))),
         "{heard:?}"
     );
 }
@@ -281,11 +281,11 @@ fn requests_that_only_clients_of_http_make_are_neither_waited_for_nor_missed() {
     ];
     let options = Options { strict: true, ..Options::default() };
     let mut stage = Stage::with(&format!("{HTTP}, {common}"), &exchanges.concat(), options);
-    stage.line(&initialize());
-    assert_eq!(stage.line(&call(1, "slow")), [format!("line {}", note("n"))]);
+    stage.line(0, &initialize());
+    assert_eq!(stage.line(0, &call(1, "slow")), [format!("0 line {}", note("n"))]);
     assert_eq!(
-        stage.line(&call(2, "fast")),
-        [format!("line {}", result(1, "1")), format!("line {}", result(2, "2"))]
+        stage.line(0, &call(2, "fast")),
+        [format!("0 line {}", result(1, "1")), format!("0 line {}", result(2, "2"))]
     );
     let report = stage.report();
     assert_eq!((report.unused.len(), report.waits.len()), (0, 0), "{report:#?}");
@@ -293,8 +293,8 @@ fn requests_that_only_clients_of_http_make_are_neither_waited_for_nor_missed() {
     // Where a challenge is all there is, it is told.
     let exchanges = [with_id(1), tool("r", "r", r#""http": {"status": 401}, "unanswered": "ended""#)];
     let mut stage = Stage::new(HTTP, &exchanges.concat());
-    stage.line(&initialize());
-    assert!(stage.line(&call(1, "r"))[0].contains("HTTP status 401"));
+    stage.line(0, &initialize());
+    assert!(stage.line(0, &call(1, "r"))[0].contains("HTTP status 401"));
 }
 
 #[test]
@@ -322,9 +322,9 @@ fn what_refuses_a_request_has_its_id_where_answers_share_a_stream() {
         );
     };
     let mut stage = Stage::new(HTTP, &exchanges);
-    stage.line(&initialize());
+    stage.line(0, &initialize());
     for name in ["null", "none", "named", "raw"] {
-        is_own(&stage.line(&call(7, name)));
+        is_own(&stage.line(0, &call(7, name)));
     }
     let mut stage = Stage::new(HTTP, &exchanges);
     let address = stage.get("/sse", &[])[1].trim_start_matches("1 event ").to_owned();
