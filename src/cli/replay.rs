@@ -10,7 +10,6 @@ use mcp_tapedeck::{
         shutdown::end_like,
         stop::Stop,
     },
-    replay::Replayer,
     report::{AssertReport, Report, Verdict, events::Event},
     traffic::Exit,
     transport::stdio::Client,
@@ -121,18 +120,17 @@ impl Session {
         let stop =
             Stop::install().map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
         let client = front::take_client(&notices)?;
-        let mut missed = |replayer: &Replayer| {
-            let latest = replayer.report();
-            if let Some(miss) = latest.misses.last() {
+        let mut tell = |latest: &Report| {
+            if let Some(miss) = latest.misses.last().filter(|_| latest.verdict == Verdict::Open) {
                 notices.log("miss", &miss.message);
             }
-            write(report.as_ref(), &latest, &notices);
+            write(report.as_ref(), latest, &notices);
         };
         let Client { input, output } = client;
         let mut happened = |happened: Vec<Event>| events.iter().for_each(|events| events.append(&happened));
         let stopped = Some(stop.as_fd());
         let ended =
-            serve(&mut replayer, input.as_fd(), output, stopped, MAX_MESSAGE, &mut missed, &mut happened);
+            serve(&mut replayer, input.as_fd(), output, stopped, MAX_MESSAGE, &mut tell, &mut happened);
         happened(replayer.take_events(true));
         let last = replayer.finish();
         write(report.as_ref(), &last, &notices);

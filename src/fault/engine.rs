@@ -65,6 +65,8 @@ pub struct Chosen {
     pub roll: f64,
     /// It speaks in the server's place.
     pub is_instead: bool,
+    /// Those of a higher layer act later.
+    pub layer: u8,
 }
 
 /// The state of a plan in one take.
@@ -167,6 +169,7 @@ impl Engine {
             count: state.fired,
             roll,
             is_instead: act.kind.acts == Acts::Instead,
+            layer: act.kind.layer,
         };
         if act.kind.acts == Acts::Beside {
             decision.beside.push(chosen);

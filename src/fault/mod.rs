@@ -6,12 +6,13 @@
 //! 1. `src/fault/catalogue/<name>.rs`: a struct with the fault's parameters that implements [`Fault`], a function
 //!    `read` that takes them from an [`Object`], and its tests.
 //! 2. One line in [`catalogue::TABLE`], which is the list that users see.
-//! 3. A connection or byte fault: a test at the socket or pipe in `tests/it/faults/`.
+//! 3. A connection or byte fault, `physical` in the table: a test at the socket and one at the pipe, where it exists,
+//!    named in the list `TESTED` of `tests/it/faults/{socket,pipe}.rs`.
 //!
 //! - `plan`, `rule`, `when`, `value`, `error`: a plan's text becomes rules
 //! - `assert`: what has to be so at the end; `freeze`: what chance has decided becomes rules
 //! - `engine`: which rules act on a request; `chance`: on which of many
-//! - `stage`: affected requests under way, and when what they send is due
+//! - `stage`: affected requests under way, and when what they send is due; `pieces`: messages that go in pieces
 
 mod assert;
 pub mod catalogue;
@@ -19,6 +20,7 @@ mod chance;
 mod engine;
 mod error;
 mod freeze;
+mod pieces;
 mod plan;
 mod rule;
 mod short;
@@ -38,7 +40,7 @@ pub use self::{
     stage::{Acting, Stage},
     value::{Object, Value},
 };
-use crate::traffic::Lane;
+use crate::traffic::{Lane, Micros};
 
 /// A request that a fault acts on, and how its client is answered.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +72,11 @@ pub trait Fault: Debug + Send + Sync {
 
     /// What acts on all that is said because of the request.
     fn effect(&self, _of: &Target<'_>) -> Option<Box<dyn Effect>> {
+        None
+    }
+
+    /// How long from now on a server on stdio stays although it is told to end.
+    fn lingers(&self) -> Option<Micros> {
         None
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use super::{
     Effect,
+    pieces::Pieces,
     step::{Output, Step},
 };
 use crate::traffic::{Lane, Micros};
@@ -21,6 +22,7 @@ pub struct Stage {
     by_lane: HashMap<u32, Acting>,
     /// When the first thing that waits goes, of each that has one.
     due: BTreeSet<(Micros, Acting)>,
+    pieces: Pieces,
 }
 
 #[derive(Debug)]
@@ -31,8 +33,8 @@ struct Under {
     waiting: VecDeque<(Micros, Output)>,
     /// Nothing more goes before this time.
     free_at: Micros,
-    /// What waits goes as soon as something else has gone.
-    yields: bool,
+    /// So much of the wait ends as soon as another answer has gone.
+    yields: Option<Micros>,
     /// Nothing more comes.
     is_closed: bool,
     /// Its lane has ended.
@@ -47,7 +49,7 @@ impl Stage {
             lane,
             waiting: VecDeque::new(),
             free_at: 0,
-            yields: false,
+            yields: None,
             is_closed: false,
             has_ended: false,
         };
@@ -87,6 +89,7 @@ impl Stage {
         first_effect: usize,
         out: &mut VecDeque<Output>,
     ) {
+        let has_others = self.yields(Some(acting));
         let Some(under) = self.under[acting.0 as usize].as_mut() else { return };
         let mut steps = steps;
         for effect in under.effects.iter_mut().skip(first_effect) {
@@ -100,12 +103,15 @@ impl Stage {
             steps = next;
         }
         let was_due = under.due();
+        let mut going = Vec::new();
         for step in steps {
             match step {
                 Step::Wait(time) => under.free_at = under.free_at.max(now).saturating_add(time),
+                // Of two that yield, one has to go.
+                Step::Yield(_) if has_others => {}
                 Step::Yield(time) => {
                     under.free_at = under.free_at.max(now).saturating_add(time);
-                    under.yields = true;
+                    under.yields = Some(time);
                 }
                 Step::Do(output) => {
                     let is_end = matches!(output, Output::End { .. });
@@ -115,7 +121,7 @@ impl Stage {
                     }
                     under.has_ended |= is_own && matches!(output, Output::EndLane { .. });
                     if under.waiting.is_empty() && under.free_at <= now {
-                        out.push_back(output);
+                        going.push(output);
                     } else {
                         under.waiting.push_back((under.free_at, output));
                     }
@@ -123,6 +129,7 @@ impl Stage {
             }
         }
         self.reschedule(acting, was_due);
+        going.into_iter().for_each(|output| self.go(now, Some(acting), output, out));
     }
 
     /// Moves what is due now to `out`.
@@ -130,28 +137,44 @@ impl Stage {
         while let Some(&(_, acting)) = self.due.first().filter(|(due, _)| *due <= now) {
             let Some(under) = self.under[acting.0 as usize].as_mut() else { return };
             let was_due = under.due();
+            let mut going = Vec::new();
             while under.due().is_some_and(|due| due <= now) {
-                out.extend(under.waiting.pop_front().map(|(_, output)| output));
+                going.extend(under.waiting.pop_front().map(|(_, output)| output));
             }
-            under.yields &= !under.waiting.is_empty();
+            under.yields.take_if(|_| under.waiting.is_empty());
             self.reschedule(acting, was_due);
+            going.into_iter().for_each(|output| self.go(now, Some(acting), output, out));
         }
     }
 
-    /// Something else has gone: what yielded to it follows.
-    pub fn follow(&mut self, now: Micros, out: &mut VecDeque<Output>) {
-        let yields = |under: &Option<Under>| under.as_ref().is_some_and(|under| under.yields);
-        if !self.under.iter().any(yields) {
-            return;
+    /// Something goes; `by` is the affected request that it goes because of.
+    pub fn go(&mut self, now: Micros, by: Option<Acting>, output: Output, out: &mut VecDeque<Output>) {
+        let is_answer = || output.is_response() || matches!(output, Output::Raw { goes_on: false, .. });
+        let is_awaited = self.yields(by) && is_answer();
+        self.pieces.go(by, output, out);
+        if is_awaited {
+            self.follow(now, by, out);
         }
+    }
+
+    /// Whether any other request waits for an answer to go.
+    fn yields(&self, except: Option<Acting>) -> bool {
+        let others = self.under.iter().zip(0..).filter(|(_, at)| except != Some(Acting(*at)));
+        others.into_iter().any(|(under, _)| under.as_ref().is_some_and(|under| under.yields.is_some()))
+    }
+
+    /// An answer has gone: what yielded to it follows.
+    fn follow(&mut self, now: Micros, except: Option<Acting>, out: &mut VecDeque<Output>) {
         for at in 0..self.under.len() {
-            let Some(under) = self.under[at].as_mut().filter(|under| under.yields) else { continue };
+            if except == Some(Acting(at as u32)) {
+                continue;
+            }
+            let Some(under) = self.under[at].as_mut() else { continue };
             let was_due = under.due();
-            let Some(due) = was_due else { continue };
-            let early = due.saturating_sub(now);
+            let (Some(yields), Some(due)) = (under.yields.take(), was_due) else { continue };
+            let early = due.saturating_sub(now).min(yields);
             under.waiting.iter_mut().for_each(|(due, _)| *due -= early);
             under.free_at -= early.min(under.free_at);
-            under.yields = false;
             self.reschedule(Acting(at as u32), was_due);
         }
         self.release(now, out);
@@ -180,6 +203,7 @@ impl Stage {
 
     /// The client has left a lane: nothing goes on it any more.
     pub fn left(&mut self, lane: Lane) {
+        self.pieces.left(lane);
         if let Some(acting) = self.by_lane.get(&lane.0).copied() {
             self.forget(acting);
         }

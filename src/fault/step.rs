@@ -47,6 +47,13 @@ pub enum Output {
         lane: Lane,
         /// The bytes.
         bytes: Vec<u8>,
+        /// More of the same message follows: nothing else may come between.
+        goes_on: bool,
+    },
+    /// With the end of a response, end our side of its connection in good order; the client is still heard.
+    HalfClose {
+        /// The request's lane.
+        lane: Lane,
     },
     /// End an HTTP response; on stdio, close the stream of lines.
     EndLane {
@@ -86,6 +93,7 @@ impl Output {
             | Self::Event { lane, .. }
             | Self::Body { lane, .. }
             | Self::Raw { lane, .. }
+            | Self::HalfClose { lane }
             | Self::EndLane { lane, .. }
             | Self::End { lane, .. } => *lane,
         }
@@ -131,6 +139,6 @@ pub enum Step {
     Do(Output),
     /// Nothing that follows is done before this time has passed.
     Wait(Micros),
-    /// Nothing that follows is done before something else has been sent to the client, or this time has passed.
+    /// Nothing that follows is done before another answer has been sent to the client, or this time has passed.
     Yield(Micros),
 }

@@ -19,7 +19,7 @@ use rustix::{
 use crate::{
     cassette::model::End,
     replay::{Input, Output, Replayer},
-    report::events::Event,
+    report::{Report, events::Event},
     traffic::{Lane, Micros},
     wire::lines::{Line, LineSplitter},
 };
@@ -43,10 +43,10 @@ pub enum Ended {
 
 /// Serves one client on a pair of pipes until it leaves, the recorded server ends, or `stop` becomes readable.
 ///
-/// `missed` is called with the replayer after each input that brought a new miss, so that a report on disk can be
-/// kept up to date; `happened` gets the events of what has become of messages (the last ones the replayer still has).
-/// Lines longer than `max_message` bytes are not looked at. Where a fault closes the output, the
-/// client is heard until it leaves.
+/// `tell` gets the report as it stands after each input that brought a new miss, so that one on disk can be kept up to
+/// date; and that of the end where a fault lets us stay although we should end, since who waits for that may lose
+/// patience. `happened` gets the events of what has become of messages (the last ones the replayer still has). Lines longer than `max_message` bytes are not looked at. Where a fault closes the output, the client is
+/// heard until it leaves.
 ///
 /// # Errors
 /// When reading from the client or waiting fails. A client that no longer reads has left, which is no error.
@@ -56,7 +56,7 @@ pub fn serve(
     output: OwnedFd,
     stop: Option<BorrowedFd<'_>>,
     max_message: usize,
-    missed: &mut dyn FnMut(&Replayer),
+    tell: &mut dyn FnMut(&Report),
     happened: &mut dyn FnMut(Vec<Event>),
 ) -> io::Result<Ended> {
     let mut front = Front {
@@ -69,6 +69,8 @@ pub fn serve(
         input_open: true,
         closes: false,
         end: None,
+        should_end: None,
+        is_gone: false,
     };
     let mut output = Some(output);
     let mut misses = 0;
@@ -76,7 +78,7 @@ pub fn serve(
         front.collect(replayer);
         if replayer.misses() > misses {
             misses = replayer.misses();
-            missed(replayer);
+            tell(&replayer.report());
         }
         let events = replayer.take_events(false);
         if !events.is_empty() {
@@ -87,13 +89,19 @@ pub fn serve(
                 return Ok(Ended::AsRecorded(end));
             }
             if replayer.is_done(Lane(0)) || (!front.input_open && output.is_none()) {
-                return Ok(Ended::ByClient);
+                front.should_end(Ended::ByClient, replayer, tell);
             }
             output.take_if(|_| front.closes);
         }
-        let writable = output.as_ref().map(|output| output.as_fd());
+        if let Some((since, ended)) = &front.should_end
+            && front.now() >= since.saturating_add(replayer.lingers())
+        {
+            return Ok(ended.clone());
+        }
+        let writable = output.as_ref().map(|output| output.as_fd()).filter(|_| !front.is_gone);
         if let Some(ended) = front.turn(replayer, input, writable, stop)? {
-            return Ok(ended);
+            front.is_gone |= ended == Ended::ByClient;
+            front.should_end(ended, replayer, tell);
         }
     }
 }
@@ -123,11 +131,25 @@ struct Front {
     /// The output ends behind what waits.
     closes: bool,
     end: Option<End>,
+    /// Since when we should have ended, and why. Of what we are told from then on only the first counts.
+    should_end: Option<(Micros, Ended)>,
+    /// Nobody reads what we write.
+    is_gone: bool,
 }
 
 impl Front {
     fn now(&self) -> Micros {
         self.start.elapsed().as_micros() as Micros
+    }
+
+    /// We are to end, at once unless a fault lets us stay.
+    fn should_end(&mut self, ended: Ended, replayer: &Replayer, tell: &mut dyn FnMut(&Report)) {
+        if self.should_end.is_none() {
+            self.should_end = Some((self.now(), ended));
+            if replayer.lingers() > 0 {
+                tell(&replayer.finish());
+            }
+        }
     }
 
     /// Takes all that the replayer wants sent now.
@@ -202,7 +224,7 @@ impl Front {
         let mut fds: Vec<PollFd<'_>> =
             output.map(|output| PollFd::from_borrowed_fd(output, wants_output)).into_iter().collect();
         let output_at = (!fds.is_empty()).then_some(0);
-        let stop_at = stop.map(|stop| {
+        let stop_at = stop.filter(|_| self.should_end.is_none()).map(|stop| {
             fds.push(PollFd::from_borrowed_fd(stop, PollFlags::IN));
             fds.len() - 1
         });
@@ -210,7 +232,8 @@ impl Front {
             fds.push(PollFd::from_borrowed_fd(input, PollFlags::IN));
             fds.len() - 1
         });
-        let timeout = replayer.deadline().map(|deadline| {
+        let ends = self.should_end.as_ref().map(|(since, _)| since.saturating_add(replayer.lingers()));
+        let timeout = replayer.deadline().into_iter().chain(ends).min().map(|deadline| {
             let wait = deadline.saturating_sub(self.now());
             Timespec { tv_sec: (wait / 1_000_000) as i64, tv_nsec: (wait % 1_000_000 * 1_000) as i64 }
         });

@@ -179,7 +179,7 @@ impl Asking {
                     self.endpoints.push(address.replace("http://h", "").replace("/take/a", ""));
                 }
             }
-            Output::Raw { .. } => panic!("no fault acts here: {output:?}"),
+            Output::Raw { .. } | Output::HalfClose { .. } => panic!("no fault acts here: {output:?}"),
             Output::Body { lane, .. } => {
                 assert_eq!(self.open.get(&lane.0), Some(&Some(false)), "a body behind its head: {output:?}");
             }

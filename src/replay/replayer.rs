@@ -279,6 +279,11 @@ impl Replayer {
         self.agenda.deadline().into_iter().chain(faults).min()
     }
 
+    /// How long a server on stdio stays although it is told to end, because of a fault.
+    pub fn lingers(&self) -> Micros {
+        self.faults.as_ref().map_or(0, Faults::lingers)
+    }
+
     /// The path at which clients reach the server: that of its newest session, or `/mcp`.
     pub fn endpoint(&self) -> &str {
         let recorded = self.scripts.iter().rev().filter_map(|script| {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::framing::framed;
 use crate::{
     cassette::model::StreamEnd,
     fault::{
@@ -10,7 +11,6 @@ use crate::{
         value::Object,
     },
     traffic::Lane,
-    wire::sse,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -54,17 +54,17 @@ impl Cut {
 
 impl Effect for Cut {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
+        if output.lane() != self.lane {
+            return out.push(Step::Do(output));
+        }
         if self.is_cut {
             return;
         }
-        let framed = match &output {
-            Output::Send { bytes, .. } => [bytes, &b"\n"[..]].concat(),
-            Output::Event { event, .. } => sse::encode(event),
-            Output::Body { bytes, .. } => bytes.clone(),
-            // A response that is at its end is too late to be cut.
-            Output::EndLane { .. } => return self.cut(Vec::new(), out),
-            _ => return out.push(Step::Do(output)),
-        };
+        // What is at its end is too late to be cut behind anything.
+        if matches!(output, Output::EndLane { .. }) {
+            return self.cut(Vec::new(), out);
+        }
+        let Some(framed) = framed(&output) else { return out.push(Step::Do(output)) };
         match &mut self.left {
             CutAfter::Events(0) => self.cut(Vec::new(), out),
             CutAfter::Events(left) => {

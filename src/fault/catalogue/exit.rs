@@ -59,7 +59,9 @@ impl Effect for Ending {
         if self.end.is_none() {
             return;
         }
-        if matches!(&output, Output::Head { head, .. } if !head.stream) {
+        if output.lane() != self.lane {
+            out.push(Step::Do(output));
+        } else if matches!(&output, Output::Head { head, .. } if !head.stream) {
             self.head = Some(output);
         } else if output.is_response() || matches!(output, Output::EndLane { .. }) {
             let lane = self.lane;

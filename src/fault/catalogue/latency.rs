@@ -81,13 +81,19 @@ fn normal(below: f64) -> f64 {
 
 impl Fault for Latency {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(First(Some(self.wait(of.roll)))))
+        Some(Box::new(First::after(self.wait(of.roll))))
     }
 }
 
 /// Waits before the first output.
 #[derive(Debug)]
-struct First(Option<Micros>);
+pub(super) struct First(Option<Micros>);
+
+impl First {
+    pub(super) const fn after(wait: Micros) -> Self {
+        Self(Some(wait))
+    }
+}
 
 impl Effect for First {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {

@@ -3,21 +3,39 @@
 mod ahead;
 mod answer;
 mod auth_expired;
+mod bandwidth;
+mod breaking;
 mod cancelled;
+mod close_early;
 mod cut_after;
+mod dribble;
 mod drop;
 mod duplicate;
 mod error;
 mod exit;
+mod framing;
+mod garbage;
+mod half_close;
+mod heads;
+mod ignore_shutdown;
 mod input_required_loop;
+mod invalid_utf8;
 mod latency;
 mod list_changed;
 mod lost_answer;
+mod malformed_json;
+mod missing_header;
+mod noise_line;
 mod null_id;
+mod oversize;
 mod progress;
+mod refuse;
+mod reorder;
+mod reset_peer;
 mod schema_violation;
 mod server_request;
 mod session_expired;
+mod slow_start;
 mod speak;
 mod status;
 #[cfg(test)]
@@ -25,6 +43,7 @@ mod testing;
 mod timeout;
 mod tool_error;
 mod truncate;
+mod wrong_content_type;
 mod wrong_id;
 mod wrong_version;
 
@@ -73,6 +92,10 @@ pub struct Kind {
     pub to_server: bool,
     /// It rolls.
     pub by_chance: bool,
+    /// It is about bytes or connections, so a socket and a pipe have to show it.
+    pub is_physical: bool,
+    /// Of those that act beside the answer, a higher layer acts later: 0 on messages, more on their bytes.
+    pub layer: u8,
     /// Takes its parameters from a rule.
     pub read: fn(&mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>,
 }
@@ -84,7 +107,11 @@ const fn kind(
     read: fn(&mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>,
     about: &'static str,
 ) -> Kind {
-    Kind { name, about, acts, exists, to_server: false, by_chance: false, read }
+    Kind { name, about, acts, exists, to_server: false, by_chance: false, is_physical: false, layer: 0, read }
+}
+
+const fn physical(kind: Kind) -> Kind {
+    Kind { is_physical: true, ..kind }
 }
 
 use Acts::{Answer, Beside, Instead};
@@ -105,20 +132,130 @@ pub static TABLE: &[Kind] = &[
     },
     kind("timeout", Instead, Everywhere, timeout::read, "nothing is ever said"),
     kind(
+        "slow_start",
+        Beside,
+        Everywhere,
+        slow_start::read,
+        "the first request waits `ms`, each later one half as long as the one before it",
+    ),
+    Kind {
+        layer: 2,
+        ..kind(
+            "bandwidth",
+            Beside,
+            Everywhere,
+            bandwidth::read,
+            "what is said comes at `bytes_per_second`, ten slices a second",
+        )
+    },
+    Kind {
+        layer: 1,
+        ..kind(
+            "dribble",
+            Beside,
+            Everywhere,
+            dribble::read,
+            "the answer comes in so many pieces, `chunks`, over so much time, `ms`",
+        )
+    },
+    physical(kind(
+        "refuse",
+        Instead,
+        Http,
+        refuse::read,
+        "the connection is reset before any byte of a response",
+    )),
+    physical(kind(
+        "reset_peer",
+        Answer,
+        Http,
+        reset_peer::read,
+        "the connection is reset in the response's place, or behind its head and `bytes` bytes of the answer",
+    )),
+    physical(kind(
+        "close_early",
+        Answer,
+        Everywhere,
+        close_early::read,
+        "the connection is closed behind the head and `bytes` (0) bytes of the answer; on stdio, stdout is",
+    )),
+    physical(kind(
         "cut_after",
         Answer,
         Everywhere,
         cut_after::read,
         "the response is cut off behind `events` messages or `bytes` bytes; on stdio, stdout is closed",
-    ),
-    kind(
+    )),
+    physical(kind(
+        "half_close",
+        Answer,
+        Everywhere,
+        half_close::read,
+        "behind the answer our side of the connection ends in good order, on stdio stdout; the client is still heard",
+    )),
+    physical(kind(
         "exit",
         Answer,
         Everywhere,
         exit::read,
         "the server ends in the answer's place: `status` (1) or `signal`, `partial` text before it",
-    ),
-    kind("truncate", Answer, Everywhere, truncate::read, "only `bytes` bytes of the answer's text come"),
+    )),
+    physical(kind(
+        "ignore_shutdown",
+        Beside,
+        Stdio,
+        ignore_shutdown::read,
+        "when its input has closed or a signal tells it to end, the server stays for `ms`",
+    )),
+    physical(kind(
+        "garbage",
+        Answer,
+        Everywhere,
+        garbage::read,
+        "`bytes` (64) bytes of noise, or `text`, in the answer's place",
+    )),
+    physical(kind(
+        "truncate",
+        Answer,
+        Everywhere,
+        truncate::read,
+        "only `bytes` bytes of the answer's text come",
+    )),
+    physical(kind(
+        "malformed_json",
+        Answer,
+        Everywhere,
+        malformed_json::read,
+        "the answer's last brace is a bracket",
+    )),
+    physical(kind(
+        "invalid_utf8",
+        Answer,
+        Everywhere,
+        invalid_utf8::read,
+        "the byte FF ends the last string of what is answered",
+    )),
+    physical(kind(
+        "noise_line",
+        Beside,
+        Stdio,
+        noise_line::read,
+        "a line that is no message, `text`, comes before the answer",
+    )),
+    physical(kind(
+        "oversize",
+        Answer,
+        Everywhere,
+        oversize::read,
+        "the answer grows to `bytes` bytes, by white space in it",
+    )),
+    physical(kind(
+        "wrong_content_type",
+        Answer,
+        Http,
+        wrong_content_type::read,
+        "the response's content type is `value` (text/html)",
+    )),
     kind(
         "status",
         Instead,
@@ -126,10 +263,24 @@ pub static TABLE: &[Kind] = &[
         status::read,
         "an HTTP `status`, with `retry_after`, `challenge`, `headers` and `body`",
     ),
+    physical(kind(
+        "missing_header",
+        Answer,
+        Http,
+        missing_header::read,
+        "the header `name` is left out of the response",
+    )),
     kind("error", Instead, Everywhere, error::read, "a JSON-RPC error: `code` (-32603), `message`, `data`"),
     kind("wrong_id", Answer, Everywhere, wrong_id::read, "the answer has an id that no request has"),
     kind("duplicate", Answer, Everywhere, duplicate::read, "the answer comes `times` (2) times"),
     kind("drop", Answer, Everywhere, drop::read, "the answer is lost; what else the server says comes"),
+    kind(
+        "reorder",
+        Beside,
+        Everywhere,
+        reorder::read,
+        "the answer comes after the next other one, or after `ms` (1000)",
+    ),
     kind("null_id", Answer, Everywhere, null_id::read, "the answer's id is null"),
     kind("tool_error", Answer, Everywhere, tool_error::read, "the result says that the tool failed: `text`"),
     kind(

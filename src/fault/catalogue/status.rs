@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use super::speak::{self, Headers};
+use super::{
+    heads::header_value,
+    speak::{self, Headers},
+};
 use crate::{
-    fault::{Fault, PlanError, Target, Value, step::Step, value::Object},
+    fault::{Fault, PlanError, Target, step::Step, value::Object},
     wire::http::is_token,
 };
 
@@ -28,7 +31,7 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
         headers.push(("retry-after".into(), seconds.to_string().into()));
     }
     if let Some(challenge) = object.get("challenge") {
-        headers.push(("www-authenticate".into(), value_of(challenge, "challenge")?));
+        headers.push(("www-authenticate".into(), header_value(challenge, "challenge")?));
     } else if status == 401 {
         headers.push(("www-authenticate".into(), b"Bearer".to_vec()));
     }
@@ -37,7 +40,7 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
             if !is_token(name.as_bytes()) {
                 return Err(PlanError::new(value.at(), format!("`{name}` cannot be a header's name")));
             }
-            headers.push((name.to_ascii_lowercase().into(), value_of(value, "headers")?));
+            headers.push((name.to_ascii_lowercase().into(), header_value(value, "headers")?));
         }
     }
     let body = object.get("body").map(|body| body.string("body")).transpose()?.unwrap_or_default();
@@ -45,15 +48,6 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
         headers.extend(speak::typed("text/plain; charset=utf-8"));
     }
     Ok(Arc::new(Status { status, headers, body: body.into_owned() }))
-}
-
-fn value_of(value: Value<'_>, member: &str) -> Result<Vec<u8>, PlanError> {
-    let text = value.string(member)?;
-    let is_good = |byte: u8| byte == b'\t' || (byte >= b' ' && byte != 0x7f);
-    if text.bytes().all(is_good) {
-        return Ok(text.as_bytes().to_vec());
-    }
-    Err(value.wrong(member, "a header's value, without control characters"))
 }
 
 impl Fault for Status {

@@ -181,6 +181,7 @@ fn show(output: &Output, seen: &mut String) {
     };
     match output {
         Output::Send { bytes, .. } | Output::Body { bytes, .. } => say(text(bytes)),
+        Output::HalfClose { .. } => say("half close".to_owned()),
         Output::Raw { bytes, .. } => say(format!("raw {:?}", text(bytes))),
         Output::Event { event, .. } => say(format!("event {}", text(&event.data))),
         Output::Head { head, .. } => {
@@ -217,7 +218,7 @@ fn a_stand_shows_what_is_said() {
     stand.answers(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
     let seen = stand.seen();
     assert!(Message::read(seen.trim().as_bytes()).kind.is_response(), "{seen}");
-    let steps = vec![Step::Do(Output::Raw { lane: Lane(0), bytes: b"x".to_vec() })];
+    let steps = vec![Step::Do(Output::Raw { lane: Lane(0), bytes: b"x".to_vec(), goes_on: false })];
     stand.stage.perform(0, Acting::default(), steps, 1, &mut stand.out);
     assert_eq!(stand.seen(), "raw \"x\"\n");
 }

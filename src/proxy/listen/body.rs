@@ -28,6 +28,10 @@ pub(super) struct Under {
     keep_alive: Option<Pin<Box<Sleep>>>,
     /// It has ended, in good order or not.
     ending: Option<Option<StreamEnd>>,
+    /// A message is on its way in pieces: no comment may come between.
+    is_amid: bool,
+    /// Our side of the connection ends with it.
+    half_closes: bool,
 }
 
 /// The recorded response was cut off, so this one is.
@@ -37,7 +41,15 @@ pub(super) struct Cut;
 
 impl ResponseBody {
     pub(super) fn passing(passing: Passing, control: Arc<Control>, is_stream: bool) -> Self {
-        Self::Passing(Box::new(Under { passing, control, is_stream, keep_alive: None, ending: None }))
+        Self::Passing(Box::new(Under {
+            passing,
+            control,
+            is_stream,
+            keep_alive: None,
+            ending: None,
+            is_amid: false,
+            half_closes: false,
+        }))
     }
 }
 
@@ -45,7 +57,12 @@ impl Under {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         loop {
             if let Some(end) = self.ending {
-                let Some(end) = end else { return Poll::Ready(None) };
+                let Some(end) = end else {
+                    if self.half_closes {
+                        self.control.half_close();
+                    }
+                    return Poll::Ready(None);
+                };
                 ready!(self.control.poll_written(cx));
                 if end == StreamEnd::Reset {
                     self.control.reset_at_end();
@@ -53,7 +70,11 @@ impl Under {
                 return Poll::Ready(Some(Err(Cut)));
             }
             match self.passing.pieces.poll_recv(cx) {
-                Poll::Ready(Some(Piece::Data(data))) => return self.send(data),
+                Poll::Ready(Some(Piece::Data { bytes, goes_on })) => {
+                    self.is_amid = goes_on;
+                    return self.send(bytes);
+                }
+                Poll::Ready(Some(Piece::HalfClose)) => self.half_closes = true,
                 Poll::Ready(Some(Piece::Head(_))) => {}
                 Poll::Ready(Some(Piece::End { end, partial })) => {
                     self.passing.place.ends();
@@ -64,7 +85,7 @@ impl Under {
                 }
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => {
-                    if !self.is_stream {
+                    if !self.is_stream || self.is_amid {
                         return Poll::Pending;
                     }
                     // Most streams have ended before anybody has to wait.

@@ -94,6 +94,7 @@ async fn write(
         let mut end = None;
         match said {
             Spoken::End(said) => end = Some(said),
+            Spoken::Raw(bytes) => piece = bytes,
             Spoken::Line { bytes, .. } => {
                 piece = bytes;
                 piece.push(b'\n');

@@ -27,8 +27,23 @@ use crate::{
 /// A part of a response.
 pub(super) enum Piece {
     Head(ResponseHead),
-    Data(Bytes),
-    End { end: Option<StreamEnd>, partial: Vec<u8> },
+    /// `goes_on`: more of the same message follows.
+    Data {
+        bytes: Bytes,
+        goes_on: bool,
+    },
+    /// With the end of the response our side of the connection ends.
+    HalfClose,
+    End {
+        end: Option<StreamEnd>,
+        partial: Vec<u8>,
+    },
+}
+
+impl Piece {
+    fn whole(bytes: Vec<u8>) -> Self {
+        Self::Data { bytes: bytes.into(), goes_on: false }
+    }
 }
 
 /// What comes of a request.
@@ -50,6 +65,8 @@ pub(super) struct Passing {
 pub(super) enum Spoken {
     /// A line without its end; `apart`: it must not share a write with what was said before it.
     Line { bytes: Vec<u8>, apart: bool },
+    /// Bytes as they stand, in a write of their own.
+    Raw(Vec<u8>),
     /// Nothing more; how the recorded server ended, if it did.
     End(End),
 }
@@ -228,9 +245,19 @@ impl Take {
         while let Some(output) = state.replayer.poll(now) {
             let (lane, piece) = match output {
                 Output::Head { lane, head } => (lane, Piece::Head(head)),
-                Output::Raw { lane, bytes } => (lane, Piece::Data(bytes.into())),
-                Output::Event { lane, event } => (lane, Piece::Data(sse::encode(&event).into())),
-                Output::Body { lane, bytes } => (lane, Piece::Data(bytes.into())),
+                Output::Raw { lane, bytes, .. } if state.pipes.contains_key(&lane.0) => {
+                    state.speak(lane, Spoken::Raw(bytes));
+                    continue;
+                }
+                Output::EndLane { lane, partial, .. } if state.pipes.contains_key(&lane.0) => {
+                    let partial = Some(partial).filter(|partial| !partial.is_empty());
+                    state.speak(lane, Spoken::End(End { partial, ..End::default() }));
+                    continue;
+                }
+                Output::Raw { lane, bytes, goes_on } => (lane, Piece::Data { bytes: bytes.into(), goes_on }),
+                Output::Event { lane, event } => (lane, Piece::whole(sse::encode(&event))),
+                Output::Body { lane, bytes } => (lane, Piece::whole(bytes)),
+                Output::HalfClose { lane } => (lane, Piece::HalfClose),
                 Output::EndLane { lane, partial, end } => (lane, Piece::End { end, partial }),
                 Output::Send { lane, bytes, apart } => {
                     state.speak(lane, Spoken::Line { bytes, apart });
@@ -329,7 +356,7 @@ fn whole(mut pieces: Vec<Piece>) -> Result<(ResponseHead, Bytes), Vec<Piece>> {
     match pieces.as_mut_slice() {
         [Piece::Head(head), rest @ .., last] if !head.stream && is_end(last) => match rest {
             [] => Ok((std::mem::take(head), Bytes::new())),
-            [Piece::Data(data)] => Ok((std::mem::take(head), std::mem::take(data))),
+            [Piece::Data { bytes, .. }] => Ok((std::mem::take(head), std::mem::take(bytes))),
             _ => Err(pieces),
         },
         _ => Err(pieces),

@@ -20,15 +20,27 @@ pub(super) struct Faults {
     acting: Option<Acting>,
     /// Plays whose sessions a fault has ended: their clients go on with them.
     lost: Vec<usize>,
+    /// How long the server stays although it is told to end.
+    lingers: Micros,
 }
 
 impl Faults {
     pub(super) fn new(plan: std::sync::Arc<Plan>) -> Self {
-        Self { engine: Engine::new(plan), stage: Stage::default(), acting: None, lost: Vec::new() }
+        Self {
+            engine: Engine::new(plan),
+            stage: Stage::default(),
+            acting: None,
+            lost: Vec::new(),
+            lingers: 0,
+        }
     }
 
     pub(super) fn deadline(&self) -> Option<Micros> {
         self.stage.deadline()
+    }
+
+    pub(super) const fn lingers(&self) -> Micros {
+        self.lingers
     }
 
     pub(super) fn owes(&self, lane: Lane) -> bool {
@@ -84,7 +96,7 @@ impl Replayer {
             key: entry.map(|entry| &*entry.key),
             session: entry.map(|entry| self.cassette.sessions[entry.session as usize].number),
         };
-        let Some(decision) = faults.engine.decide(&request, || self.matcher.form(message)) else {
+        let Some(mut decision) = faults.engine.decide(&request, || self.matcher.form(message)) else {
             return false;
         };
         let own_lane = self.own_stream(lane);
@@ -100,6 +112,7 @@ impl Replayer {
             count: chosen.count,
             roll: chosen.roll,
         };
+        decision.beside.sort_by_key(|chosen| chosen.layer);
         // The one that ends the matter is nearest to the server.
         let terminal = decision.terminal.as_ref();
         let effects = terminal.into_iter().chain(&decision.beside);
@@ -110,6 +123,8 @@ impl Replayer {
         let is_silent = instead.as_ref().is_some_and(Vec::is_empty);
         self.note_fault(&decision, asks_for, is_silent);
         let Some(faults) = &mut self.faults else { return false };
+        let lingers = decision.beside.iter().filter_map(|chosen| chosen.fault.lingers());
+        faults.lingers = lingers.fold(faults.lingers, Micros::max);
         let acting = faults.stage.begin(effects, own_response);
         let Some(steps) = instead else {
             (faults.acting, self.at_hand.acting) = (Some(acting), Some(acting));
@@ -161,10 +176,7 @@ impl Replayer {
         let Some(faults) = &mut self.faults else { return self.outputs.push_back(output) };
         match faults.acting.or_else(|| faults.stage.on_lane(&output)) {
             Some(acting) => faults.stage.pass(self.now, acting, output, &mut self.outputs),
-            None => {
-                self.outputs.push_back(output);
-                faults.stage.follow(self.now, &mut self.outputs);
-            }
+            None => faults.stage.go(self.now, None, output, &mut self.outputs),
         }
     }
 

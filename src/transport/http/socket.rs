@@ -12,7 +12,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    task::{Context, Poll, Waker},
+    task::{Context, Poll, Waker, ready},
     time::{Duration, Instant},
 };
 
@@ -72,6 +72,10 @@ pub struct Control {
     start: Instant,
     is_shared: bool,
     resets: AtomicBool,
+    /// Our side ends as soon as all is written,
+    half_closes: AtomicBool,
+    /// and has ended: what is written from then on goes nowhere.
+    is_half_closed: AtomicBool,
     /// Whether hyper holds something that is not yet in the system's hands.
     is_dirty: AtomicBool,
     waiting: Mutex<Option<Waker>>,
@@ -101,6 +105,8 @@ impl Control {
             start: Instant::now(),
             is_shared,
             resets: AtomicBool::new(false),
+            half_closes: AtomicBool::new(false),
+            is_half_closed: AtomicBool::new(false),
             is_dirty: AtomicBool::new(false),
             waiting: Mutex::new(None),
             is_idle: AtomicBool::new(true),
@@ -111,6 +117,15 @@ impl Control {
     /// The connection ends with a reset.
     pub fn reset_at_end(&self) {
         self.resets.store(true, Ordering::Release);
+    }
+
+    /// Our side of the connection ends in good order behind what hyper is about to write, and the peer is still heard.
+    pub fn half_close(&self) {
+        self.half_closes.store(!self.is_shared, Ordering::Release);
+    }
+
+    fn is_half_closed(&self) -> bool {
+        self.is_half_closed.load(Ordering::Acquire)
     }
 
     /// Something was given to hyper to write.
@@ -190,6 +205,9 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if self.control.is_half_closed() {
+            return Poll::Ready(Ok(buf.len()));
+        }
         each!(self, stream => Pin::new(stream).poll_write(cx, buf))
     }
 
@@ -198,6 +216,9 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if self.control.is_half_closed() {
+            return Poll::Ready(Ok(bufs.iter().map(|buf| buf.len()).sum()));
+        }
         each!(self, stream => Pin::new(stream).poll_write_vectored(cx, bufs))
     }
 
@@ -210,9 +231,16 @@ impl AsyncWrite for Socket {
 
     /// hyper flushes when its own buffer is empty, and only then.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let outcome = each!(self, stream => Pin::new(stream).poll_flush(cx));
+        let outcome = match self.control.is_half_closed() {
+            true => Poll::Ready(Ok(())),
+            false => each!(self, stream => Pin::new(stream).poll_flush(cx)),
+        };
         if outcome.is_ready() {
             self.control.has_written();
+            if self.control.half_closes.load(Ordering::Acquire) && !self.control.is_half_closed() {
+                ready!(each!(self, stream => Pin::new(stream).poll_shutdown(cx)))?;
+                self.control.is_half_closed.store(true, Ordering::Release);
+            }
         }
         outcome
     }

@@ -128,7 +128,8 @@ impl Stage {
             };
             let line = match output {
                 Output::Send { bytes, .. } => text(&bytes),
-                Output::Raw { lane, bytes } => own(lane, format!("raw {:?}", text(&bytes))),
+                Output::HalfClose { lane } => own(lane, "half close".to_owned()),
+                Output::Raw { lane, bytes, .. } => own(lane, format!("raw {:?}", text(&bytes))),
                 Output::Head { lane, head } => {
                     for (_, value) in head.headers.iter().filter(|(name, _)| &**name == "mcp-session-id") {
                         self.session = Some(text(value));

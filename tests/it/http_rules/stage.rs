@@ -95,7 +95,7 @@ impl Stage {
         let mut seen = Vec::new();
         while let Some(output) = self.replayer.poll(self.now) {
             seen.push(match output {
-                Output::Raw { .. } => panic!("no fault acts here: {output:?}"),
+                Output::Raw { .. } | Output::HalfClose { .. } => panic!("no fault acts here: {output:?}"),
                 Output::Head { lane, head } => {
                     let headers = head.headers.iter().filter(|(name, _)| &**name != "content-type");
                     let headers: String =
