@@ -144,7 +144,7 @@ impl Replayer {
             at_ms: self.now / 1000,
             server: self.options.server.as_deref().map(str::to_owned),
             take: None,
-            session: session(live),
+            session: Some(self.lives[live].ordinal).filter(|ordinal| *ordinal > 0),
             lane: lane.0,
             method: method.to_owned(),
             name: message.name().map(std::borrow::Cow::into_owned),
@@ -189,9 +189,10 @@ impl Replayer {
             return;
         }
         let (key, live) = (self.key(exchange), self.at_hand.live);
+        let ordinal = Some(self.lives[live].ordinal).filter(|ordinal| *ordinal > 0);
         self.at_hand_events(|open| {
             open.event.key = Some(key.clone());
-            (open.live, open.event.session) = (live, session(live));
+            (open.live, open.event.session) = (live, ordinal);
         });
     }
 
@@ -292,10 +293,6 @@ impl Replayer {
             }
         }
     }
-}
-
-fn session(live: usize) -> Option<u64> {
-    (live > 0).then_some(live as u64)
 }
 
 /// The trace id of a `traceparent` (W3C Trace Context): `00-TRACE-PARENT-FLAGS`.

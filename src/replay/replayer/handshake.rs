@@ -43,6 +43,7 @@ impl Replayer {
         if let Some(play) = self.lives[self.at_hand.live].play.filter(|_| self.at_hand.post.is_some()) {
             // The session began with its event stream.
             let script = self.plays[play].script;
+            self.lives[self.at_hand.live].ordinal = self.report.sessions;
             self.lives[self.at_hand.live].capabilities = message.param("/capabilities").map(<[u8]>::to_vec);
             self.learn(script, message);
             return match self.find(message) {
@@ -60,7 +61,7 @@ impl Replayer {
         };
         self.played[chosen] = true;
         let capabilities = message.param("/capabilities").map(<[u8]>::to_vec);
-        let mut live = Live { capabilities, ..Live::default() };
+        let mut live = Live { capabilities, ordinal: self.report.sessions, ..Live::default() };
         if self.at_hand.post.is_some() {
             live = Live {
                 sse: self.lives[self.at_hand.live].sse.take(),

@@ -22,6 +22,8 @@ pub(super) struct Live {
     pub play: Option<usize>,
     /// Where its client speaks in lines; none over HTTP.
     pub pipe: Option<Lane>,
+    /// Which of the take's sessions it is, from 1; 0 before `initialize`.
+    pub ordinal: u64,
     /// The id that it was given.
     pub id: Option<Box<str>>,
     pub declared: Declared,
