@@ -17,7 +17,7 @@ use std::{
     io,
     net::{SocketAddr, TcpListener, ToSocketAddrs},
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -267,8 +267,4 @@ impl Front {
             decks => Report::of_servers(decks.iter().map(|deck| (&*deck.name, deck.report(is_last)))),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,9 +9,10 @@ use crate::{
         step::{Output, Step},
         value::Object,
     },
+    traffic::Lane,
 };
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct LostAnswer;
 
 pub(super) fn read(_: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
@@ -19,15 +20,20 @@ pub(super) fn read(_: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
 }
 
 impl Fault for LostAnswer {
-    fn effect(&self, _: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(*self))
+    fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
+        Some(Box::new(Losing { lane: of.lane }))
     }
 }
 
-impl Effect for LostAnswer {
+#[derive(Debug)]
+struct Losing {
+    lane: Lane,
+}
+
+impl Effect for Losing {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
         match output {
-            Output::EndLane { lane, partial, .. } => {
+            Output::EndLane { lane, partial, .. } if lane == self.lane => {
                 out.push(Step::Do(Output::EndLane { lane, partial, end: Some(StreamEnd::Cut) }));
             }
             output if !output.is_response() => out.push(Step::Do(output)),

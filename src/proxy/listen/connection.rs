@@ -1,16 +1,13 @@
 //! A client's connection to the replaying front.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
-    body::{Body, Bytes, Incoming},
+    body::{Bytes, Incoming},
     header::{ACCESS_CONTROL_REQUEST_HEADERS, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN},
     server::conn::{http1, http2},
     service::service_fn,
@@ -27,21 +24,16 @@ use super::{
 use crate::{
     replay::{HttpRequest, ResponseHead},
     transport::http::{
+        HEAD_TIME, MAX_HEAD, MAX_HEADERS,
+        body::next_data,
         headers::with_host,
         socket::{Accepted, Control, Socket},
     },
     wire::lines::Unfinished,
 };
 
-/// Far more than anybody sends in good faith; each costs memory while a head is read.
-const MAX_HEADERS: usize = 1024;
-/// The longest head.
-const MAX_HEAD: usize = 256 << 10;
 /// How many requests may be under way on one connection (HTTP/2): a client opens streams that stay open.
 const MAX_STREAMS: u32 = 1024;
-/// How long a client may take to send a head it has begun.
-const HEAD_TIME: Duration = Duration::from_secs(30);
-
 /// What a page of another origin may send and read (F10.21).
 const CORS_REQUEST: &str = "content-type, authorization, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name, \
                             last-event-id";
@@ -134,17 +126,10 @@ async fn handle(link: Arc<Link>, request: Request<Incoming>) -> Result<Response<
 
 /// Why a request goes no further.
 fn refusal(front: &Front, request: &Request<Incoming>) -> Option<(StatusCode, String)> {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let host = hosts.next();
-    if hosts.next().is_some() {
-        return Some((StatusCode::BAD_REQUEST, "the request names two hosts\n".to_owned()));
-    }
-    if front.cors && *request.method() == Method::OPTIONS && request.headers().contains_key(ORIGIN) {
-        return None;
-    }
-    let origin = request.headers().get(ORIGIN);
-    let checked = front.guard.check(host.map(HeaderValue::as_bytes), origin.map(HeaderValue::as_bytes));
-    checked.err().map(|refusal| (StatusCode::FORBIDDEN, format!("{refusal}\n")))
+    let is_preflight =
+        front.cors && *request.method() == Method::OPTIONS && request.headers().contains_key(ORIGIN);
+    let refusal = front.guard.refusal(request.headers());
+    refusal.filter(|(status, _)| !is_preflight || *status == StatusCode::BAD_REQUEST)
 }
 
 async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response<ResponseBody>, Cut> {
@@ -203,10 +188,8 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
 /// A request's body; none where it is too long.
 async fn read(mut body: Incoming, limit: usize) -> Result<Option<Vec<u8>>, Cut> {
     let mut bytes = Unfinished::new(limit);
-    while let Some(frame) = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx)).await {
-        if let Some(data) = frame.map_err(|_| Cut)?.data_ref() {
-            bytes.keep(data);
-        }
+    while let Some(data) = next_data(&mut body).await.map_err(|_| Cut)? {
+        bytes.keep(&data);
     }
     Ok(bytes.end().ok())
 }

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{Happened, Served, lock, take::Take};
+use super::{super::lock, Happened, Served, take::Take};
 use crate::{replay::Replayer, report::Report};
 
 /// So many takes of a server there may be: each plays the whole cassette, and anybody can name one.

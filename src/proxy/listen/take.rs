@@ -12,7 +12,7 @@ use tokio::{
     time::{sleep_until, timeout_at},
 };
 
-use super::{Happened, lock};
+use super::{super::lock, Happened};
 use crate::{
     cassette::model::{End, StreamEnd},
     replay::{HttpRequest, Input, Output, Replayer, ResponseHead},
