@@ -104,7 +104,7 @@ pub struct SuggestedRule {
 }
 
 /// A fault rule and what it did.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct FaultReport {
     /// The rule's name or text.
     pub rule: String,
@@ -129,6 +129,9 @@ pub struct FaultReport {
 /// Requests for one exchange, or for none, on which a fault rule fired.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Firing {
+    /// The server, where several were served.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<String>,
     /// The recorded exchange they asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub key: Option<String>,
@@ -328,6 +331,9 @@ impl Report {
             whole.rules.append(&mut report.rules);
             whole.add(report);
         }
+        if whole.verdict == Verdict::Good && whole.lacks_faults() {
+            whole.verdict = Verdict::Bad;
+        }
         whole.cassette = cassettes.join(", ");
         whole
     }
@@ -340,6 +346,9 @@ impl Report {
         let servers = servers.chain(self.answers.iter_mut().map(|answer| &mut answer.server));
         for server in servers.chain(self.rules.iter_mut().map(|rule| &mut rule.server)) {
             *server = Some(name.to_owned());
+        }
+        for firing in self.faults.iter_mut().flat_map(|fault| &mut fault.firings) {
+            firing.server = Some(name.to_owned());
         }
         for text in self.unused.iter_mut().chain(&mut self.warnings) {
             *text = format!("{name}: {text}");
@@ -389,9 +398,18 @@ impl Report {
 
     /// Whether something in it makes the run bad.
     pub fn is_bad(&self) -> bool {
+        self.is_bad_for_itself() || self.lacks_faults()
+    }
+
+    /// Whether a fault that should have acted did not.
+    pub fn lacks_faults(&self) -> bool {
+        self.faults.iter().any(FaultReport::is_missing)
+    }
+
+    /// Whether something in it makes the run bad, but for faults, which may have acted at another server.
+    pub fn is_bad_for_itself(&self) -> bool {
         !self.misses.is_empty()
             || self.waits.iter().any(|wait| wait.bad)
-            || self.faults.iter().any(FaultReport::is_missing)
             || self.asserts.iter().any(|assert| !assert.holds)
     }
 }
@@ -425,6 +443,18 @@ mod tests {
         assert_eq!(whole.repeats.len(), 2);
         assert_eq!(of([Verdict::Open, Verdict::Good]).verdict, Verdict::Open);
         assert_eq!(of([Verdict::Good, Verdict::Good]).verdict, Verdict::Good);
+    }
+
+    #[test]
+    fn a_fault_of_several_servers_has_to_act_at_one_of_them() {
+        let report = |fired| {
+            let fault = FaultReport { rule: "slow".into(), fired, ..FaultReport::default() };
+            Report { verdict: Verdict::Good, faults: vec![fault], ..Report::open("c.json") }
+        };
+        let verdict =
+            |fired: [u64; 2]| Report::of_servers(["a", "b"].into_iter().zip(fired.map(report))).verdict;
+        assert_eq!(verdict([0, 1]), Verdict::Good);
+        assert_eq!(verdict([0, 0]), Verdict::Bad);
     }
 
     #[test]

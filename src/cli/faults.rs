@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use mcp_tapedeck::{
-    fault::{Plan, PlanError, Plans, Scope},
+    fault::{Plan, PlanError, Plans, Scope, check_cassette},
     store::Loaded,
 };
 
@@ -38,6 +38,7 @@ impl FaultArgs {
         let in_cassette = |error: PlanError| {
             Failure::file(format_args!("{path}:{}: {}", files::place(cassette, error.at), error.text))
         };
+        check_cassette(cassette).map_err(in_cassette)?;
         let mut plan = Plan::default();
         for (exchange, place) in &cassette.exchange_faults {
             let key = &cassette.exchanges[*exchange as usize].key;

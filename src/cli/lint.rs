@@ -9,6 +9,7 @@ use clap::Args;
 use mcp_tapedeck::{
     cassette::model::Cassette,
     exit_code::ExitCode,
+    fault::check_cassette,
     lint::{RULES, lint},
     store::{self, Loaded, StoreError},
     wire::scan,
@@ -35,13 +36,15 @@ pub(super) struct LintArgs {
 }
 
 /// What a file can have wrong beside its sessions.
-const OF_THE_FILE: [(&str, &str); 3] = [
+const OF_THE_FILE: [(&str, &str); 4] = [
     (UNREADABLE, "the file is a cassette that can be read"),
     (UNKNOWN_MEMBER, "members are those of the format, or begin with `x-`"),
+    (FAULT, "faults can be read, and name exchanges that are there"),
     (UNREDACTED, "secrets were replaced when it was recorded"),
 ];
 const UNREADABLE: &str = "unreadable";
 const UNKNOWN_MEMBER: &str = "unknown-member";
+const FAULT: &str = "fault";
 const UNREDACTED: &str = "unredacted";
 
 /// Where the format is described.
@@ -170,7 +173,8 @@ fn of_the_file(cassette: &Cassette) -> Vec<(usize, &'static str, String)> {
         (span.start, UNREDACTED, text.to_owned())
     });
     let unknown = unknown_members(cassette).into_iter().map(|(at, text)| (at, UNKNOWN_MEMBER, text));
-    redacted.into_iter().chain(unknown).collect()
+    let fault = check_cassette(cassette).err().map(|error| (error.at, FAULT, error.text));
+    redacted.into_iter().chain(unknown).chain(fault).collect()
 }
 
 /// Members that nobody knows, and where.

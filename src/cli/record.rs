@@ -263,6 +263,28 @@ impl Tape {
         }
     }
 
+    /// Takes away a recording in which the server never said anything: it was not reached.
+    pub(super) fn discard(self, notices: &Notices) {
+        let Ok(journal) = self.journal else { return };
+        let path = journal.path().to_owned();
+        drop(journal);
+        match std::fs::remove_file(&path) {
+            Ok(()) => notices.info("nothing was recorded: the server was never reached"),
+            Err(error) => notices.warn(Failure::io("remove", &path, &error).one_line()),
+        }
+    }
+
+    /// Leaves a recording that did not end well where it is: it takes no other's place.
+    pub(super) fn leave(self, notices: &Notices) {
+        if let Ok(journal) = self.journal {
+            notices.warn(format_args!(
+                "the server answered nothing, so the old recording stays; this one is in {}, and `tapedeck recover` \
+                 adds it to the cassette",
+                journal.path().display()
+            ));
+        }
+    }
+
     /// Ends it, and puts what was recorded into the cassette, in the time that is left after a signal.
     pub(super) fn end(
         self,

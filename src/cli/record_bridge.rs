@@ -30,6 +30,8 @@ pub(super) struct Session {
     bridge: Bridge,
     headers: Vec<(HeaderName, HeaderValue)>,
     tape: Tape,
+    /// It is to take the place of what was recorded before.
+    replace: bool,
     max_message: usize,
     require_recording: bool,
     cleaner: Cleaner,
@@ -63,6 +65,7 @@ impl Session {
             bridge,
             headers,
             tape: journal,
+            replace,
             max_message: tape.max_message,
             require_recording: tape.require_recording,
             cleaner: Cleaner::new(privacy),
@@ -72,8 +75,9 @@ impl Session {
 
     /// Passes everything between client and server until the client closes its side, then writes the cassette.
     pub(super) fn record(self) -> Result<ExitCode, Failure> {
-        let Self { cassette, fold, bridge, headers, tape, max_message, require_recording, cleaner, notices } =
-            self;
+        let Self { cassette, fold, bridge, headers, tape, replace, .. } = self;
+        let (max_message, require_recording) = (self.max_message, self.require_recording);
+        let (cleaner, notices) = (self.cleaner, self.notices);
         let client = front::take_client(&notices)?;
         notices.info(format_args!("recording into {}", cassette.display()));
         let notices = Arc::new(notices);
@@ -90,13 +94,16 @@ impl Session {
             BridgeError::Sink(_) => Failure::file(error),
             error => Failure::peer(error),
         });
-        let BridgeEnded { asked, missed, unreachable, sink } = ended?;
+        let BridgeEnded { asked, missed, unreachable, has_answered, sink } = ended?;
         if missed > 0 {
             notices.warn(format_args!("{missed} messages of this session were not recorded"));
         }
         cleaner.told().iter().for_each(|replaced| notices.info(replaced));
-        if let Some(tape) = sink {
-            tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices);
+        match sink {
+            Some(tape) if unreachable.is_some() && !has_answered => tape.discard(&notices),
+            Some(tape) if replace && !has_answered => tape.leave(&notices),
+            Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
+            None => {}
         }
         match unreachable {
             Some(why) => Err(Failure::peer(why)),

@@ -72,6 +72,9 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         }
         Session::of(decks, &args.play, notices)
     });
+    if let Err(failure) = &prepared {
+        refused(args.play.report.as_deref(), failure);
+    }
     if args.listen.is_given() {
         let opened = args.listen.open(prepared?)?;
         return opened.serve(None).map(|(_, verdict)| verdict);
@@ -80,6 +83,16 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         Ok(session) => session.play(),
         Err(failure) => Ok(front::refuse(&failure)),
     }
+}
+
+/// Leaves a bad report of a replay that could not start: a good one of yesterday's must not stand for it.
+pub(super) fn refused(path: Option<&Path>, failure: &Failure) {
+    let Some(Ok(file)) = path.map(ReportFile::at) else { return };
+    let mut report = Report::open("");
+    report.verdict = Verdict::Bad;
+    report.warnings.push(failure.one_line());
+    // That it failed is said anyway.
+    let _ = file.write(&report);
 }
 
 /// A replay that is ready for its clients.

@@ -1,6 +1,9 @@
 //! Why an edit was not made.
 
-use crate::cassette::{LoadError, model::Cassette, nearest};
+use crate::{
+    cassette::{LoadError, model::Cassette, nearest},
+    fault::PlanError,
+};
 
 pub(super) type Result<T> = std::result::Result<T, EditError>;
 
@@ -59,6 +62,9 @@ pub enum EditError {
         "{0} (line and column count in the cassette as it would be after the edit; it was left as it is)"
     )]
     Invalid(#[from] LoadError),
+    /// The edited cassette would have a fault that cannot be used.
+    #[error("the cassette would have a mistake at {0}; nothing was written")]
+    Fault(#[from] PlanError),
 }
 
 impl EditError {

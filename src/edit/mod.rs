@@ -31,9 +31,12 @@ pub use error::EditError;
 pub use exchange::Position;
 pub use pointer::Pointer;
 
-use crate::cassette::{
-    blob::BlobSource,
-    model::{Cassette, Exchange},
+use crate::{
+    cassette::{
+        blob::BlobSource,
+        model::{Cassette, Exchange},
+    },
+    fault::check_cassette,
 };
 use error::Result;
 use sheet::Sheet;
@@ -160,6 +163,9 @@ pub fn apply(cassette: &Cassette, blobs: &dyn BlobSource, edit: &Edit) -> Result
 fn finish(sheet: Sheet<'_>, before: &Cassette, blobs: &dyn BlobSource) -> Result<Edited> {
     let (text, mut told) = sheet.finish();
     let after = Cassette::load(text, blobs)?;
+    if check_cassette(before).is_ok() {
+        check_cassette(&after)?;
+    }
     let text = match ids::keep(before, &after, &mut told) {
         Some(text) => Cassette::load(text, blobs)?.text,
         None => after.text,

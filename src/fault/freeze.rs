@@ -68,7 +68,7 @@ impl Drawn {
                 Subject::Named(method, name) => (None, Some(method), name.as_ref()),
             };
             let text = |text: Option<&Box<str>>| text.map(|text| text.to_string());
-            Firing { key: text(key), method: text(method), name: text(name), nth: nth.clone() }
+            Firing { server: None, key: text(key), method: text(method), name: text(name), nth: nth.clone() }
         };
         self.fired.iter().map(of).collect()
     }
@@ -233,10 +233,15 @@ impl Source<'_> {
             tests.extend(pointer.map(|(pointer, name)| (format!("/params{pointer}"), name)));
         }
         for (name, value) in members(self.text, when) {
-            let is_replaced = name == "key" || (name == "where" && !tests.is_empty());
+            let is_replaced = name == "key"
+                || (name == "server" && firing.server.is_some())
+                || (name == "where" && !tests.is_empty());
             if !is_replaced {
                 out.push(&name, value.of(self.text));
             }
+        }
+        if let Some(server) = &firing.server {
+            out.push_text("server", server);
         }
         if let Some(key) = &firing.key {
             out.push_text("key", key);

@@ -9,7 +9,10 @@ use super::{
     value::Value,
 };
 use crate::{
-    cassette::{self, LoadErrorKind, model::Cassette},
+    cassette::{
+        self, LoadErrorKind,
+        model::{Cassette, Form},
+    },
     report::{AssertReport, Report},
     traffic::Direction,
     wire::{Span, scan},
@@ -125,6 +128,34 @@ fn rules(member: &str, value: Value<'_>) -> Result<Vec<Rule>, PlanError> {
     value.elements(member)?.into_iter().map(Rule::read).collect()
 }
 
+/// That the faults that stand in a cassette can be read, and name exchanges that are there.
+///
+/// # Errors
+/// With the place of the first one that is wrong.
+pub fn check_cassette(cassette: &Cassette) -> Result<(), PlanError> {
+    let mut plan = Plan::default();
+    for (exchange, place) in &cassette.exchange_faults {
+        let entry = &cassette.exchanges[*exchange as usize];
+        if entry.client.as_ref().is_none_or(|client| client.form != Form::Request) {
+            let text = format!("faults act on requests, and `{}` is none; remove its `fault`", entry.key);
+            return Err(PlanError::new(place.start as usize, text).locate(&cassette.text));
+        }
+        plan.add_exchange(&entry.key, &cassette.text, place.span())?;
+    }
+    let Some(place) = cassette.faults else { return Ok(()) };
+    let plans = Plans::in_cassette(&cassette.text, place.span())?;
+    let rules = plans.scenarios.iter().flat_map(|(_, rules)| rules).chain(&plans.always);
+    for rule in rules {
+        let is_there = |key: &str| cassette.exchanges.iter().any(|entry| *entry.key == *key);
+        if let Some(key) = rule.when.key.as_deref().filter(|key| !is_there(key)) {
+            let text =
+                format!("a fault rule names the key `{key}`, which no exchange has; correct its `when`");
+            return Err(PlanError::new(rule.at, text).locate(&cassette.text));
+        }
+    }
+    Ok(())
+}
+
 impl Plan {
     /// Adds the rule of a short form: `tools/call search @2: timeout`.
     ///
@@ -235,7 +266,8 @@ impl Plan {
     where
         F: FnMut(&dyn Fn(&Request<'_>) -> bool) -> bool,
     {
-        let is_here = |rule: &&Rule| rule.when.server.is_none() || rule.when.server.as_deref() == server;
+        // Of several servers, one may be meant that is not this one.
+        let is_here = |rule: &&Rule| rule.when.server.as_deref() == server;
         let names = |rule: &&Rule| rule.when.key.is_some() || rule.when.names_something();
         let mut rules = self.rules.iter().filter(is_here).filter(names);
         let stranger = rules.find(|rule| !recorded(&|request| rule.when.names(request)))?;

@@ -192,6 +192,9 @@ impl Trigger {
         let nth = match object.get("nth") {
             Some(value) if value.is_array() => {
                 let numbers = value.elements("nth")?;
+                if numbers.is_empty() {
+                    return Err(value.wrong("nth", "a number, or a list with at least one"));
+                }
                 numbers.into_iter().map(|number| number.count("nth")).collect::<Result<_, _>>()?
             }
             Some(value) => vec![value.count("nth")?],

@@ -15,8 +15,12 @@ use crate::{
 
 /// The rule as JSON.
 pub(super) fn expand(text: &str) -> Result<String, PlanError> {
-    let as_object = text.find(": {").map(|at| (&text[..at], &text[at + 2..]));
-    let (requests, fault) = as_object
+    // Keys may have `: ` inside, and so may parameters: the fault begins where one does that is known.
+    let is_known = |name: &str| super::catalogue::find(name).is_some();
+    let begins = |fault: &str| fault.starts_with('{') || fault.split(' ').next().is_some_and(is_known);
+    let mut splits = text.match_indices(": ").map(|(at, _)| (&text[..at], &text[at + 2..]));
+    let (requests, fault) = splits
+        .find(|(_, fault)| begins(fault))
         .or_else(|| key::split_selector(text))
         .ok_or_else(|| PlanError::new(0, "a fault is KEY: FAULT, such as `tools/call search @2: timeout`"))?;
     let mut json = b"{\"when\":{".to_vec();
@@ -88,7 +92,8 @@ fn push_fault(fault: &str, out: &mut Vec<u8>) -> Result<(), PlanError> {
             return Err(PlanError::new(0, text));
         };
         let end = match value.as_bytes().first() {
-            Some(b'"' | b'{' | b'[') => scan::skip_value(value.as_bytes(), 0).unwrap_or(value.len()),
+            Some(b'"' | b'{' | b'[') => scan::skip_value(value.as_bytes(), 0)
+                .map_err(|_| PlanError::new(0, format!("the value of `{member}` has no end: `{value}`")))?,
             _ => value.find(' ').unwrap_or(value.len()),
         };
         let (value, behind) = value.split_at(end);
@@ -130,6 +135,26 @@ mod tests {
         ] {
             assert_eq!(expand(short).as_deref(), Ok(rule), "{short}");
         }
+    }
+
+    #[test]
+    fn a_colon_in_a_key_or_a_text_divides_nothing() {
+        for (short, rule) in [
+            (
+                r#"ping: error message="a: b c""#,
+                r#"{"when":{"method":"ping"},"do":"error","message":"a: b c"}"#,
+            ),
+            (
+                r#"resources/read "a: timeout" @1: drop"#,
+                r#"{"when":{"key":"resources/read \"a: timeout\" @1"},"do":"drop"}"#,
+            ),
+        ] {
+            assert_eq!(expand(short).as_deref(), Ok(rule), "{short}");
+        }
+        assert_eq!(
+            expand(r#"ping: error message="a"#).unwrap_err().text,
+            "the value of `message` has no end: `\"a`"
+        );
     }
 
     #[test]

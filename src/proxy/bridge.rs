@@ -31,6 +31,7 @@ mod tape;
 use std::{
     io,
     pin::pin,
+    sync::atomic::{AtomicBool, Ordering},
     sync::{Arc, Mutex},
     time::Instant,
 };
@@ -117,6 +118,8 @@ pub struct BridgeEnded<S> {
     pub missed: u64,
     /// Why the server could not be reached, where that happened.
     pub unreachable: Option<String>,
+    /// Whether the server has answered any request with a result.
+    pub has_answered: bool,
     /// The sink, with all events in it.
     pub sink: Option<S>,
 }
@@ -195,6 +198,7 @@ impl Bridge {
             extra: headers,
             out: Mutex::new(Some(to_client)),
             told,
+            has_answered: AtomicBool::new(false),
             max_message,
         });
         let mut watch = Watch { tellings, warn, asked: None, failure: None, unreachable: None };
@@ -212,6 +216,7 @@ impl Bridge {
                 asked: watch.asked,
                 missed: missed.unwrap_or(0),
                 unreachable: watch.unreachable,
+                has_answered: core.has_answered.load(Ordering::Relaxed),
                 sink,
             }),
         }

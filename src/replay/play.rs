@@ -323,6 +323,11 @@ impl Play {
         (0..self.runs.len() as u32).for_each(|at| self.remove(scene, at));
     }
 
+    /// A fault has answered in a step's place: what comes after its answer need not wait for that.
+    pub(super) fn is_answered(&mut self, step: u32) {
+        self.sent[step as usize] = true;
+    }
+
     /// Uses up a step that is not played.
     pub(super) fn take(&mut self, step: u32) {
         self.taken[step as usize] = true;

@@ -326,7 +326,12 @@ impl Replayer {
     pub fn judge(&self, mut report: Report) -> Report {
         report.asserts = self.options.faults.iter().flat_map(|plan| plan.judge(&report)).collect();
         let left_over = self.options.strict && report.unused.iter().any(|key| !self.may_be_unused(key));
-        report.verdict = if report.is_bad() || left_over { Verdict::Bad } else { Verdict::Good };
+        let is_bad = match self.options.server {
+            // A rule may be for another server of the run.
+            Some(_) => report.is_bad_for_itself(),
+            None => report.is_bad(),
+        };
+        report.verdict = if is_bad || left_over { Verdict::Bad } else { Verdict::Good };
         report
     }
 

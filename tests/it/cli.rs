@@ -8,6 +8,7 @@ mod files;
 mod freeze;
 mod fronts;
 mod options;
+mod refused;
 mod verdict;
 mod wrap;
 

@@ -56,7 +56,11 @@ const TABLE: &[Row] = &[
     Row { module: "wire", may_use: &[], never: &[WORLD, TREE, ARGUMENTS] },
     Row { module: "traffic", may_use: &["wire"], never: &[WORLD, TREE, ARGUMENTS] },
     Row { module: "cassette", may_use: &["traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },
-    Row { module: "edit", may_use: &["cassette", "traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },
+    Row {
+        module: "edit",
+        may_use: &["cassette", "fault", "traffic", "wire"],
+        never: &[WORLD, TREE, ARGUMENTS],
+    },
     Row { module: "redact", may_use: &["cassette", "traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },
     Row {
         module: "record",

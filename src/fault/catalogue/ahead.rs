@@ -15,48 +15,48 @@ pub(super) struct Ahead(pub Vec<u8>);
 
 impl Fault for Ahead {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(Saying {
-            text: Some(self.0.clone()),
-            lane: of.lane,
-            streams: false,
-            is_http: of.is_http,
-        }))
+        Some(Box::new(Streaming::new(Saying(Some(self.0.clone())), of.lane)))
     }
 }
 
 #[derive(Debug)]
-struct Saying {
-    text: Option<Vec<u8>>,
-    lane: Lane,
-    is_http: bool,
-    /// A body has become an event stream.
-    streams: bool,
-}
+struct Saying(Option<Vec<u8>>);
 
 impl Effect for Saying {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        let lane = self.lane;
+        if output.is_response() {
+            out.extend(self.0.take().map(|text| Step::Do(output.clone().with_text(text))));
+        }
+        out.push(Step::Do(output));
+    }
+}
+
+/// An effect that needs room for more than one message: a body becomes an event stream.
+#[derive(Debug)]
+pub(super) struct Streaming<E> {
+    effect: E,
+    lane: Lane,
+    /// The body has become a stream.
+    streams: bool,
+}
+
+impl<E> Streaming<E> {
+    pub(super) const fn new(effect: E, lane: Lane) -> Self {
+        Self { effect, lane, streams: false }
+    }
+}
+
+impl<E: Effect> Effect for Streaming<E> {
+    fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
         match output {
-            // Two messages have no room in a body.
-            Output::Head { head, .. } if !head.stream && head.status == 200 && self.text.is_some() => {
+            Output::Head { lane, head } if lane == self.lane && !head.stream && head.status == 200 => {
                 self.streams = true;
                 out.push(Step::Do(Output::Head { lane, head: streaming(head) }));
             }
-            Output::Body { bytes, .. } if self.streams => {
-                for text in self.text.take().into_iter().chain([bytes]) {
-                    out.push(Step::Do(Output::Event { lane, event: speak::event(text) }));
-                }
+            Output::Body { lane, bytes } if self.streams && lane == self.lane => {
+                self.effect.pass(Output::Event { lane, event: speak::event(bytes) }, out);
             }
-            output if output.is_response() => {
-                out.extend(self.text.take().map(|text| {
-                    Step::Do(match self.is_http {
-                        true => Output::Event { lane, event: speak::event(text) },
-                        false => Output::Send { lane, bytes: text, apart: false },
-                    })
-                }));
-                out.push(Step::Do(output));
-            }
-            output => out.push(Step::Do(output)),
+            output => self.effect.pass(output, out),
         }
     }
 }

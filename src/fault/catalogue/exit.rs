@@ -21,6 +21,9 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
     let status: Option<u8> = status.transpose()?;
     let signal = object.get("signal").map(|signal| signal.integer("signal", "the number of a signal"));
     let signal: Option<u8> = signal.transpose()?;
+    if signal.is_some_and(|signal| !(1..=64).contains(&signal)) {
+        return Err(PlanError::new(at, "`signal` must be the number of a signal, from 1 to 64"));
+    }
     let partial = object.get("partial").map(|partial| partial.string("partial")).transpose()?;
     if status.is_some() && signal.is_some() {
         return Err(PlanError::new(at, "`exit` has `status` and `signal`; keep one of them"));

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::ahead::Streaming;
 use crate::fault::{
     Effect, Fault, PlanError, Target,
     step::{Output, Step},
@@ -31,7 +32,7 @@ impl Fault for Progress {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
         // Without a token nobody could tell what makes progress.
         let token = String::from_utf8_lossy(of.token?).into_owned();
-        Some(Box::new(Telling { how: *self, token }))
+        Some(Box::new(Streaming::new(Telling { how: *self, token }, of.lane)))
     }
 }
 
@@ -53,8 +54,7 @@ impl Telling {
 
 impl Effect for Telling {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        // A body has room for one message.
-        if !output.is_response() || matches!(output, Output::Body { .. }) {
+        if !output.is_response() {
             return out.push(Step::Do(output));
         }
         match self.how {

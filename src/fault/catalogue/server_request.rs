@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use super::ahead::Ahead;
 use crate::{
-    fault::{Fault, PlanError, value::Object},
+    fault::{Effect, Fault, PlanError, Target, value::Object},
     wire::scan::push_string,
 };
+
+/// Its method, and params behind it.
+#[derive(Debug)]
+struct ServerRequest(Vec<u8>);
 
 pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
     let method = object.get("method").map(|method| method.string("method")).transpose()?;
     let params = object.get("params");
-    let mut bytes = br#"{"jsonrpc":"2.0","id":"fault-request","method":"#.to_vec();
+    let mut bytes = b",\"method\":".to_vec();
     push_string(method.as_deref().unwrap_or("ping"), &mut bytes);
     if let Some(params) = params {
         if !params.is_object() {
@@ -21,7 +25,16 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
         bytes.extend(params.raw().iter().filter(|byte| !matches!(byte, b'\n' | b'\r')));
     }
     bytes.push(b'}');
-    Ok(Arc::new(Ahead(bytes)))
+    Ok(Arc::new(ServerRequest(bytes)))
+}
+
+impl Fault for ServerRequest {
+    fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
+        // No id comes twice in a session.
+        let mut bytes = format!(r#"{{"jsonrpc":"2.0","id":"fault-request-{}""#, of.count).into_bytes();
+        bytes.extend_from_slice(&self.0);
+        Ahead(bytes).effect(of)
+    }
 }
 
 #[cfg(test)]
@@ -33,7 +46,7 @@ mod tests {
         let mut stand = Stand::stdio(r#"{"do": "server_request", "method": "roots/list", "params": {}}"#);
         let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         stand.answers(answer);
-        let request = r#"{"jsonrpc":"2.0","id":"fault-request","method":"roots/list","params":{}}"#;
+        let request = r#"{"jsonrpc":"2.0","id":"fault-request-1","method":"roots/list","params":{}}"#;
         assert_eq!(stand.seen(), format!("{request}\n{answer}\n"));
         assert_eq!(
             refused(r#"{"do": "server_request", "params": []}"#),

@@ -2,7 +2,10 @@
 
 use std::{
     error::Error,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use hyper::{
@@ -54,6 +57,8 @@ pub(super) struct Core {
     /// Lines for the client, until the session is over.
     pub(super) out: Mutex<Option<mpsc::Sender<Said>>>,
     pub(super) told: mpsc::UnboundedSender<Told>,
+    /// The server has answered a request with a result.
+    pub(super) has_answered: AtomicBool,
     pub(super) max_message: usize,
 }
 
@@ -219,6 +224,9 @@ impl Core {
     pub(super) async fn deliver(&self, bytes: &[u8], call: Option<&mut Call>) {
         let message = Message::read(bytes);
         let mut line = one_line(bytes);
+        if matches!(message.kind, Kind::Result | Kind::Batch) {
+            self.has_answered.store(true, Ordering::Relaxed);
+        }
         match message.kind {
             Kind::Noise => {
                 return self.warn(

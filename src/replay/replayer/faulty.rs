@@ -132,8 +132,10 @@ impl Replayer {
         };
         faults.stage.perform(self.now, acting, steps, 0, &mut self.outputs);
         faults.stage.close(acting);
-        if let Some(found) = found.filter(|found| decision.consumes && !found.repeat) {
-            self.plays[found.play].take(found.step);
+        match found.filter(|found| !found.repeat) {
+            Some(found) if decision.consumes => self.plays[found.play].take(found.step),
+            Some(found) => self.plays[found.play].is_answered(found.step),
+            None => {}
         }
         if ends_session {
             self.lose(self.at_hand.live);
@@ -235,6 +237,14 @@ impl Replayer {
             self.lives[live].is_over = self.lives[live].pipe.is_none();
             faults.lost.extend(play.filter(|play| !faults.lost.contains(play)));
         }
+    }
+
+    /// Whether a request names no session of ours while the last one was ended by a fault: forgetting its id does not
+    /// bring it back.
+    pub(super) fn is_lost_to(&self, message: &Message<'_>) -> bool {
+        let is_nowhere = self.at_hand.live == 0 && self.at_hand.facts.is_some() && !message.is_modern();
+        let last = || self.lives.iter().rev().find(|live| live.play.is_some());
+        self.faults.is_some() && is_nowhere && last().is_some_and(|live| live.is_over)
     }
 
     /// The play that a client goes on with whose session a fault has ended.

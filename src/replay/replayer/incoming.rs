@@ -76,6 +76,9 @@ impl Replayer {
         if method == "initialize" {
             return self.initialize(now, lane, message);
         }
+        if self.is_lost_to(message) {
+            return self.session_not_found(lane, message.id().unwrap_or(b"null"));
+        }
         let found = self.find(message);
         let asks_for = found.map(|found| self.step_of(found).exchange);
         if self.faulted(lane, message, &method, asks_for, found) {

@@ -1,6 +1,6 @@
 //! Which rules act, in which order, and on what.
 
-use mcp_tapedeck::{fault::Plan, report::Verdict};
+use mcp_tapedeck::{fault::Plan, replay::Options, report::Verdict};
 
 use super::stage::{CASSETTE, INITIALIZE, REPORT, SEARCH, Stage, plan};
 
@@ -113,6 +113,28 @@ fn a_lost_session_goes_on_where_it_stood_under_another_id() {
     let report = stage.finish();
     assert_eq!((report.verdict, report.sessions), (Verdict::Good, 2), "{report:?}");
     assert_eq!(report.repeats, []);
+}
+
+#[test]
+fn forgetting_the_id_of_a_lost_session_does_not_bring_it_back() {
+    let mut stage = Stage::new(r#"[{"when": {"method": "tools/call"}, "nth": 1, "do": "session_expired"}]"#);
+    stage.initialize();
+    assert!(stage.post(SEARCH).starts_with("404\n"));
+    stage.forget();
+    assert!(stage.post(SEARCH).starts_with("404\n"));
+    stage.initialize();
+    assert!(stage.post(SEARCH).contains("first"));
+}
+
+#[test]
+fn an_answer_in_the_servers_place_is_an_answer_where_order_is_strict() {
+    let rules = r#"[{"when": {"key": "tools/call search @2"}, "nth": 1, "do": "error", "code": -32000, "message": "busy"}]"#;
+    let options = Options { strict: true, ..Options::default() };
+    let mut stage = Stage::played(plan(rules), CASSETTE, options);
+    stage.send(INITIALIZE);
+    assert_eq!(stage.send(SEARCH), answer("first"));
+    assert_eq!(stage.send(SEARCH), BUSY);
+    assert!(stage.send(REPORT).contains("result"), "it waits for no answer that was given");
 }
 
 #[test]

@@ -61,9 +61,12 @@ impl Stage {
     }
 
     pub(super) fn with(plan: Plan, cassette: &str) -> Self {
+        Self::played(plan, cassette, Options::default())
+    }
+
+    pub(super) fn played(plan: Plan, cassette: &str, options: Options) -> Self {
         let cassette = Cassette::load(cassette.as_bytes().to_vec(), &NoBlobs).expect("the cassette loads");
-        let options =
-            Options { faults: Some(Arc::new(plan)), events: Some(Arc::default()), ..Options::default() };
+        let options = Options { faults: Some(Arc::new(plan)), events: Some(Arc::default()), ..options };
         let replayer = Replayer::new(Arc::new(cassette), Arc::new(NoBlobs), "test.json", options);
         Self { replayer: replayer.expect("a replayer"), now: 0, lanes: 0, session: None, headers: Vec::new() }
     }
@@ -100,6 +103,11 @@ impl Stage {
         };
         self.replayer.handle(self.now, Input::Request { lane: Lane(self.lanes), request: &request });
         self.seen()
+    }
+
+    /// The client forgets the session that it has.
+    pub(super) fn forget(&mut self) {
+        self.session = None;
     }
 
     /// Begins a session.

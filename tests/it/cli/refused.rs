@@ -1,0 +1,46 @@
+//! What a front that could do nothing leaves behind.
+
+use mcp_tapedeck::exit_code::ExitCode;
+
+use super::deck::Deck;
+
+const CASSETTE: &str = r#"{
+  "cassette": 1,
+  "sessions": [{"session": 1, "recording": 1, "transport": "stdio"}],
+  "exchanges": [{"key": "ping @1", "client": {"request": {"method": "ping"}}, "server": [{"result": {}}]}]
+}
+"#;
+
+#[test]
+fn a_replay_that_cannot_start_leaves_a_bad_report() {
+    let deck = Deck::new().with("c.json", CASSETTE).with("r.json", "{}");
+    deck.run("replay c.json --report r.json --scenario none").status(ExitCode::Usage);
+    let ran = deck.run("verdict r.json").status(ExitCode::Bad);
+    assert!(ran.stdout.contains("there is no scenario `none`"), "{ran:#?}");
+}
+
+#[test]
+fn a_server_that_was_never_reached_costs_no_recording_and_makes_none() {
+    let deck = Deck::new().with("c.json", CASSETTE);
+    let line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    deck.talk("record c.json --replace --url http://127.0.0.1:1/mcp", line).status(ExitCode::Peer);
+    assert_eq!(deck.read("c.json"), CASSETTE);
+    deck.talk("auto new.json --url http://127.0.0.1:1/mcp", line).status(ExitCode::Peer);
+    assert!(!deck.path("new.json").exists(), "nothing was recorded");
+    deck.run("recover").status(ExitCode::Good);
+}
+
+#[test]
+fn faults_that_cannot_act_are_told_by_lint_and_by_edits() {
+    let deck = Deck::new().with("c.json", CASSETTE);
+    deck.run_words(["edit", "c.json", "set", "ping @1", "/fault", "tiemout"], "").status(ExitCode::File);
+    assert_eq!(deck.read("c.json"), CASSETTE);
+    let lost = CASSETTE.replacen(
+        "\"sessions\"",
+        "\"faults\": [{\"when\": {\"key\": \"ping @9\"}, \"do\": \"timeout\"}],\n  \"sessions\"",
+        1,
+    );
+    let deck = Deck::new().with("c.json", lost);
+    let ran = deck.run("lint c.json").status(ExitCode::Bad);
+    assert!(ran.stdout.contains("c.json:3:14: [fault] a fault rule names the key `ping @9`"), "{ran:#?}");
+}
