@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use mcp_tapedeck::{
-    fault::{Plan, PlanError, Plans, Scope, check_cassette},
+    fault::{Plan, PlanError, Plans, Scope, of_cassette},
     store::Loaded,
 };
 
@@ -38,12 +38,7 @@ impl FaultArgs {
         let in_cassette = |error: PlanError| {
             Failure::file(format_args!("{path}:{}: {}", files::place(cassette, error.at), error.text))
         };
-        check_cassette(cassette).map_err(in_cassette)?;
-        let mut plan = Plan::default();
-        for (exchange, place) in &cassette.exchange_faults {
-            let key = &cassette.exchanges[*exchange as usize].key;
-            plan.add_exchange(key, &cassette.text, place.span()).map_err(in_cassette)?;
-        }
+        let (mut plan, own) = of_cassette(cassette).map_err(in_cassette)?;
         for fault in &self.fault {
             plan.add_short(fault)
                 .map_err(|error| Failure::usage(format_args!("--fault '{fault}': {}", error.text)))?;
@@ -63,8 +58,7 @@ impl FaultArgs {
                 .map_err(|text| Failure::usage(format_args!("{shown}: {text}")))?;
             named = named.filter(|_| !is_found);
         }
-        if let Some(place) = cassette.faults {
-            let plans = Plans::in_cassette(&cassette.text, place.span()).map_err(in_cassette)?;
+        if let Some(plans) = own {
             known.extend(plans.scenarios().map(str::to_owned));
             let is_found = plan
                 .add(plans, named, false)

@@ -9,7 +9,7 @@ use clap::Args;
 use mcp_tapedeck::{
     cassette::model::Cassette,
     exit_code::ExitCode,
-    fault::check_cassette,
+    fault::of_cassette,
     lint::{RULES, lint},
     store::{self, Loaded, StoreError},
     wire::scan,
@@ -173,7 +173,7 @@ fn of_the_file(cassette: &Cassette) -> Vec<(usize, &'static str, String)> {
         (span.start, UNREDACTED, text.to_owned())
     });
     let unknown = unknown_members(cassette).into_iter().map(|(at, text)| (at, UNKNOWN_MEMBER, text));
-    let fault = check_cassette(cassette).err().map(|error| (error.at, FAULT, error.text));
+    let fault = of_cassette(cassette).err().map(|error| (error.at, FAULT, error.text));
     redacted.into_iter().chain(unknown).chain(fault).collect()
 }
 

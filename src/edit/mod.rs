@@ -36,7 +36,7 @@ use crate::{
         blob::BlobSource,
         model::{Cassette, Exchange},
     },
-    fault::check_cassette,
+    fault::of_cassette,
 };
 use error::Result;
 use sheet::Sheet;
@@ -163,8 +163,8 @@ pub fn apply(cassette: &Cassette, blobs: &dyn BlobSource, edit: &Edit) -> Result
 fn finish(sheet: Sheet<'_>, before: &Cassette, blobs: &dyn BlobSource) -> Result<Edited> {
     let (text, mut told) = sheet.finish();
     let after = Cassette::load(text, blobs)?;
-    if check_cassette(before).is_ok() {
-        check_cassette(&after)?;
+    if of_cassette(before).is_ok() {
+        of_cassette(&after)?;
     }
     let text = match ids::keep(before, &after, &mut told) {
         Some(text) => Cassette::load(text, blobs)?.text,

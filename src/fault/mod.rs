@@ -36,7 +36,7 @@ pub use self::{
     engine::{Chosen, Decision, Engine, Request},
     error::PlanError,
     freeze::{Frozen, freeze},
-    plan::{Plan, Plans, Scope, check_cassette},
+    plan::{Plan, Plans, Scope, of_cassette},
     stage::{Acting, Stage},
     value::{Object, Value},
 };

@@ -14,8 +14,7 @@ use crate::{
         model::{Cassette, Form},
     },
     report::{AssertReport, Report},
-    traffic::Direction,
-    wire::{Span, scan},
+    wire::{Span, revision::revision, scan},
 };
 
 /// The rules that act on what one process serves.
@@ -128,11 +127,11 @@ fn rules(member: &str, value: Value<'_>) -> Result<Vec<Rule>, PlanError> {
     value.elements(member)?.into_iter().map(Rule::read).collect()
 }
 
-/// That the faults that stand in a cassette can be read, and name exchanges that are there.
+/// The faults of a cassette's exchanges, and its own plan.
 ///
 /// # Errors
-/// With the place of the first one that is wrong.
-pub fn check_cassette(cassette: &Cassette) -> Result<(), PlanError> {
+/// With the place of the first one that cannot be read, or names an exchange that is not there.
+pub fn of_cassette(cassette: &Cassette) -> Result<(Plan, Option<Plans>), PlanError> {
     let mut plan = Plan::default();
     for (exchange, place) in &cassette.exchange_faults {
         let entry = &cassette.exchanges[*exchange as usize];
@@ -142,7 +141,7 @@ pub fn check_cassette(cassette: &Cassette) -> Result<(), PlanError> {
         }
         plan.add_exchange(&entry.key, &cassette.text, place.span())?;
     }
-    let Some(place) = cassette.faults else { return Ok(()) };
+    let Some(place) = cassette.faults else { return Ok((plan, None)) };
     let plans = Plans::in_cassette(&cassette.text, place.span())?;
     let rules = plans.scenarios.iter().flat_map(|(_, rules)| rules).chain(&plans.always);
     for rule in rules {
@@ -153,7 +152,7 @@ pub fn check_cassette(cassette: &Cassette) -> Result<(), PlanError> {
             return Err(PlanError::new(rule.at, text).locate(&cassette.text));
         }
     }
-    Ok(())
+    Ok((plan, Some(plans)))
 }
 
 impl Plan {
@@ -274,22 +273,17 @@ impl Plan {
         let name = short_name(&stranger.name);
         Some(format!("the fault rule {name} fits nothing that was recorded; correct its `when`"))
     }
-
-    /// Whether any rule acts on what goes that way.
-    pub fn acts_on(&self, direction: Direction) -> bool {
-        self.rules.iter().any(|rule| rule.when.direction.unwrap_or(Direction::ToClient) == direction)
-    }
 }
 
 impl Scope {
     /// What a cassette's recordings are, and how they are served.
     pub fn of(cassette: &Cassette, is_http: bool) -> Self {
         let revisions = || cassette.sessions.iter().map(|session| session.protocol.as_deref());
-        let is_modern = |revision: &str| revision >= "2026-07-28";
+        let is_modern = |name: &str| !revision(name).handshake;
         Self {
             is_http,
-            is_legacy: revisions().any(|revision| revision.is_none_or(|revision| !is_modern(revision))),
-            is_modern: revisions().any(|revision| revision.is_none_or(is_modern)),
+            is_legacy: revisions().any(|name| name.is_none_or(|name| !is_modern(name))),
+            is_modern: revisions().any(|name| name.is_none_or(is_modern)),
         }
     }
 }

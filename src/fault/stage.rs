@@ -77,22 +77,15 @@ impl Stage {
 
     /// Something is said because of an affected request: what goes now is put to `out`.
     pub fn pass(&mut self, now: Micros, acting: Acting, output: Output, out: &mut VecDeque<Output>) {
-        self.perform(now, acting, vec![Step::Do(output)], 0, out);
+        self.perform(now, acting, vec![Step::Do(output)], out);
     }
 
     /// Performs what a fault says in the server's place: later effects act on it too.
-    pub fn perform(
-        &mut self,
-        now: Micros,
-        acting: Acting,
-        steps: Vec<Step>,
-        first_effect: usize,
-        out: &mut VecDeque<Output>,
-    ) {
+    pub fn perform(&mut self, now: Micros, acting: Acting, steps: Vec<Step>, out: &mut VecDeque<Output>) {
         let has_others = self.yields(Some(acting));
         let Some(under) = self.under[acting.0 as usize].as_mut() else { return };
         let mut steps = steps;
-        for effect in under.effects.iter_mut().skip(first_effect) {
+        for effect in &mut under.effects {
             let mut next = Vec::with_capacity(steps.len());
             for step in steps {
                 match step {

@@ -13,8 +13,8 @@ pub(super) struct Answer<F>(pub F);
 
 /// An answer to be changed.
 pub(super) struct Response<'a> {
-    /// The request.
-    pub of: &'a Target<'a>,
+    /// The request's id, raw.
+    pub id: &'a [u8],
     /// The answer.
     pub message: Message<'a>,
 }
@@ -30,27 +30,13 @@ where
     F: Fn(&Response<'_>) -> Option<Vec<u8>> + Clone + Send + Sync + 'static,
 {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
-        let of = Kept {
-            method: of.method.into(),
-            id: of.id.into(),
-            token: of.token.map(Into::into),
-            of: Target { method: "", id: b"", token: None, ..*of },
-        };
-        Some(Box::new(Changing { change: self.0.clone(), of }))
+        Some(Box::new(Changing { change: self.0.clone(), id: of.id.into() }))
     }
 }
 
 struct Changing<F> {
     change: F,
-    of: Kept,
-}
-
-/// A target that owns what it tells.
-struct Kept {
-    method: Box<str>,
     id: Box<[u8]>,
-    token: Option<Box<[u8]>>,
-    of: Target<'static>,
 }
 
 impl<F> std::fmt::Debug for Changing<F> {
@@ -61,10 +47,8 @@ impl<F> std::fmt::Debug for Changing<F> {
 
 impl<F: Fn(&Response<'_>) -> Option<Vec<u8>> + Send> Effect for Changing<F> {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        let Kept { method, id, token, of } = &self.of;
-        let of = Target { method, id, token: token.as_deref(), ..*of };
         let text = output.text().map(Message::read).filter(|message| message.kind.is_response());
-        let changed = text.and_then(|message| (self.change)(&Response { of: &of, message }));
+        let changed = text.and_then(|message| (self.change)(&Response { id: &self.id, message }));
         out.push(Step::Do(match changed {
             Some(text) => output.with_text(text),
             None => output,

@@ -99,7 +99,7 @@ impl Stand {
     pub(in crate::fault) fn instead(&mut self) -> String {
         let steps = self.fault.instead(&self.target).expect("it speaks in the server's place");
         let acting = self.stage.begin(Vec::new(), None);
-        self.stage.perform(0, acting, steps, 0, &mut self.out);
+        self.stage.perform(0, acting, steps, &mut self.out);
         self.seen()
     }
 
@@ -219,6 +219,6 @@ fn a_stand_shows_what_is_said() {
     let seen = stand.seen();
     assert!(Message::read(seen.trim().as_bytes()).kind.is_response(), "{seen}");
     let steps = vec![Step::Do(Output::Raw { lane: Lane(0), bytes: b"x".to_vec(), goes_on: false })];
-    stand.stage.perform(0, Acting::default(), steps, 1, &mut stand.out);
+    stand.stage.perform(0, Acting::default(), steps, &mut stand.out);
     assert_eq!(stand.seen(), "raw \"x\"\n");
 }

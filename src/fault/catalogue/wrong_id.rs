@@ -6,7 +6,7 @@ use super::answer::{Answer, Response};
 use crate::fault::{Fault, PlanError, value::Object};
 
 pub(super) fn read(_: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
-    Ok(Arc::new(Answer(|response: &Response<'_>| response.with_id(&other(response.of.id)))))
+    Ok(Arc::new(Answer(|response: &Response<'_>| response.with_id(&other(response.id)))))
 }
 
 /// An id of the same type that clients, which count upwards, have not used.

@@ -130,7 +130,7 @@ impl Replayer {
             (faults.acting, self.at_hand.acting) = (Some(acting), Some(acting));
             return false;
         };
-        faults.stage.perform(self.now, acting, steps, 0, &mut self.outputs);
+        faults.stage.perform(self.now, acting, steps, &mut self.outputs);
         faults.stage.close(acting);
         match found.filter(|found| !found.repeat) {
             Some(found) if decision.consumes => self.plays[found.play].take(found.step),
