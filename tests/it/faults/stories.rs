@@ -68,31 +68,49 @@ impl Told {
 
 /// Lets each client do these steps while these faults act.
 fn tell(over_http: bool, faults: &[&str], steps: &Value, check: impl Fn(&Told)) {
-    let plan = json!({"steps": steps, "elicit": {}});
+    let options: Vec<&str> = faults.iter().flat_map(|fault| ["--fault", *fault]).collect();
     for client in CLIENTS.map(|client| client()) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (cassette, report) = (folder.path().join("c.json"), folder.path().join("report.json"));
-        fs::write(&cassette, CASSETTE).expect("it is written");
-        let mut arguments: Vec<String> = ["replay", "--report"].map(str::to_owned).to_vec();
-        arguments.push(shown(&report));
-        arguments.push(shown(&cassette));
-        arguments.extend(faults.iter().flat_map(|fault| ["--fault".to_owned(), (*fault).to_owned()]));
-        let run = if over_http {
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let front = Front::start(&arguments, folder.path());
-            let run = client.run_at(&front.url, "http", &plan, &[]);
-            front.stop();
-            run
-        } else {
-            arguments.insert(0, TAPEDECK.to_owned());
-            client.run(&arguments, &plan, &[])
-        };
-        let Some(run) = run else { continue };
-        let report = fs::read(&report).expect("a report");
-        let calls = run.transcript["calls"].as_array().cloned().unwrap_or_default();
-        let report = serde_json::from_slice(&report).expect("JSON");
-        check(&Told { client: client.name, calls, report });
+        let front = if over_http { Over::Http } else { Over::Stdio };
+        told_by(&client, front, &options, &[steps]).iter().for_each(&check);
     }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    Stdio,
+    Http,
+}
+
+/// What a client tells of its jobs, one after the other, while a replay acts as these options say.
+fn told_by(client: &Client, over: Over, options: &[&str], jobs: &[&Value]) -> Option<Told> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (cassette, report) = (folder.path().join("c.json"), folder.path().join("report.json"));
+    fs::write(&cassette, CASSETTE).expect("it is written");
+    let (cassette, report) = (shown(&cassette), shown(&report));
+    let arguments = [&["replay", "--report", &report, &cassette], options].concat();
+    let front = (over == Over::Http).then(|| Front::start(&arguments, folder.path()));
+    let mut calls = Vec::new();
+    for steps in jobs {
+        let plan = json!({"steps": steps, "elicit": {}});
+        let run = match &front {
+            Some(front) => client.run_at(&front.url, "http", &plan, &[]),
+            None => {
+                let command: Vec<String> =
+                    [TAPEDECK].iter().chain(&arguments).map(ToString::to_string).collect();
+                client.run(&command, &plan, &[])
+            }
+        }?;
+        calls.extend(run.transcript["calls"].as_array().cloned().unwrap_or_default());
+    }
+    front.map(Front::stop);
+    let report = fs::read(&report).expect("a report");
+    Some(Told { client: client.name, calls, report: serde_json::from_slice(&report).expect("JSON") })
+}
+
+/// What a client tells of its jobs while a scenario acts of those that are ready.
+fn ready(scenario: &str, client: &Client, jobs: &[&Value]) -> Option<Told> {
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/cassettes/plans/faults.json");
+    told_by(client, Over::Http, &["--faults", plan, "--scenario", scenario], jobs)
 }
 
 fn shown(path: &Path) -> String {
@@ -156,6 +174,40 @@ fn a_lost_session_fails_the_call_over_http() {
         assert_eq!(told.fired(), [1], "{}", told.client);
         assert_eq!(told.report["misses"], json!([]), "{}", told.client);
     });
+}
+
+/// The Rust SDK repairs a lost session by itself, so its user's one job is two handshakes; the others need another job.
+#[test]
+fn a_lost_session_is_had_back_by_another_handshake() {
+    let job = json!([{"do": "call", "tool": "search"}]);
+    for client in [client::rust(), client::python_legacy(), client::typescript_1(), client::typescript_2()] {
+        let repairs = client.name == "rust";
+        let jobs = if repairs { vec![&job] } else { vec![&job, &job] };
+        let Some(told) = ready("session-lost", &client, &jobs) else { continue };
+        let name = client.name;
+        assert_eq!(told.of(0) == "found", repairs, "{name}: {}", told.of(0));
+        assert_eq!(told.of(jobs.len() - 1), "found", "{name}");
+        assert_eq!(told.fired(), [1], "{name}");
+        assert_eq!(told.report["sessions"], 2, "{name}: {}", told.report);
+        let of_jobs = ["initialize", "notifications/initialized", "tools/call"];
+        let methods = told.report["sequence"].as_array().expect("a list").iter().filter_map(Value::as_str);
+        let methods: Vec<&str> = methods.filter(|method| of_jobs.contains(method)).collect();
+        assert_eq!(methods, [of_jobs, of_jobs].concat(), "{name}");
+        assert_eq!(told.report["verdict"], "good", "{name}: {}", told.report);
+    }
+}
+
+#[test]
+fn a_session_that_each_call_loses_is_given_up() {
+    let job = json!([{"do": "call", "tool": "search"}]);
+    for client in [client::rust(), client::python_legacy(), client::typescript_1(), client::typescript_2()] {
+        let Some(told) = ready("session-lost-for-good", &client, &[&job, &job]) else { continue };
+        let name = client.name;
+        assert!(told.calls.iter().all(|call| call["result"].is_null()), "{name}: {:?}", told.calls);
+        assert_eq!(told.calls.len(), 2, "{name}: {:?}", told.calls);
+        assert!(told.fired()[0] >= 2, "{name}: {}", told.report);
+        assert_eq!(told.report["misses"], json!([]), "{name}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt as _, NotificationContext, Peer, PeerRequestOptions,
     RequestContext, RequestHandle, RunningService, Service,
 };
-use rmcp::transport::TokioChildProcess;
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ErrorData, RoleClient, ServiceError};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -83,12 +83,6 @@ impl Script {
     }
 
     async fn connect(&self, stderr: std::fs::File) -> RunningService<RoleClient, Self> {
-        let command: Vec<&str> =
-            self.job["command"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-        let mut process = tokio::process::Command::new(command[0]);
-        process.args(&command[1..]);
-        let (transport, _) =
-            TokioChildProcess::builder(process).stderr(stderr).spawn().expect("the server can be started");
         let lifecycle = match self.job["mode"].as_str() {
             Some("auto") => ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -96,7 +90,25 @@ impl Script {
             },
             _ => ClientLifecycleMode::Initialize,
         };
-        self.clone().serve_with_lifecycle(transport, lifecycle).await.expect("the client connects")
+        let client = self.clone();
+        let connected = if let Some(url) = self.job["url"].as_str() {
+            let transport = StreamableHttpClientTransport::from_uri(url);
+            client.serve_with_lifecycle(transport, lifecycle).await
+        } else {
+            let transport = self.start(stderr);
+            client.serve_with_lifecycle(transport, lifecycle).await
+        };
+        connected.expect("the client connects")
+    }
+
+    /// Starts the server.
+    fn start(&self, stderr: std::fs::File) -> TokioChildProcess {
+        let command: Vec<&str> =
+            self.job["command"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+        let mut process = tokio::process::Command::new(command[0]);
+        process.args(&command[1..]);
+        let started = TokioChildProcess::builder(process).stderr(stderr).spawn();
+        started.expect("the server can be started").0
     }
 
     async fn step(&self, peer: &Peer<RoleClient>, server: Option<&Value>, step: &Value) {
