@@ -15,6 +15,7 @@ mod program;
 #[cfg(unix)]
 mod read_back;
 #[cfg(unix)]
+mod servers;
 mod socket;
 #[cfg(unix)]
 mod sse;

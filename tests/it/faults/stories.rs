@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 /// What the clients' scripts can ask for, with event ids to go on from.
-const CASSETTE: &str = r#"{
+pub(super) const CASSETTE: &str = r#"{
   "cassette": 1,
   "sessions": [{"session": 1, "recording": 1, "transport": "http", "path": "/mcp", "protocol": "2025-11-25"}],
   "exchanges": [

@@ -14,6 +14,8 @@ export class Script {
     this.asked = [];
     this.notices = [];
     this.waiting = [];
+    // How long an answer is waited for, where the job says so in milliseconds.
+    this.limit = job.patience ? { timeout: job.patience } : undefined;
   }
 
   // Answers to what servers ask, by method.
@@ -66,7 +68,7 @@ export class Script {
 
   tool(client, step) {
     const params = { name: step.tool, arguments: step.arguments ?? {} };
-    const send = (options) => this.callTool(client, params, step.progress ? options : undefined);
+    const send = (options) => this.callTool(client, params, step.progress ? options : this.limit);
     return this.call(`tools/call ${step.tool}`, send);
   }
 
@@ -120,7 +122,7 @@ export class Script {
       case "together":
         return Promise.all(step.calls.map((each) => this.tool(client, each)));
       case "read":
-        return this.call(`resources/read ${step.uri}`, () => client.readResource({ uri: step.uri }));
+        return this.call(`resources/read ${step.uri}`, () => client.readResource({ uri: step.uri }, this.limit));
       case "get": {
         const params = { name: step.prompt, arguments: step.arguments };
         return this.call(`prompts/get ${step.prompt}`, () => client.getPrompt(params));
@@ -143,7 +145,7 @@ export class Script {
   }
 
   async run(client, transport) {
-    await client.connect(transport);
+    await client.connect(transport, this.limit);
     const protocol = client.getNegotiatedProtocolVersion?.() ?? transport._protocolVersion ?? "legacy";
     const server = {
       protocol,
