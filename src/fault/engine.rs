@@ -102,7 +102,7 @@ impl Engine {
     /// What happens to a request; `form` gives its canonical form.
     pub fn decide(&mut self, request: &Request<'_>, form: impl FnOnce() -> Vec<u8>) -> Option<Decision> {
         let plan = Arc::clone(&self.plan);
-        let fits = |rule: &super::rule::Rule| rule.when.fits(request);
+        let fits = |rule: &super::rule::Rule| rule.fits(request);
         let fitting: Vec<usize> = (0..plan.rules.len()).filter(|&at| fits(&plan.rules[at])).collect();
         if fitting.is_empty() {
             return None;

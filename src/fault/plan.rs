@@ -269,7 +269,7 @@ impl Plan {
         let is_here = |rule: &&Rule| rule.when.server.as_deref() == server;
         let names = |rule: &&Rule| rule.when.names_something();
         let mut rules = self.rules.iter().filter(is_here).filter(names);
-        let stranger = rules.find(|rule| !recorded(&|request| rule.when.names(request)))?;
+        let stranger = rules.find(|rule| !recorded(&|request| rule.names(request)))?;
         let name = short_name(&stranger.name);
         Some(format!("the fault rule {name} fits nothing that was recorded; correct its `when`"))
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Fault,
-    catalogue::{self, Acts, Kind},
+    Fault, Request,
+    catalogue::{self, Acts, Kind, On},
     error::{PlanError, list},
     value::{Object, Value},
     when::When,
@@ -92,6 +92,11 @@ impl Rule {
             }
         };
         object.finish()?;
+        let (method, in_order) =
+            (when.method(), matches!(does, Does::Script(_)) && when.request.key.is_none());
+        if let Some(text) = does.acts().find_map(|act| act.kind.passes_by(method, in_order)) {
+            return Err(PlanError::new(value.at(), text));
+        }
         if when.direction == Some(Direction::ToServer) && !does.acts().all(|act| act.kind.to_server) {
             let able = catalogue::TABLE.iter().filter(|kind| kind.to_server).map(|kind| kind.name);
             let text = format!("only {} can act on what goes `to_server`", list(able));
@@ -127,6 +132,25 @@ impl Rule {
 }
 
 impl Rule {
+    /// Whether it counts a request.
+    pub(super) fn fits(&self, request: &Request<'_>) -> bool {
+        let can_act = || match &self.does {
+            Does::Always(act) => act.kind.on.fits(request),
+            Does::Script(_) => true,
+        };
+        self.when.fits(request) && can_act()
+    }
+
+    /// Whether it is for a recorded request, whatever that one's values are.
+    pub(super) fn names(&self, request: &Request<'_>) -> bool {
+        let can_act = |act: &Act| match act.kind.on {
+            // Tokens differ from client to client.
+            On::Tokens => true,
+            on => on.fits(request),
+        };
+        self.when.names(request) && self.does.acts().any(can_act)
+    }
+
     /// Whether chance decides when it acts, or what exactly it does.
     pub(super) fn is_by_chance(&self) -> bool {
         self.probability.is_some() || self.does.acts().any(|act| act.kind.by_chance)

@@ -89,6 +89,16 @@ impl When {
             && self.session.is_none_or(|session| request.session == Some(session))
     }
 
+    /// The method of the requests that it fits, where it says so.
+    pub(super) fn method(&self) -> Option<&str> {
+        let model::When { method, tool, prompt, uri, .. } = &self.request;
+        let of = |method, name: &Option<String>| name.as_ref().map(|_| method);
+        (method.as_deref())
+            .or_else(|| of("tools/call", tool))
+            .or_else(|| of("prompts/get", prompt))
+            .or_else(|| of("resources/read", uri))
+    }
+
     /// What of it can be looked up in a recording.
     pub(super) fn names_something(&self) -> bool {
         let model::When { method, tool, prompt, uri, key } = &self.request;

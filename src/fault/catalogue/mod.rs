@@ -49,7 +49,7 @@ mod wrong_version;
 
 use std::sync::Arc;
 
-use super::{Fault, PlanError, error::list, plan::Scope, value::Object};
+use super::{Fault, PlanError, Request, error::list, plan::Scope, value::Object};
 
 /// How a fault takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,17 @@ pub enum Where {
     Modern,
 }
 
+/// On which requests a fault can do anything; a rule passes others by, and does not count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// All of them.
+    Any,
+    /// Those of these methods.
+    Methods(&'static [&'static str]),
+    /// Those with a progress token.
+    Tokens,
+}
+
 /// One kind of fault.
 #[derive(Debug)]
 pub struct Kind {
@@ -88,6 +99,8 @@ pub struct Kind {
     pub acts: Acts,
     /// Where it can exist.
     pub exists: Where,
+    /// On which requests.
+    pub on: On,
     /// It can act on what goes to the server.
     pub to_server: bool,
     /// It rolls.
@@ -107,12 +120,36 @@ const fn kind(
     read: fn(&mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>,
     about: &'static str,
 ) -> Kind {
-    Kind { name, about, acts, exists, to_server: false, by_chance: false, is_physical: false, layer: 0, read }
+    Kind {
+        name,
+        about,
+        acts,
+        exists,
+        on: On::Any,
+        to_server: false,
+        by_chance: false,
+        is_physical: false,
+        layer: 0,
+        read,
+    }
 }
 
 const fn physical(kind: Kind) -> Kind {
     Kind { is_physical: true, ..kind }
 }
+
+const fn only(on: On, kind: Kind) -> Kind {
+    Kind { on, ..kind }
+}
+
+/// Requests that call a tool.
+const CALLS: On = On::Methods(&["tools/call"]);
+
+/// Requests that may be answered by a question (specification 2026-07-28, basic/patterns/mrtr).
+const ASKS: On = On::Methods(&["tools/call", "prompts/get", "resources/read"]);
+
+/// Requests by which a client and a server agree on a revision.
+const HANDSHAKES: On = On::Methods(&["initialize", "server/discover"]);
 
 use Acts::{Answer, Beside, Instead};
 use Where::{Everywhere, Http, Legacy, Modern, Stdio};
@@ -282,7 +319,16 @@ pub static TABLE: &[Kind] = &[
         "the answer comes after the next other one, or after `ms` (1000)",
     ),
     kind("null_id", Answer, Everywhere, null_id::read, "the answer's id is null"),
-    kind("tool_error", Answer, Everywhere, tool_error::read, "the result says that the tool failed: `text`"),
+    only(
+        CALLS,
+        kind(
+            "tool_error",
+            Answer,
+            Everywhere,
+            tool_error::read,
+            "the result of a call says that the tool failed: `text`",
+        ),
+    ),
     kind(
         "session_expired",
         Instead,
@@ -290,12 +336,15 @@ pub static TABLE: &[Kind] = &[
         session_expired::read,
         "the session is gone: `style` (`http_404`, `http_400`, `error`), `message`",
     ),
-    kind(
-        "progress",
-        Beside,
-        Everywhere,
-        progress::read,
-        "progress that cannot be: `how` (`backwards`, `after_result`)",
+    only(
+        On::Tokens,
+        kind(
+            "progress",
+            Beside,
+            Everywhere,
+            progress::read,
+            "progress that cannot be, where it was asked for: `how` (`backwards`, `after_result`)",
+        ),
     ),
     kind(
         "list_changed",
@@ -311,26 +360,35 @@ pub static TABLE: &[Kind] = &[
         server_request::read,
         "before the answer the server asks the client: `method` (`ping`), `params`",
     ),
-    kind(
-        "schema_violation",
-        Answer,
-        Everywhere,
-        schema_violation::read,
-        "`structuredContent` breaks the tool's `outputSchema`",
+    only(
+        CALLS,
+        kind(
+            "schema_violation",
+            Answer,
+            Everywhere,
+            schema_violation::read,
+            "`structuredContent` breaks the tool's `outputSchema`",
+        ),
     ),
-    kind(
-        "wrong_version",
-        Answer,
-        Everywhere,
-        wrong_version::read,
-        "the handshake answers with another `version` (`1999-01-01`)",
+    only(
+        HANDSHAKES,
+        kind(
+            "wrong_version",
+            Answer,
+            Everywhere,
+            wrong_version::read,
+            "the handshake answers with another `version` (`1999-01-01`)",
+        ),
     ),
-    kind(
-        "input_required_loop",
-        Instead,
-        Modern,
-        input_required_loop::read,
-        "the server asks for input again and again",
+    only(
+        ASKS,
+        kind(
+            "input_required_loop",
+            Instead,
+            Modern,
+            input_required_loop::read,
+            "the server asks for input again and again",
+        ),
     ),
     kind(
         "cancelled",
@@ -359,7 +417,34 @@ pub fn names() -> String {
     list(TABLE.iter().map(|kind| kind.name))
 }
 
+impl On {
+    /// Whether it can do anything to a request.
+    pub(super) fn fits(self, request: &Request<'_>) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Methods(methods) => methods.contains(&request.method),
+            Self::Tokens => request.message.progress_token().is_some(),
+        }
+    }
+}
+
 impl Kind {
+    /// Why it does nothing to the requests of a selector, which are of this method where that is known; a script
+    /// (`in_order`) has to name one.
+    pub(super) fn passes_by(&self, method: Option<&str>, in_order: bool) -> Option<String> {
+        let On::Methods(methods) = self.on else { return None };
+        let (name, methods_named) = (self.name, methods.join(" and "));
+        match method {
+            Some(method) if !methods.contains(&method) => {
+                Some(format!("`{name}` acts on {methods_named} only, and `when` is about {method}"))
+            }
+            None if in_order => Some(format!(
+                "`{name}` acts on {methods_named} only; a script with it names the method in its `when`"
+            )),
+            _ => None,
+        }
+    }
+
     /// Why it cannot exist on what is served.
     pub(super) fn cannot(&self, scope: Scope) -> Option<&'static str> {
         match self.exists {

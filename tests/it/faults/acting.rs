@@ -76,6 +76,21 @@ fn a_rule_that_never_acts_makes_the_run_bad_unless_it_is_optional() {
     assert_eq!(stage.finish().verdict, Verdict::Bad);
 }
 
+/// What a fault can do nothing to is neither counted nor named as its work.
+#[test]
+fn a_rule_passes_requests_by_that_its_fault_can_do_nothing_to() {
+    let mut stage = Stage::new(
+        r#"[{"do": "tool_error", "text": "no", "nth": 1, "optional": true},
+            {"do": "wrong_version", "nth": 1, "optional": true},
+            {"do": "progress", "how": "after_result", "nth": 1, "optional": true}]"#,
+    );
+    assert!(stage.send(INITIALIZE).contains("1999-01-01"));
+    assert!(stage.send(SEARCH).contains("\"isError\":true"));
+    stage.send(REPORT);
+    let keys: Vec<Vec<String>> = stage.finish().faults.into_iter().map(|fault| fault.keys).collect();
+    assert_eq!(keys, [["tools/call search @1"], ["initialize @1"], ["tools/call report @1"]]);
+}
+
 #[test]
 fn requests_are_chosen_by_number_and_by_value() {
     let numbers = |trigger: &str| -> Vec<usize> {

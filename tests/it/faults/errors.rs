@@ -75,6 +75,18 @@ fn what_is_wrong_with_a_rule_is_told_with_the_valid_choices() {
             "2:24: `direction` must be `to_client` or `to_server`, found `\"up\"`",
         ),
         (
+            r#"{"when": {"method": "tools/list"}, "do": "tool_error", "text": "x"}"#,
+            "2:1: `tool_error` acts on tools/call only, and `when` is about tools/list",
+        ),
+        (
+            r#"{"when": {"prompt": "p"}, "do": "wrong_version"}"#,
+            "2:1: `wrong_version` acts on initialize and server/discover only, and `when` is about prompts/get",
+        ),
+        (
+            r#"{"script": ["ok", "schema_violation"]}"#,
+            "2:1: `schema_violation` acts on tools/call only; a script with it names the method in its `when`",
+        ),
+        (
             r#"{"when": {"direction": "to_server"}, "do": "timeout"}"#,
             "2:1: only latency can act on what goes `to_server`",
         ),

@@ -102,7 +102,9 @@ fn told_by(client: &Client, over: Over, options: &[&str], jobs: &[&Value]) -> Op
         }?;
         calls.extend(run.transcript["calls"].as_array().cloned().unwrap_or_default());
     }
-    front.map(Front::stop);
+    if let Some(front) = front {
+        front.stop();
+    }
     let report = fs::read(&report).expect("a report");
     Some(Told { client: client.name, calls, report: serde_json::from_slice(&report).expect("JSON") })
 }
