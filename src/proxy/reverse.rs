@@ -49,6 +49,7 @@ use crate::{
         connect::{ConnectOptions, Connector, ConnectorError},
         guard::Guard,
         origin::{AddressError, Origin},
+        server::{self, scheme},
         tls::Acceptor,
     },
 };
@@ -263,11 +264,7 @@ impl Reverse {
             tape: Arc::new(tape),
             upstream: Upstream { origin: self.origin, host, connector, headers: options.headers },
             acceptor: self.acceptor,
-            guard: Guard {
-                is_open: !self.address.ip().is_loopback(),
-                hosts: options.allow_hosts,
-                origins: options.allow_origins,
-            },
+            guard: server::guard(self.address, options.allow_hosts, options.allow_origins),
             address: self.address.to_string(),
             head_time: options.head_time,
             documents: Mutex::default(),
@@ -284,11 +281,9 @@ impl Reverse {
                     )),
                     Told::Refused(error) => break Err(ReverseError::Sink(error)),
                 },
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => drop(tokio::spawn(connection::serve(stream, Arc::clone(&front)))),
-                    // Descriptors that are used up come back; a client that left is none.
-                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-                },
+                (stream, _) = server::next(|| listener.accept()) => {
+                    drop(tokio::spawn(connection::serve(stream, Arc::clone(&front))));
+                }
             }
         };
         drop(listener);
@@ -354,10 +349,6 @@ impl Front {
 fn runtime() -> Result<Runtime, ReverseError> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_io().enable_time().build().map_err(ReverseError::System)
-}
-
-const fn scheme(acceptor: Option<&Acceptor>) -> &'static str {
-    if acceptor.is_some() { "https" } else { "http" }
 }
 
 /// A sink that is given back.
