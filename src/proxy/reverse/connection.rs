@@ -8,13 +8,13 @@ use std::{
     },
 };
 
-use hyper::{HeaderMap, Request, header::HOST, service::service_fn};
+use hyper::{Request, service::service_fn};
 use tokio::{net::TcpStream, sync::mpsc};
 
 use super::{super::lock, Front, exchange, is_reset, request::RequestBody};
 use crate::transport::http::{
     headers::with_host,
-    server::{self, scheme},
+    server,
     socket::{Control, Socket},
     upstream::{self, Answer, Driver, Sender},
 };
@@ -49,13 +49,6 @@ impl Link {
 
     pub(super) fn is_closing(&self) -> bool {
         *self.front.closing.borrow()
-    }
-
-    /// Our origin, as the client that sent these headers calls it.
-    pub(super) fn our_origin(&self, headers: &HeaderMap) -> String {
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| !host.is_empty());
-        let scheme = scheme(self.front.acceptor.as_ref());
-        format!("{scheme}://{}", host.unwrap_or(&self.front.address))
     }
 
     /// Opens the connection to the server, with the first request. Whether there is one, or was.
