@@ -13,6 +13,7 @@ use super::{
     connect::{self, ServeTlsArgs, ServerArgs},
     failure::Failure,
     listen::{FrontArgs, Ready},
+    output::Notices,
     privacy::Cleaner,
     record::{self, RecordArgs, Tape},
 };
@@ -42,6 +43,27 @@ impl UrlArgs {
         }
         Ok(())
     }
+
+    /// Listens for clients of the server at `url`.
+    pub(super) fn open(&self, url: &str, listen: &str, notices: &Notices) -> Result<Reverse, Failure> {
+        let front = Reverse::listen(url, listen).map_err(|error| match error {
+            ListenError::Url(error) => Failure::usage(format_args!("--url: {error}")),
+            ListenError::Listen(error) => self.front.refused(&error),
+            error => Failure::peer(error),
+        })?;
+        let front = front.reaching(self.server.options(notices)?).map_err(connect::unreachable)?;
+        Ok(match self.tls.acceptor()? {
+            Some(acceptor) => front.with_tls(acceptor),
+            None => front,
+        })
+    }
+
+    /// Tells where the front listens. Whoever waits for that may end us at once, so from then on it heeds signals.
+    pub(super) fn tell(&self, front: Reverse) -> Result<Reverse, Failure> {
+        let front = front.heeding_signals().map_err(Failure::peer)?;
+        self.front.tell(&Ready::of(&front.url(), &front.origin()))?;
+        Ok(front)
+    }
 }
 
 pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
@@ -50,21 +72,10 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     record::check(&cassette, &notices)?;
     let privacy = args.privacy.compile()?;
     let headers = args.url.server.headers()?;
-    let front = Reverse::listen(url, listen).map_err(|error| match error {
-        ListenError::Url(error) => Failure::usage(format_args!("--url: {error}")),
-        ListenError::Listen(error) => args.url.front.refused(&error),
-        error => Failure::peer(error),
-    })?;
-    let front = front.reaching(args.url.server.options(&notices)?).map_err(connect::unreachable)?;
-    let front = match args.url.tls.acceptor()? {
-        Some(acceptor) => front.with_tls(acceptor),
-        None => front,
-    };
+    let front = args.url.open(url, listen, &notices)?;
     let tape = Tape::begin(&cassette, "http", args.replace, &privacy, args.tape.require_recording)?;
     let cleaner = Cleaner::new(privacy);
-    // Whoever waits for us to listen may end us at once.
-    let front = front.heeding_signals().map_err(Failure::peer)?;
-    args.url.front.tell(&Ready::of(&front.url(), &front.origin()))?;
+    let front = args.url.tell(front)?;
     notices.info(format_args!("recording {url} into {}; clients use {}", cassette.display(), front.url()));
     let notices = Arc::new(notices);
     let warner = Arc::clone(&notices);

@@ -33,7 +33,11 @@ use crate::{
     replay::Replayer,
     report::{Report, events::Event},
     traffic::Exit,
-    transport::http::{guard::Guard, tls::Acceptor},
+    transport::http::{
+        guard::Guard,
+        server::{self, scheme},
+        tls::Acceptor,
+    },
 };
 
 /// How long clients may take to hear the end of their responses when a signal ends the front.
@@ -169,11 +173,7 @@ impl Listen {
                     .collect(),
                 is_at_root,
                 missing,
-                guard: Guard {
-                    is_open: !address.ip().is_loopback(),
-                    hosts: options.allow_hosts,
-                    origins: options.allow_origins,
-                },
+                guard: server::guard(address, options.allow_hosts, options.allow_origins),
                 scheme: scheme(acceptor.as_ref()),
                 acceptor,
                 address: address.to_string(),
@@ -187,10 +187,6 @@ impl Listen {
         runtime.shutdown_background();
         ended
     }
-}
-
-const fn scheme(acceptor: Option<&Acceptor>) -> &'static str {
-    if acceptor.is_some() { "https" } else { "http" }
 }
 
 /// What a front waits at.
@@ -219,16 +215,11 @@ async fn accept(doors: Doors, front: Arc<Front>, missed: &mut dyn FnMut(&Report)
                 break Some(ended?);
             }
             () = front.missing.notified() => missed(&front.report(false)),
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => drop(tokio::spawn(connection::serve(stream, Arc::clone(&front)))),
-                // Descriptors that are used up come back; a client that left is none.
-                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-            },
-            accepted = async { joining.as_ref().expect("guarded").accept().await }, if joining.is_some() => {
-                match accepted {
-                    Ok((stream, _)) => drop(tokio::spawn(pipe::serve(stream, Arc::clone(&front)))),
-                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-                }
+            (stream, _) = server::next(|| listener.accept()) => {
+                drop(tokio::spawn(connection::serve(stream, Arc::clone(&front))));
+            }
+            (stream, _) = server::next(|| joining.as_ref().expect("guarded").accept()), if joining.is_some() => {
+                drop(tokio::spawn(pipe::serve(stream, Arc::clone(&front))));
             }
         }
     };

@@ -1,4 +1,4 @@
-//! The recording front of an HTTP server: it mirrors the server's origin, and records what passes.
+//! The front of an HTTP server: it mirrors the server's origin, and records what passes where that is asked for.
 //!
 //! Each client's connection has one connection to the server of its own, opened with its first request and closed
 //! when either side closes: no pool, no retry, so that a client sees what it would see without us (F10.18). Heads are
@@ -49,6 +49,7 @@ use crate::{
         connect::{ConnectOptions, Connector, ConnectorError},
         guard::Guard,
         origin::{AddressError, Origin},
+        server::{self, scheme},
         tls::Acceptor,
     },
 };
@@ -120,7 +121,7 @@ pub enum ReverseError {
     Sink(#[source] io::Error),
 }
 
-/// A front that listens; clients that connect wait until it records.
+/// A front that listens; clients that connect wait until it serves.
 #[derive(Debug)]
 pub struct Reverse {
     listener: TcpListener,
@@ -216,30 +217,46 @@ impl Reverse {
     /// # Errors
     /// When the system has no room for it, or when the sink fails and that is fatal.
     pub fn record<S: Sink + 'static>(
-        mut self,
+        self,
         sink: S,
         options: ReverseOptions,
     ) -> Result<ReverseEnded<S>, ReverseError> {
-        let (runtime, signals) = match self.heeded.take() {
-            Some((runtime, signals)) => (runtime, Some(signals)),
-            None => (runtime()?, None),
-        };
         let kept = Arc::new(Mutex::new(Some(sink)));
-        let lent = Box::new(Lent(Arc::clone(&kept)));
-        let outcome = runtime.block_on(self.run(lent, options, signals));
-        // Connections that are still open have nothing to say any more.
-        runtime.shutdown_background();
-        let (asked, missed, unreachable) = outcome?;
+        let ReverseEnded { asked, missed, unreachable, sink: () } =
+            self.serve(Some(Box::new(Lent(Arc::clone(&kept)))), options)?;
         let sink = lock(&kept).take().expect("it was only lent");
         Ok(ReverseEnded { asked, missed, unreachable, sink })
     }
 
+    /// Serves clients until it is ended, and records nothing. What `options` say of a recording is of no account.
+    ///
+    /// # Errors
+    /// When the system has no room for it.
+    pub fn pass(self, options: ReverseOptions) -> Result<ReverseEnded<()>, ReverseError> {
+        self.serve(None, options)
+    }
+
+    fn serve(
+        mut self,
+        sink: Option<Box<dyn Sink>>,
+        options: ReverseOptions,
+    ) -> Result<ReverseEnded<()>, ReverseError> {
+        let (runtime, signals) = match self.heeded.take() {
+            Some((runtime, signals)) => (runtime, Some(signals)),
+            None => (runtime()?, None),
+        };
+        let ended = runtime.block_on(self.run(sink, options, signals));
+        // Connections that are still open have nothing to say any more.
+        runtime.shutdown_background();
+        ended
+    }
+
     async fn run(
         self,
-        sink: Box<dyn Sink>,
+        sink: Option<Box<dyn Sink>>,
         options: ReverseOptions,
         mut signals: Option<Signals>,
-    ) -> Result<(Option<(i32, Instant)>, u64, Option<String>), ReverseError> {
+    ) -> Result<ReverseEnded<()>, ReverseError> {
         let connector = match self.connector {
             Some(connector) => connector,
             None => {
@@ -263,11 +280,7 @@ impl Reverse {
             tape: Arc::new(tape),
             upstream: Upstream { origin: self.origin, host, connector, headers: options.headers },
             acceptor: self.acceptor,
-            guard: Guard {
-                is_open: !self.address.ip().is_loopback(),
-                hosts: options.allow_hosts,
-                origins: options.allow_origins,
-            },
+            guard: server::guard(self.address, options.allow_hosts, options.allow_origins),
             address: self.address.to_string(),
             head_time: options.head_time,
             documents: Mutex::default(),
@@ -284,11 +297,9 @@ impl Reverse {
                     )),
                     Told::Refused(error) => break Err(ReverseError::Sink(error)),
                 },
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => drop(tokio::spawn(connection::serve(stream, Arc::clone(&front)))),
-                    // Descriptors that are used up come back; a client that left is none.
-                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-                },
+                (stream, _) = server::next(|| listener.accept()) => {
+                    drop(tokio::spawn(connection::serve(stream, Arc::clone(&front))));
+                }
             }
         };
         drop(listener);
@@ -297,7 +308,8 @@ impl Reverse {
         let _ = timeout(LAST_CALLS, front.tape.settle()).await;
         let missed = front.tape.finish();
         let reach = std::mem::take(&mut *lock(&front.reach));
-        end.map(|asked| (asked, missed, reach.why_never.filter(|_| !reach.was_reached)))
+        let unreachable = reach.why_never.filter(|_| !reach.was_reached);
+        end.map(|asked| ReverseEnded { asked, missed, unreachable, sink: () })
     }
 }
 
@@ -354,10 +366,6 @@ impl Front {
 fn runtime() -> Result<Runtime, ReverseError> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_io().enable_time().build().map_err(ReverseError::System)
-}
-
-const fn scheme(acceptor: Option<&Acceptor>) -> &'static str {
-    if acceptor.is_some() { "https" } else { "http" }
 }
 
 /// A sink that is given back.

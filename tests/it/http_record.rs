@@ -2,6 +2,7 @@
 //! recording says what that was.
 
 mod clients;
+mod passing;
 mod servers;
 
 use std::{
@@ -28,14 +29,24 @@ impl Scene {
     }
 
     fn with(change: impl FnOnce(&mut ReverseOptions)) -> Self {
+        Self::serving(|front, sink| {
+            let mut options = ReverseOptions::default();
+            change(&mut options);
+            Box::new(move || drop(front.record(sink, options).unwrap()))
+        })
+    }
+
+    /// Without a recording.
+    fn passing() -> Self {
+        Self::serving(|front, _| Box::new(move || drop(front.pass(ReverseOptions::default()).unwrap())))
+    }
+
+    fn serving(serve: impl FnOnce(Reverse, Lines) -> Box<dyn FnOnce() + Send>) -> Self {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", server.local_addr().unwrap());
         let front = Reverse::listen(&url, "127.0.0.1:0").unwrap();
         let (stop, origin, lines) = (front.stop(), front.origin(), Lines::new("http"));
-        let mut options = ReverseOptions::default();
-        change(&mut options);
-        let sink = lines.clone();
-        let front = std::thread::spawn(move || drop(front.record(sink, options).unwrap()));
+        let front = std::thread::spawn(serve(front, lines.clone()));
         Self { server, origin, lines, stop, front }
     }
 

@@ -1,19 +1,20 @@
 //! A client's connection to the replaying front.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
     header::{ACCESS_CONTROL_REQUEST_HEADERS, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN},
-    server::conn::{http1, http2},
     service::service_fn,
 };
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::{net::TcpStream, time::interval};
+use tokio::net::TcpStream;
 
 use super::{
     Front,
@@ -24,16 +25,15 @@ use super::{
 use crate::{
     replay::{HttpRequest, ResponseHead},
     transport::http::{
-        HEAD_TIME, MAX_HEAD, MAX_HEADERS,
+        HEAD_TIME,
         body::next_data,
         headers::with_host,
-        socket::{Accepted, Control, Socket},
+        server,
+        socket::{Control, Socket},
     },
     wire::lines::Unfinished,
 };
 
-/// How many requests may be under way on one connection (HTTP/2): a client opens streams that stay open.
-const MAX_STREAMS: u32 = 1024;
 /// What a page of another origin may send and read (F10.21).
 const CORS_REQUEST: &str = "content-type, authorization, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name, \
                             last-event-id";
@@ -48,66 +48,19 @@ struct Link {
 
 /// Serves a client until it leaves, or the front ends.
 pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
-    // Without it small messages would wait for acknowledgements; where it fails they do.
-    let _ = stream.set_nodelay(true);
-    let stream = match &front.acceptor {
-        None => Accepted::Plain(stream),
-        Some(acceptor) => match acceptor.accept(stream).await {
-            Ok(stream) => stream,
-            // Nothing was asked yet, and whoever does not speak TLS cannot be told more.
-            Err(_) => return,
-        },
-    };
-    if stream.is_http2() { serve_http2(stream, front).await } else { serve_http1(stream, front).await }
-}
-
-/// Serves a client whose requests share a connection.
-async fn serve_http2(stream: Accepted, front: Arc<Front>) {
-    let mut closing = front.closing.subscribe();
-    let (socket, _) = Socket::new(stream);
-    let link = Arc::new(Link { front, control: Control::of_shared(), is_used: AtomicBool::new(false) });
-    let service = service_fn(move |request| handle(Arc::clone(&link), with_host(request)));
-    let mut builder = http2::Builder::new(TokioExecutor::new());
-    builder
-        .auto_date_header(false)
-        .max_concurrent_streams(MAX_STREAMS)
-        .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX));
-    let mut connection = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
-    loop {
-        tokio::select! {
-            _ = &mut connection => return,
-            Ok(()) = closing.changed() => connection.as_mut().graceful_shutdown(),
-        }
+    let Some(stream) = server::open(stream, front.acceptor.as_ref()).await else { return };
+    let closing = front.closing.subscribe();
+    let link = |control| Arc::new(Link { front, control, is_used: AtomicBool::new(false) });
+    if stream.is_http2() {
+        let link = link(Control::of_shared());
+        let service = service_fn(move |request| handle(Arc::clone(&link), with_host(request)));
+        return server::serve_http2(stream, service, closing).await;
     }
-}
-
-async fn serve_http1(stream: Accepted, front: Arc<Front>) {
-    let mut closing = front.closing.subscribe();
-    let (socket, control) = Socket::new(stream);
-    let link = Arc::new(Link { front, control: Arc::clone(&control), is_used: AtomicBool::new(false) });
-    let service = {
-        let link = Arc::clone(&link);
-        service_fn(move |request| handle(Arc::clone(&link), request))
-    };
-    let connection = http1::Builder::new()
-        .auto_date_header(false)
-        .max_headers(MAX_HEADERS)
-        .max_buf_size(MAX_HEAD)
-        .header_read_timeout(None)
-        .serve_connection(TokioIo::new(socket), service);
-    let mut connection = std::pin::pin!(connection);
-    let mut ticks = interval(HEAD_TIME / 4);
-    loop {
-        tokio::select! {
-            _ = &mut connection => return,
-            Ok(()) = closing.changed() => connection.as_mut().graceful_shutdown(),
-            _ = ticks.tick() => {
-                if control.head_age().is_some_and(|age| age > HEAD_TIME) {
-                    return;
-                }
-            }
-        }
-    }
+    let socket = Socket::new(stream);
+    let link = link(Arc::clone(&socket.1));
+    let service = service_fn(move |request| handle(Arc::clone(&link), request));
+    let until = pin!(std::future::pending());
+    server::serve_http1(&server::http1(), socket, service, closing, HEAD_TIME, until).await;
 }
 
 async fn handle(link: Arc<Link>, request: Request<Incoming>) -> Result<Response<ResponseBody>, Cut> {

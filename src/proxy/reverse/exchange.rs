@@ -13,6 +13,7 @@ use hyper::{
         ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName,
         HeaderValue, LOCATION, WWW_AUTHENTICATE,
     },
+    http::request,
 };
 
 use super::{
@@ -23,7 +24,7 @@ use super::{
     item::{Heads, Item},
     metadata,
     request::{GoOn, RequestBody},
-    response::{Kind as BodyKind, ResponseBody, read_on_from_head},
+    response::{ResponseBody, is_events, read_on_from_head},
     tape::Lane,
 };
 use crate::{
@@ -32,6 +33,7 @@ use crate::{
         coding::Decoder,
         headers::{all_go_on, is_coded, list_on, pass_on},
         origin::Origin,
+        server::scheme,
         upstream::Answer,
     },
     wire::{
@@ -77,12 +79,14 @@ fn refusal(link: &Link, request: &Request<Incoming>) -> Option<(StatusCode, Stri
 
 async fn forward(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response<ResponseBody>, Cut> {
     let (mut head, body) = request.into_parts();
-    let ours = link.our_origin(&head.headers);
     let lane = link.front.tape.lane(head.method != Method::GET);
-    let asked = Asked::new(&head.method, &head.uri, ours);
-    lane.note(Item::Request(head.method.clone(), target(&head.uri), recorded_request(&head.headers, &asked)));
+    let asked = Asked::new(&head);
+    lane.note(|| {
+        let headers = recorded_request(&head.headers, &asked.ours(link));
+        Item::Request(head.method.clone(), target(&head.uri), headers)
+    });
     if !link.connect().await {
-        lane.note(Item::Broken { reset: false });
+        lane.note(|| Item::Broken { reset: false });
         return unreachable(link, &lane, body).await;
     }
     if body.is_end_stream() && !lane.write() {
@@ -109,7 +113,7 @@ async fn forward(link: &Arc<Link>, request: Request<Incoming>) -> Result<Respons
         Ok(response) => pass_back(response, &asked, &lane, link).await,
         Err(error) => {
             let reset = is_reset(&error);
-            lane.note(Item::Broken { reset });
+            lane.note(|| Item::Broken { reset });
             let _ = lane.write();
             if reset {
                 link.control.reset_at_end();
@@ -120,16 +124,23 @@ async fn forward(link: &Arc<Link>, request: Request<Incoming>) -> Result<Respons
 }
 
 /// What of a request its response depends on.
-pub(super) struct Asked {
-    is_get: bool,
-    path: String,
-    /// Our origin as this client knows it.
-    ours: String,
+struct Asked {
+    /// Where it is a `GET`, of what.
+    got: Option<Uri>,
+    /// By what name the client knows us.
+    host: Option<HeaderValue>,
 }
 
 impl Asked {
-    fn new(method: &Method, uri: &Uri, ours: String) -> Self {
-        Self { is_get: *method == Method::GET, path: uri.path().to_owned(), ours }
+    fn new(head: &request::Parts) -> Self {
+        let got = (head.method == Method::GET).then(|| head.uri.clone());
+        Self { got, host: head.headers.get(HOST).cloned() }
+    }
+
+    /// Our origin as this client knows it.
+    fn ours(&self, link: &Link) -> String {
+        let host = self.host.as_ref().and_then(|host| host.to_str().ok()).filter(|host| !host.is_empty());
+        format!("{}://{}", scheme(link.front.acceptor.as_ref()), host.unwrap_or(&link.front.address))
     }
 }
 
@@ -142,22 +153,21 @@ async fn pass_back(
     let (mut head, body) = response.into_parts();
     let upstream = &link.front.upstream.origin;
     metadata::note_challenges(&head.headers, upstream, &link.front.documents);
-    let kind = BodyKind::of(&head.headers, lane.max_message());
-    let decoder = Decoder::of(&head.headers);
-    if asked.is_get && head.status == StatusCode::OK && link.front.is_document(&asked.path) {
-        lane.note(Item::Response(head.status, recorded_response(&head.headers, upstream)));
-        head.headers = rewritten(head.headers, upstream, &asked.ours);
-        return metadata::pass_back(head, body, &asked.ours, lane, link).await;
+    lane.note(|| Item::Response(head.status, recorded_response(&head.headers, upstream)));
+    let got = asked.got.as_ref();
+    let is_document =
+        got.is_some_and(|got| head.status == StatusCode::OK && link.front.is_document(got.path()));
+    let may_have_endpoint = got.is_some() && is_events(&head.headers) && !is_coded(&head.headers);
+    head.headers = rewritten(head.headers, upstream, || asked.ours(link));
+    if is_document {
+        return metadata::pass_back(head, body, &asked.ours(link), lane, link).await;
     }
-    lane.note(Item::Response(head.status, recorded_response(&head.headers, upstream)));
-    head.headers = rewritten(head.headers, upstream, &asked.ours);
-    let may_have_endpoint = asked.is_get && matches!(kind, BodyKind::Events(_)) && decoder.is_none();
-    let endpoint = may_have_endpoint.then(|| Endpoint::new(upstream, &asked.ours));
-    if endpoint.is_some() {
+    let endpoint = may_have_endpoint.then(|| Endpoint::new(upstream, &asked.ours(link)));
+    let body = ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), &head.headers, endpoint)?;
+    if may_have_endpoint {
         head.headers = pass_on(&head.headers, |name, value| (*name != CONTENT_LENGTH).then(|| value.clone()));
     }
     head.version = Version::HTTP_11;
-    let body = ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, decoder, endpoint)?;
     Ok(Response::from_parts(head, body))
 }
 
@@ -169,10 +179,8 @@ pub(super) fn record(
 ) -> Result<ResponseBody, Cut> {
     let (head, body) = response.into_parts();
     let upstream = &link.front.upstream.origin;
-    lane.note(Item::Response(head.status, recorded_response(&head.headers, upstream)));
-    let kind = BodyKind::of(&head.headers, lane.max_message());
-    let decoder = Decoder::of(&head.headers);
-    ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, decoder, None)
+    lane.note(|| Item::Response(head.status, recorded_response(&head.headers, upstream)));
+    ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), &head.headers, None)
 }
 
 /// What the server is sent: its own authority as the host, and no coding that we could not read.
@@ -209,11 +217,11 @@ fn request_headers(headers: HeaderMap, upstream: &Upstream) -> HeaderMap {
     passed
 }
 
-fn recorded_request(headers: &HeaderMap, asked: &Asked) -> Heads {
+fn recorded_request(headers: &HeaderMap, ours: &str) -> Heads {
     list_on(headers, |name, value| {
         if *name == HOST {
             None
-        } else if value.as_bytes() == asked.ours.as_bytes() {
+        } else if value.as_bytes() == ours.as_bytes() {
             Some(HeaderValue::from_static(http::ORIGIN))
         } else {
             Some(value.clone())
@@ -231,11 +239,12 @@ fn recorded_response(headers: &HeaderMap, upstream: &Origin) -> Heads {
 }
 
 /// A response's headers with another origin in the place of the server's.
-fn rewritten(headers: HeaderMap, upstream: &Origin, by: &str) -> HeaderMap {
+fn rewritten(headers: HeaderMap, upstream: &Origin, by: impl FnOnce() -> String) -> HeaderMap {
     if all_go_on(&headers) && !headers.contains_key(LOCATION) && !headers.contains_key(WWW_AUTHENTICATE) {
         return headers;
     }
-    pass_on(&headers, |name, value| Some(moved(name, value, upstream, by).unwrap_or_else(|| value.clone())))
+    let by = by();
+    pass_on(&headers, |name, value| Some(moved(name, value, upstream, &by).unwrap_or_else(|| value.clone())))
 }
 
 /// The value of a header that names the server's origin, with another one in its place.
@@ -298,7 +307,7 @@ async fn unreachable(link: &Link, lane: &Lane, mut body: Incoming) -> Result<Res
             response = own(StatusCode::BAD_GATEWAY, "application/json", error.into());
         }
         if !body.is_empty() {
-            lane.note(Item::RequestBody(body));
+            lane.note(|| Item::RequestBody(body));
         }
     }
     link.control.awaits_head();

@@ -16,20 +16,11 @@ use hyper::{
     http::response,
 };
 
-use super::{
-    super::lock,
-    Cut,
-    connection::Link,
-    is_reset,
-    item::Item,
-    response::{Kind, ResponseBody},
-    tape::Lane,
-};
+use super::{super::lock, Cut, connection::Link, is_reset, item::Item, response::ResponseBody, tape::Lane};
 use crate::{
     traffic::Direction,
     transport::http::{
         body::next_data,
-        coding::Decoder,
         headers::{is_coded, is_type},
         origin::Origin,
     },
@@ -116,11 +107,7 @@ pub(super) async fn pass_back(
         && !is_coded(&head.headers)
         && body.size_hint().upper().is_none_or(|size| size <= LONGEST as u64);
     if !is_document {
-        let body = {
-            let kind = Kind::of(&head.headers, lane.max_message());
-            let decoder = Decoder::of(&head.headers);
-            ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), kind, decoder, None)?
-        };
+        let body = ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), &head.headers, None)?;
         return Ok(Response::from_parts(head, body));
     }
     let mut document = Unfinished::new(LONGEST);
@@ -130,8 +117,8 @@ pub(super) async fn pass_back(
             Ok(None) => break,
             Err(error) => {
                 let reset = is_reset(&error);
-                lane.note(Item::Partial(Direction::ToClient, document.so_far().to_vec()));
-                lane.note(Item::Broken { reset });
+                lane.note(|| Item::Partial(Direction::ToClient, document.so_far().to_vec()));
+                lane.note(|| Item::Broken { reset });
                 let _ = lane.write();
                 if reset {
                     link.control.reset_at_end();
@@ -143,9 +130,11 @@ pub(super) async fn pass_back(
     // Only a chunked document can be so long, and a document of a megabyte is an attack.
     let document = document.end().map_err(|_| Cut)?;
     let upstream = &link.front.upstream.origin;
-    let recorded = rewrite_document(&document, upstream, http::ORIGIN);
-    lane.note(Item::ResponseBody(recorded.unwrap_or_else(|| document.clone())));
-    lane.note(Item::End);
+    lane.note(|| {
+        let recorded = rewrite_document(&document, upstream, http::ORIGIN);
+        Item::ResponseBody(recorded.unwrap_or_else(|| document.clone()))
+    });
+    lane.note(|| Item::End);
     if !lane.write() {
         return Err(Cut);
     }

@@ -21,7 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct RequestBody {
     inner: Incoming,
     lane: Arc<Lane>,
-    body: Unfinished,
+    /// What has come of it, where that is recorded.
+    body: Option<Unfinished>,
     /// It is compressed, so nothing in it could be hidden.
     is_coded: bool,
     has_ended: bool,
@@ -55,15 +56,15 @@ impl GoOn {
 
 impl RequestBody {
     pub(super) fn new(inner: Incoming, lane: Arc<Lane>, is_coded: bool, go_on: Option<Arc<GoOn>>) -> Self {
-        let body = Unfinished::new(if is_coded { 0 } else { lane.max_message() });
+        let body = lane.records().then(|| Unfinished::new(if is_coded { 0 } else { lane.max_message() }));
         let go_on = go_on.map(|go_on| (go_on, Box::pin(sleep(PATIENCE))));
         Self { inner, lane, body, is_coded, has_ended: false, go_on }
     }
 
     fn end(&mut self) -> bool {
         self.has_ended = true;
-        if self.body.has_begun() {
-            self.lane.note(match self.body.end() {
+        if let Some(body) = self.body.as_mut().filter(|body| body.has_begun()) {
+            self.lane.note(|| match body.end() {
                 Ok(body) => Item::RequestBody(body),
                 Err(measured) if self.is_coded => Item::unreadable(Direction::ToServer, measured),
                 Err(measured) => Item::Oversize(Direction::ToServer, measured),
@@ -92,8 +93,8 @@ impl Body for RequestBody {
         std::task::ready!(self.poll_wanted(cx));
         let passes = match std::task::ready!(Pin::new(&mut self.inner).poll_frame(cx)) {
             Some(Ok(frame)) => {
-                if let Some(data) = frame.data_ref() {
-                    self.body.keep(data);
+                if let (Some(body), Some(data)) = (&mut self.body, frame.data_ref()) {
+                    body.keep(data);
                 }
                 let passes = !self.inner.is_end_stream() || self.end();
                 return Poll::Ready(Some(if passes { Ok(frame) } else { Err(Cut) }));
@@ -116,8 +117,9 @@ impl Body for RequestBody {
 impl Drop for RequestBody {
     /// The server, or the client, did not wait for its end.
     fn drop(&mut self) {
-        if !self.has_ended && self.body.has_begun() && !self.is_coded {
-            self.lane.note(Item::Partial(Direction::ToServer, self.body.so_far().to_vec()));
+        let begun = self.body.as_ref().filter(|body| body.has_begun());
+        if let Some(body) = begun.filter(|_| !self.has_ended && !self.is_coded) {
+            self.lane.note(|| Item::Partial(Direction::ToServer, body.so_far().to_vec()));
             let _ = self.lane.write();
         }
     }

@@ -63,7 +63,9 @@ pub(super) struct Passing {
 }
 
 /// How a body is recorded.
-pub(super) enum Kind {
+enum Kind {
+    /// Not at all.
+    Unseen,
     /// Event by event.
     Events(EventStream),
     /// When it is whole.
@@ -81,13 +83,15 @@ struct Coded {
 
 impl Kind {
     /// How a body with this head is recorded.
-    pub(super) fn of(headers: &HeaderMap, max_message: usize) -> Self {
-        if is_coded(headers) && Decoder::of(headers).is_none() {
+    fn of(headers: &HeaderMap, lane: &Lane) -> Self {
+        if !lane.records() {
+            Self::Unseen
+        } else if is_coded(headers) && Decoder::of(headers).is_none() {
             Self::Measured(Unfinished::new(0))
-        } else if is_type(headers.get(CONTENT_TYPE), "text/event-stream") {
-            Self::Events(EventStream::new(max_message))
+        } else if is_events(headers) {
+            Self::Events(EventStream::new(lane.max_message()))
         } else {
-            Self::Whole(Unfinished::new(max_message))
+            Self::Whole(Unfinished::new(lane.max_message()))
         }
     }
 
@@ -95,9 +99,14 @@ impl Kind {
     fn room(&self, max_message: usize) -> usize {
         match self {
             Self::Whole(body) => max_message.saturating_sub(body.so_far().len()),
-            Self::Events(_) | Self::Measured(_) => max_message,
+            Self::Unseen | Self::Events(_) | Self::Measured(_) => max_message,
         }
     }
+}
+
+/// Whether a body with this head is an event stream.
+pub(super) fn is_events(headers: &HeaderMap) -> bool {
+    is_type(headers.get(CONTENT_TYPE), "text/event-stream")
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,11 +125,12 @@ impl ResponseBody {
         inner: Incoming,
         lane: Arc<Lane>,
         link: Arc<Link>,
-        kind: Kind,
-        decoder: Option<Decoder>,
+        headers: &HeaderMap,
         endpoint: Option<Endpoint>,
     ) -> Result<Self, Cut> {
         let is_over = inner.is_end_stream();
+        let kind = Kind::of(headers, &lane);
+        let decoder = if lane.records() { Decoder::of(headers) } else { None };
         let coded = decoder.map(|decoder| Coded { decoder, measured: Unfinished::new(0) });
         let mut passing =
             Passing { inner, lane, link, kind, coded, endpoint, ready: VecDeque::new(), end: None };
@@ -182,9 +192,10 @@ impl Passing {
     /// Records what has come.
     fn keep(&mut self, data: &[u8]) {
         match &mut self.kind {
+            Kind::Unseen => {}
             Kind::Whole(body) | Kind::Measured(body) => body.keep(data),
             Kind::Events(stream) => stream.feed(data, |piece| {
-                self.lane.note(match piece {
+                self.lane.note(|| match piece {
                     Piece::Event(event) if self.endpoint.is_some() => {
                         Item::Event(endpoint::recorded(event, &self.link.front.upstream.origin))
                     }
@@ -224,17 +235,18 @@ impl Passing {
             self.keep_decoded(rest);
         }
         let partial = match &mut self.kind {
+            Kind::Unseen => None,
             Kind::Events(stream) => stream.unfinished(),
             Kind::Whole(body) | Kind::Measured(body) if !body.has_begun() => None,
             Kind::Measured(body) => {
                 if let Err(measured) = body.end() {
-                    self.lane.note(Item::unreadable(Direction::ToClient, measured));
+                    self.lane.note(|| Item::unreadable(Direction::ToClient, measured));
                 }
                 None
             }
             Kind::Whole(body) if end != End::Clean => Some(body.so_far().to_vec()),
             Kind::Whole(body) => {
-                self.lane.note(match body.end() {
+                self.lane.note(|| match body.end() {
                     Ok(body) => Item::ResponseBody(body),
                     Err(measured) => Item::Oversize(Direction::ToClient, measured),
                 });
@@ -242,9 +254,9 @@ impl Passing {
             }
         };
         if let Some(partial) = partial {
-            self.lane.note(Item::Partial(Direction::ToClient, partial));
+            self.lane.note(|| Item::Partial(Direction::ToClient, partial));
         }
-        self.lane.note(match end {
+        self.lane.note(|| match end {
             End::Cut { reset } => Item::Broken { reset },
             End::Clean | End::Refused => Item::End,
         });

@@ -1,4 +1,5 @@
-//! What all connections record with: each request and its response are one lane, and lanes share one journal.
+//! What all connections record with: each request and its response are one lane, and lanes share one journal. Where
+//! nothing is recorded lanes are only counted.
 
 use std::{
     io,
@@ -34,6 +35,7 @@ pub(super) enum Told {
 /// The recording of all connections.
 pub(super) struct Tape {
     start: Instant,
+    records: bool,
     recorder: Mutex<Option<Recorder<Box<dyn Sink>>>>,
     lanes: AtomicU32,
     calls: AtomicUsize,
@@ -44,8 +46,9 @@ pub(super) struct Tape {
 }
 
 impl Tape {
+    /// Without a sink nothing is recorded.
     pub(super) fn new(
-        sink: Box<dyn Sink>,
+        sink: Option<Box<dyn Sink>>,
         hide: Box<dyn Hide>,
         is_fatal: bool,
         max_message: usize,
@@ -53,7 +56,8 @@ impl Tape {
     ) -> Self {
         Self {
             start: Instant::now(),
-            recorder: Mutex::new(Some(Recorder::new(sink, hide, is_fatal))),
+            records: sink.is_some(),
+            recorder: Mutex::new(sink.map(|sink| Recorder::new(sink, hide, is_fatal))),
             lanes: AtomicU32::new(0),
             calls: AtomicUsize::new(0),
             settled: Notify::new(),
@@ -150,23 +154,34 @@ impl Lane {
         self.tape.max_message
     }
 
+    /// Whether what happens is looked at.
+    pub(super) fn records(&self) -> bool {
+        self.tape.records
+    }
+
     /// Notes what happened; it is written with what comes next.
-    pub(super) fn note(&self, item: Item) {
-        lock(&self.state).note(item);
+    pub(super) fn note(&self, item: impl FnOnce() -> Item) {
+        if self.records() {
+            lock(&self.state).note(item());
+        }
     }
 
     /// Writes what was noted, before what depends on it is passed on; whether it may be.
     #[must_use]
     pub(super) fn write(&self) -> bool {
+        if !self.records() {
+            return true;
+        }
         let mut state = lock(&self.state);
         let pending = std::mem::take(&mut state.pending);
         pending.is_empty() || self.tape.write(self.number, &pending)
     }
 
-    /// The client's connection ended although the response has not. Whether the call goes on without it.
+    /// The client's connection ended although the response has not. Whether the call goes on without it, so that its
+    /// answer is recorded.
     pub(super) fn client_left(&self) -> bool {
         let mut state = lock(&self.state);
-        if state.is_over {
+        if state.is_over || !self.records() {
             return false;
         }
         state.note(Item::ClientClosed);

@@ -4,6 +4,7 @@
 //! - [`headers`]: which headers end at this hop
 //! - [`body`]: a body piece by piece
 //! - [`guard`]: whom a front on loopback serves
+//! - [`server`]: HTTP on a client's connection, and the limits it has
 //! - [`socket`]: a client's connection that can be cut off, with a reset too
 //! - [`coding`]: what a compressed body says
 //! - [`connect`], [`proxies`]: the way to a server
@@ -19,6 +20,7 @@ pub mod guard;
 pub mod headers;
 pub mod origin;
 pub mod proxies;
+pub mod server;
 pub mod socket;
 pub mod tls;
 pub mod upstream;

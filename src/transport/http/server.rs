@@ -1,0 +1,136 @@
+//! HTTP on a client's connection: one way to take it in, and one set of limits.
+
+use std::{error::Error, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+
+use hyper::{
+    body::{Body, Incoming},
+    rt::bounds::Http2ServerConnExec,
+    server::conn::{http1, http2},
+    service::HttpService,
+};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::{
+    net::TcpStream,
+    sync::watch,
+    time::{interval, sleep},
+};
+
+use super::{
+    MAX_HEAD, MAX_HEADERS,
+    guard::Guard,
+    socket::{Accepted, Control, Socket},
+    tls::Acceptor,
+};
+
+/// How many requests may be under way on one connection (HTTP/2): a client opens streams that stay open.
+const MAX_STREAMS: u32 = 1024;
+
+/// How long nobody is taken in where that has failed: descriptors that are used up come back.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What a body fails with.
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// The next one who connects; where that fails, who connects later: a client that left again is none.
+pub async fn next<T, F>(mut accept: impl FnMut() -> F) -> T
+where
+    F: Future<Output = io::Result<T>>,
+{
+    loop {
+        match accept().await {
+            Ok(accepted) => return accepted,
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+/// How clients speak of us: the scheme of our addresses.
+pub const fn scheme(acceptor: Option<&Acceptor>) -> &'static str {
+    if acceptor.is_some() { "https" } else { "http" }
+}
+
+/// Whom a front that listens there serves, besides these hosts and pages of these origins.
+pub fn guard(address: SocketAddr, hosts: Vec<String>, origins: Vec<String>) -> Guard {
+    Guard { is_open: !address.ip().is_loopback(), hosts, origins }
+}
+
+/// The connection of a client, ready to be spoken on. None where TLS is not agreed on: nothing was asked yet, and
+/// whoever does not speak it cannot be told more.
+pub async fn open(stream: TcpStream, acceptor: Option<&Acceptor>) -> Option<Accepted> {
+    // Without it small messages would wait for acknowledgements; where it fails they do.
+    let _ = stream.set_nodelay(true);
+    match acceptor {
+        None => Some(Accepted::Plain(stream)),
+        Some(acceptor) => acceptor.accept(stream).await.ok(),
+    }
+}
+
+/// HTTP/1.1 as it is spoken with clients.
+pub fn http1() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder.auto_date_header(false).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD).header_read_timeout(None);
+    builder
+}
+
+/// Serves a client whose requests come one after the other, until its connection ends or it has taken longer than
+/// `head_time` for a head. When `closing` says so, or `until` ends, the request that is under way is the last.
+/// Whether `until` has ended.
+pub async fn serve_http1<S, B>(
+    builder: &http1::Builder,
+    (socket, control): (Socket, Arc<Control>),
+    service: S,
+    mut closing: watch::Receiver<bool>,
+    head_time: Duration,
+    mut until: Pin<&mut impl Future<Output = ()>>,
+) -> bool
+where
+    S: HttpService<Incoming, ResBody = B>,
+    S::Error: Into<BoxError>,
+    B: Body + 'static,
+    B::Error: Into<BoxError>,
+{
+    let mut connection = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
+    let mut is_over = false;
+    let mut ticks = interval((head_time / 4).max(Duration::from_millis(1)));
+    loop {
+        tokio::select! {
+            biased;
+            // First, so that what it brings is there when the client is served.
+            () = until.as_mut(), if !is_over => {
+                is_over = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            _ = &mut connection => return is_over,
+            Ok(()) = closing.changed() => connection.as_mut().graceful_shutdown(),
+            _ = ticks.tick() => {
+                if control.head_age().is_some_and(|age| age > head_time) {
+                    return is_over;
+                }
+            }
+        }
+    }
+}
+
+/// Serves a client whose requests share a connection, until that ends; when `closing` says so it takes no more.
+pub async fn serve_http2<S, B>(stream: Accepted, service: S, mut closing: watch::Receiver<bool>)
+where
+    S: HttpService<Incoming, ResBody = B>,
+    S::Error: Into<BoxError>,
+    B: Body + 'static,
+    B::Error: Into<BoxError>,
+    TokioExecutor: Http2ServerConnExec<S::Future, B>,
+{
+    let (socket, _) = Socket::new(stream);
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .auto_date_header(false)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX));
+    let mut connection = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
+    loop {
+        tokio::select! {
+            _ = &mut connection => return,
+            Ok(()) = closing.changed() => connection.as_mut().graceful_shutdown(),
+        }
+    }
+}
