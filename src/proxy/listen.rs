@@ -1,12 +1,13 @@
 //! The replaying front on HTTP: cassettes in the places of servers for any number of clients.
 //!
 //! - `deck`: a server and its takes, and `route`: which of them a request is for
-//! - `take`: a replayer, the responses it has under way, and its clock
+//! - `take`: a replayer, and the responses it has under way; `clock`: the run's time
 //! - `connection`: a client's connection
 //! - `body`: a response on its way
 //! - `pipe`: a process that has joined, for a client on stdio
 
 mod body;
+mod clock;
 mod connection;
 mod deck;
 mod pipe;
@@ -27,7 +28,7 @@ use tokio::{
     time::timeout,
 };
 
-use self::deck::Deck;
+use self::{clock::Clock, deck::Deck};
 use super::{join::Meeting, run::TestCommand, signals::Signals};
 use crate::{
     replay::Replayer,
@@ -163,16 +164,17 @@ impl Listen {
         missed: &mut dyn FnMut(&Report),
     ) -> io::Result<ListenEnded> {
         let Self { listener, address, runtime, signals, acceptor, meeting } = self;
-        let missing = Arc::new(Notify::new());
+        let shared = Arc::new(Shared {
+            clock: Clock::start(false),
+            missing: Notify::new(),
+            happened: options.happened,
+        });
         let front = {
             let _inside = runtime.enter();
             Arc::new(Front {
-                decks: servers
-                    .into_iter()
-                    .map(|served| Deck::new(served, &missing, options.happened.as_ref()))
-                    .collect(),
+                decks: servers.into_iter().map(|served| Deck::new(served, &shared)).collect(),
                 is_at_root,
-                missing,
+                shared,
                 guard: server::guard(address, options.allow_hosts, options.allow_origins),
                 scheme: scheme(acceptor.as_ref()),
                 acceptor,
@@ -214,7 +216,7 @@ async fn accept(doors: Doors, front: Arc<Front>, missed: &mut dyn FnMut(&Report)
             ended = async { command.as_mut().expect("guarded").ended().await }, if command.is_some() => {
                 break Some(ended?);
             }
-            () = front.missing.notified() => missed(&front.report(false)),
+            () = front.shared.missing.notified() => missed(&front.report(false)),
             (stream, _) = server::next(|| listener.accept()) => {
                 drop(tokio::spawn(connection::serve(stream, Arc::clone(&front))));
             }
@@ -232,13 +234,21 @@ async fn accept(doors: Doors, front: Arc<Front>, missed: &mut dyn FnMut(&Report)
     Ok(ListenEnded { command: ended, report: front.report(true) })
 }
 
+/// What all takes share.
+struct Shared {
+    clock: Clock,
+    /// A take has a new miss.
+    missing: Notify,
+    /// Gets their events.
+    happened: Option<Happened>,
+}
+
 /// What all connections share.
 struct Front {
     decks: Vec<Deck>,
     /// There is one server, and no path names it.
     is_at_root: bool,
-    /// A take has a new miss.
-    missing: Arc<Notify>,
+    shared: Arc<Shared>,
     guard: Guard,
     acceptor: Option<Acceptor>,
     scheme: &'static str,

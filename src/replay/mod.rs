@@ -4,6 +4,7 @@
 //! to ask again. It owns no socket and no clock; `proxy` performs. Inside:
 //!
 //! - `exchange`: what goes in and what comes out
+//! - `clock`: the times of what happens and of what is played
 //! - `script`: a recorded session, indexed by what its requests ask and ordered by when things happened
 //! - `index`: which steps of a script a message asks for
 //! - [`matcher`]: which recorded exchange a live message asks for
@@ -13,6 +14,7 @@
 //! - `miss`: why there is no answer
 
 mod choice;
+mod clock;
 mod exchange;
 #[doc(hidden)]
 pub mod fuzz;
@@ -26,6 +28,7 @@ mod replayer;
 mod rewrite;
 mod script;
 
+pub use clock::{Due, Now};
 pub use exchange::{HttpRequest, Input, KEEP_ALIVE, Output, ResponseHead, Seed};
 pub use options::{Options, Order, Repeat, Timing};
 pub use replayer::{ReplayError, Replayer};

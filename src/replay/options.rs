@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use super::exchange::Seed;
+use super::{
+    clock::{Due, Now},
+    exchange::Seed,
+};
 use crate::{
     cassette::model::{Form, Item},
     fault::Plan,
@@ -107,17 +110,19 @@ impl Options {
         self.strict || self.repeat == Repeat::Error
     }
 
-    /// How long after the moment before it an item is sent.
+    /// When an item is due that goes behind this moment.
     ///
-    /// `instant` keeps up to 5 ms of the wait that is needed ([`is_needed_wait`]).
-    pub(super) fn delay(&self, after_ms: u32, needed: bool) -> Micros {
+    /// `instant` keeps up to 5 ms of the wait that is needed ([`is_needed_wait`]): for the client's sake, so in real
+    /// time.
+    pub(super) fn due(&self, after: Now, after_ms: u32, needed: bool) -> Due {
         let recorded = Micros::from(after_ms) * 1000;
-        let wait = match self.timing {
-            Timing::Instant if needed => recorded.min(5_000),
-            Timing::Instant => 0,
-            Timing::Recorded { speed } => (recorded as f64 / speed) as Micros,
-        };
-        self.max_delay.map_or(wait, |longest| wait.min(longest))
+        let capped = |wait: Micros| self.max_delay.map_or(wait, |longest| wait.min(longest));
+        match self.timing {
+            Timing::Instant => Due::real(after.real + if needed { capped(recorded.min(5_000)) } else { 0 }),
+            Timing::Recorded { speed } => {
+                Due::played(after.played.saturating_add(capped((recorded as f64 / speed) as Micros)))
+            }
+        }
     }
 }
 

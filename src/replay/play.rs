@@ -8,6 +8,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
+    clock::{Due, Now},
     options::{Options, Order, is_needed_wait},
     replayer::Pipes,
     rewrite::Correlators,
@@ -38,7 +39,7 @@ pub(super) struct Play {
     /// Runs with an item to send, by that item's rank.
     ready: BTreeMap<(Rank, u32), ()>,
     next_push: usize,
-    push_due: Option<Micros>,
+    push_due: Option<Due>,
     /// The highest rank of a client message that has come.
     progress: Option<Rank>,
     groups: Vec<Group>,
@@ -80,12 +81,13 @@ pub(super) struct Run {
     /// The item that goes next.
     item: u32,
     /// When the moment before it was.
-    last: Micros,
+    last: Now,
     /// Server requests the client has not answered.
     gates: Vec<u32>,
     cancelled: bool,
     /// Bound by no order: a repeat, or `--order free`.
     free: bool,
+    /// Since when, on the real clock.
     blocked_since: Option<Micros>,
 }
 
@@ -105,7 +107,7 @@ pub(super) enum Action {
     /// The client's answer to a server request is not waited for any longer.
     GateOpened { run: u32, gate: Gate, why: &'static str },
     /// Nothing now; something at this time, if any.
-    Idle { until: Option<Micros> },
+    Idle { until: Due },
 }
 
 /// What a run waits for from the client.
@@ -121,7 +123,7 @@ pub(super) enum Gate {
 enum Blocked {
     /// It goes.
     No,
-    Until(Micros),
+    Until(Due),
     Gate(Gate),
     Order(u32),
 }
@@ -132,7 +134,7 @@ enum Held {
     /// The client has to do something for this step first.
     ByClient(u32),
     /// The earlier item goes at this time.
-    UntilDue(Micros),
+    UntilDue(Due),
 }
 
 /// All that deciding needs besides the play itself.
@@ -141,7 +143,7 @@ pub(super) struct Scene<'a> {
     pub cassette: &'a Cassette,
     pub script: &'a Script,
     pub options: &'a Options,
-    pub now: Micros,
+    pub now: Now,
     /// Clients that speak in lines, some of whom have closed their sides.
     pub pipes: &'a Pipes,
     /// The one whose session it is. Over HTTP a server ends in mid-call, but not because nothing is left to be asked.
@@ -149,10 +151,11 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    fn delay(&self, step: u32, item: u32) -> Micros {
+    /// When an item is due that goes behind this moment.
+    fn due(&self, after: Now, step: u32, item: u32) -> Due {
         let exchange = self.script.steps[step as usize].exchange;
         let server = &self.cassette.exchanges[exchange as usize].server;
-        self.options.delay(server[item as usize].after_ms, is_needed_wait(server, item as usize))
+        self.options.due(after, server[item as usize].after_ms, is_needed_wait(server, item as usize))
     }
 }
 
@@ -282,7 +285,7 @@ impl Play {
     }
 
     /// The client has answered this server item of a run.
-    pub(super) fn answered(&mut self, at: u32, item: u32, now: Micros) {
+    pub(super) fn answered(&mut self, at: u32, item: u32, now: Now) {
         if let Some(run) = self.runs.get_mut(at as usize).and_then(Option::as_mut) {
             run.gates.retain(|&gate| gate != item);
             run.last = now;
@@ -366,8 +369,8 @@ impl Play {
 
     /// Decides what goes next, and counts it as gone.
     pub(super) fn step(&mut self, scene: Scene<'_>) -> Action {
-        let mut until: Option<Micros> = None;
-        let mut wait_for = |at: Micros| until = Some(until.map_or(at, |until| until.min(at)));
+        let mut until = Due::NEVER;
+        let mut wait_for = |due: Due| until = until.or(due);
         let push = self.due_push(scene);
         let mut held_back = false;
         // Groups in which an item recorded earlier waits, and what the items recorded after it wait for.
@@ -379,7 +382,7 @@ impl Play {
                 && scene.script.steps[step as usize].rank < rank
                 && !run.free
                 && !held_back
-                && due <= scene.now
+                && due.has_come(scene.now)
             {
                 break;
             }
@@ -391,7 +394,7 @@ impl Play {
             {
                 blocked = match *held {
                     Held::ByClient(step) => Blocked::Order(step),
-                    Held::UntilDue(time) => Blocked::Until(time),
+                    Held::UntilDue(due) => Blocked::Until(due),
                 };
             }
             match blocked {
@@ -399,31 +402,31 @@ impl Play {
                     found = Some(Action::Item { run: at, item: run.item });
                     break;
                 }
-                Blocked::Until(time) => {
-                    wait_for(time);
-                    held.extend(group.map(|group| (group, Held::UntilDue(time))));
+                Blocked::Until(due) => {
+                    wait_for(due);
+                    held.extend(group.map(|group| (group, Held::UntilDue(due))));
                 }
                 Blocked::Gate(gate) => {
                     let is_closed = scene.pipes.is_closed(run.lane);
                     let why = is_closed.then_some("the client closed its side");
-                    let since = run.blocked_since.unwrap_or(scene.now);
+                    let since = run.blocked_since.unwrap_or(scene.now.real);
                     let over = since + scene.options.answer_timeout;
-                    let why = why.or((over <= scene.now).then_some("the answer did not come in time"));
+                    let why = why.or((over <= scene.now.real).then_some("the answer did not come in time"));
                     if let Some(why) = why {
                         found = Some(Action::GateOpened { run: at, gate, why });
                         break;
                     }
-                    wait_for(over);
+                    wait_for(Due::real(over));
                     held.extend(group.map(|group| (group, Held::ByClient(run.step))));
                 }
                 Blocked::Order(missing) => {
-                    let since = run.blocked_since.unwrap_or(scene.now);
+                    let since = run.blocked_since.unwrap_or(scene.now.real);
                     let over = since + scene.options.order_grace;
-                    if over <= scene.now || scene.pipes.is_closed(run.lane) {
+                    if over <= scene.now.real || scene.pipes.is_closed(run.lane) {
                         found = Some(Action::GraceOver { run: at, missing });
                         break;
                     }
-                    wait_for(over);
+                    wait_for(Due::real(over));
                 }
             }
             held_back |= !run.free;
@@ -433,15 +436,12 @@ impl Play {
         }
         self.note_blocked(scene);
         match push {
-            Some((step, due)) if due <= scene.now && !self.lower_run(scene, step) => {
+            Some((step, due)) if due.has_come(scene.now) && !self.lower_run(scene, step) => {
                 self.next_push += 1;
                 self.push_due = None;
                 Action::Push { step }
             }
-            Some((_, due)) if due > scene.now => {
-                let until = until.map_or(due, |until| until.min(due));
-                Action::Idle { until: Some(until) }
-            }
+            Some((_, due)) if !due.has_come(scene.now) => Action::Idle { until: until.or(due) },
             _ => self.end_of_script(scene).unwrap_or(Action::Idle { until }),
         }
     }
@@ -450,7 +450,7 @@ impl Play {
     fn note_blocked(&mut self, scene: Scene<'_>) {
         for &(_, at) in self.ready.keys() {
             let run = self.runs[at as usize].as_mut().expect("ready runs live");
-            run.blocked_since.get_or_insert(scene.now);
+            run.blocked_since.get_or_insert(scene.now.real);
         }
     }
 
@@ -531,11 +531,11 @@ impl Play {
             }
         }
         if dying && held_back {
-            return Blocked::Until(Micros::MAX);
+            return Blocked::Until(Due::NEVER);
         }
         if rank != END {
-            let due = run.last + scene.delay(run.step, run.item);
-            if due > scene.now {
+            let due = scene.due(run.last, run.step, run.item);
+            if !due.has_come(scene.now) {
                 return Blocked::Until(due);
             }
         }
@@ -549,7 +549,7 @@ impl Play {
     }
 
     /// The next push, once the client message before it has come, and when it is due.
-    fn due_push(&mut self, scene: Scene<'_>) -> Option<(u32, Micros)> {
+    fn due_push(&mut self, scene: Scene<'_>) -> Option<(u32, Due)> {
         let &step = scene.script.pushes.get(self.next_push)?;
         let plan = &scene.script.steps[step as usize];
         let comes = match plan.anchor {
@@ -560,7 +560,7 @@ impl Play {
         if !comes {
             return None;
         }
-        let due = *self.push_due.get_or_insert_with(|| scene.now + scene.delay(step, 0));
+        let due = *self.push_due.get_or_insert_with(|| scene.due(scene.now, step, 0));
         Some((step, due))
     }
 
@@ -610,7 +610,7 @@ impl Run {
             log_level: false,
             acting: None,
             item: 0,
-            last: 0,
+            last: Now::default(),
             gates: Vec::new(),
             cancelled: false,
             free: false,

@@ -53,6 +53,7 @@ pub(super) use self::pipes::Pipes;
 use self::{agenda::Agenda, events::Events, faulty::Faults, lives::Live, streams::Stream};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern},
+    clock::{Due, Now},
     exchange::{Input, Output},
     matcher::{Matcher, RuleError},
     options::Options,
@@ -106,7 +107,7 @@ fn list(numbers: &[u32]) -> String {
 ///
 /// Feed it with [`handle`](Self::handle), take what it wants done from [`poll`](Self::poll) until there is nothing,
 /// and call both again when something comes or at [`deadline`](Self::deadline). Time is microseconds on any clock
-/// that does not go back.
+/// that does not go back, or on two of them ([`Now`]), where what is played has one of its own.
 pub struct Replayer {
     cassette: Arc<Cassette>,
     blobs: Arc<dyn BlobSource + Send + Sync>,
@@ -149,7 +150,7 @@ pub struct Replayer {
     faults: Option<Faults>,
     events: Option<Events>,
     /// When the latest of what was taken in came, or the outputs were asked for.
-    now: Micros,
+    now: Now,
     report: Report,
     /// Where in the report's repeats each exchange stands that was repeated.
     repeat_of: HashMap<u32, usize>,
@@ -213,7 +214,7 @@ impl Replayer {
         let replayer = Self {
             faults: options.faults.clone().map(Faults::new),
             events: options.events.clone().map(Events::new),
-            now: 0,
+            now: Now::default(),
             played: vec![false; scripts.len()],
             lives: vec![Live::default()],
             by_id: HashMap::new(),
@@ -246,7 +247,8 @@ impl Replayer {
     }
 
     /// Takes in one thing the client did.
-    pub fn handle(&mut self, now: Micros, input: Input<'_>) {
+    pub fn handle(&mut self, now: impl Into<Now>, input: Input<'_>) {
+        let now = now.into();
         self.now = now;
         match input {
             Input::Message { lane, bytes } => self.line_on(now, lane, bytes),
@@ -259,9 +261,10 @@ impl Replayer {
     }
 
     /// The next thing to do now.
-    pub fn poll(&mut self, now: Micros) -> Option<Output> {
+    pub fn poll(&mut self, now: impl Into<Now>) -> Option<Output> {
+        let now = now.into();
         self.now = now;
-        if self.outputs.is_empty() && self.deadline().is_some_and(|deadline| deadline <= now) {
+        if self.outputs.is_empty() && self.due().has_come(now) {
             self.advance(now);
         }
         loop {
@@ -273,10 +276,15 @@ impl Replayer {
         }
     }
 
-    /// When to poll again although nothing came.
+    /// When to poll again although nothing came, where both clocks are one.
     pub fn deadline(&self) -> Option<Micros> {
+        self.due().first()
+    }
+
+    /// When to poll again although nothing came.
+    pub fn due(&self) -> Due {
         let faults = self.faults.as_ref().and_then(Faults::deadline);
-        self.agenda.deadline().into_iter().chain(faults).min()
+        self.agenda.due().or(Due { real: None, played: faults })
     }
 
     /// How long a server on stdio stays although it is told to end, because of a fault.

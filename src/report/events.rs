@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 pub struct Event {
     /// Its number in the order of arrival, from 1; all takes of a run share the numbers.
     pub seq: u64,
-    /// When it came: milliseconds from the beginning of its take.
+    /// When it came: milliseconds from the beginning of the run, on its clock.
     pub at_ms: u64,
     /// The server it came for, where several are served.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -5,9 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use tokio::sync::Notify;
-
-use super::{super::lock, Happened, Served, take::Take};
+use super::{super::lock, Served, Shared, take::Take};
 use crate::{replay::Replayer, report::Report};
 
 /// So many takes of a server there may be: each plays the whole cassette, and anybody can name one.
@@ -19,21 +17,18 @@ pub(super) struct Deck {
     /// By name; the default one has none.
     takes: Mutex<HashMap<String, Arc<Take>>>,
     new: Box<dyn Fn() -> Replayer + Send + Sync>,
-    /// Told when a take has a new miss.
-    missing: Arc<Notify>,
-    happened: Option<Happened>,
+    shared: Arc<Shared>,
 }
 
 impl Deck {
-    pub(super) fn new(served: Served, missing: &Arc<Notify>, happened: Option<&Happened>) -> Self {
+    pub(super) fn new(served: Served, shared: &Arc<Shared>) -> Self {
         let Served { name, first, new } = served;
-        let first = Take::begin("", first, Arc::clone(missing), happened.cloned());
+        let first = Take::begin("", first, Arc::clone(shared));
         Self {
             name,
             takes: Mutex::new(HashMap::from([(String::new(), first)])),
             new,
-            missing: Arc::clone(missing),
-            happened: happened.cloned(),
+            shared: Arc::clone(shared),
         }
     }
 
@@ -46,7 +41,7 @@ impl Deck {
         if takes.len() >= MOST_TAKES {
             return None;
         }
-        let take = Take::begin(name, (self.new)(), Arc::clone(&self.missing), self.happened.clone());
+        let take = Take::begin(name, (self.new)(), Arc::clone(&self.shared));
         takes.insert(name.to_owned(), Arc::clone(&take));
         Some(take)
     }

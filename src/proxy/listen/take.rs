@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use hyper::body::Bytes;
@@ -12,12 +12,12 @@ use tokio::{
     time::{sleep_until, timeout_at},
 };
 
-use super::{super::lock, Happened};
+use super::{super::lock, Shared};
 use crate::{
     cassette::model::{End, StreamEnd},
-    replay::{HttpRequest, Input, Output, Replayer, ResponseHead},
+    replay::{Due, HttpRequest, Input, Now, Output, Replayer, ResponseHead},
     report::Report,
-    traffic::{Lane, Micros},
+    traffic::Lane,
     wire::{
         lines::{Line, LineSplitter},
         sse,
@@ -98,14 +98,11 @@ impl Drop for Place {
 }
 
 pub(super) struct Take {
-    start: Instant,
+    shared: Arc<Shared>,
     state: Mutex<State>,
     /// The replayer's deadline may have changed.
     changed: Notify,
-    /// Told when a miss has come.
-    missing: Arc<Notify>,
-    /// Gets its events, with its name where it is not the default one.
-    happened: Option<Happened>,
+    /// Where it is not the default one.
     name: Option<String>,
 }
 
@@ -118,44 +115,37 @@ struct State {
     last_lane: u32,
     misses: u64,
     /// The deadline that the task that keeps the time waits for.
-    awaited: Option<Micros>,
+    awaited: Due,
 }
 
 impl Take {
     /// A take, and the task that keeps its time.
-    pub(super) fn begin(
-        name: &str,
-        replayer: Replayer,
-        missing: Arc<Notify>,
-        happened: Option<Happened>,
-    ) -> Arc<Self> {
+    pub(super) fn begin(name: &str, replayer: Replayer, shared: Arc<Shared>) -> Arc<Self> {
         let (lanes, pipes, closed) = Default::default();
-        let state = State { replayer, lanes, pipes, closed, last_lane: 0, misses: 0, awaited: None };
+        let state = State { replayer, lanes, pipes, closed, last_lane: 0, misses: 0, awaited: Due::NEVER };
         let take = Arc::new(Self {
-            start: Instant::now(),
+            shared,
             state: Mutex::new(state),
             changed: Notify::new(),
-            missing,
-            happened,
             name: (!name.is_empty()).then(|| name.to_owned()),
         });
         drop(tokio::spawn(Arc::clone(&take).keep_time()));
         take
     }
 
-    fn now(&self) -> Micros {
-        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(Micros::MAX)
+    fn now(&self) -> Now {
+        self.shared.clock.now()
     }
 
     async fn keep_time(self: Arc<Self>) {
         loop {
-            let deadline = {
+            let due = {
                 let mut state = lock(&self.state);
-                state.awaited = state.replayer.deadline();
+                state.awaited = state.replayer.due();
                 state.awaited
             };
             let changed = self.changed.notified();
-            match deadline.and_then(|due| self.start.checked_add(Duration::from_micros(due))) {
+            match self.shared.clock.wakes(due) {
                 None => changed.await,
                 Some(due) => {
                     if timeout_at(due.into(), changed).await.is_err() {
@@ -292,13 +282,13 @@ impl Take {
             !is_done && pipes.contains_key(&lane.0)
         });
         self.tell_events(state, false);
-        if state.replayer.deadline() != state.awaited {
+        if state.replayer.due() != state.awaited {
             self.changed.notify_one();
         }
         let misses = state.replayer.misses();
         if misses > state.misses {
             state.misses = misses;
-            self.missing.notify_one();
+            self.shared.missing.notify_one();
         }
     }
 
@@ -323,7 +313,7 @@ impl Take {
     }
 
     fn tell_events(&self, state: &mut State, is_last: bool) {
-        let Some(happened) = &self.happened else { return };
+        let Some(happened) = &self.shared.happened else { return };
         let mut events = state.replayer.take_events(is_last);
         if events.is_empty() {
             return;

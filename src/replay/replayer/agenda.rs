@@ -4,17 +4,22 @@
 
 use std::collections::BTreeSet;
 
-use crate::traffic::Micros;
+use crate::{
+    replay::clock::{Due, Now},
+    traffic::Micros,
+};
 
 /// When each play is to be asked what goes next.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     /// At once.
     now: BTreeSet<usize>,
-    /// Later.
-    later: BTreeSet<(Micros, usize)>,
+    /// Later, on the real clock.
+    real: BTreeSet<(Micros, usize)>,
+    /// Later, on that of what is played.
+    played: BTreeSet<(Micros, usize)>,
     /// For each play, when it stands there.
-    of: Vec<Option<Micros>>,
+    of: Vec<Due>,
 }
 
 impl Agenda {
@@ -24,30 +29,36 @@ impl Agenda {
     }
 
     /// The plays that are to be asked now, in order.
-    pub(super) fn take(&mut self, now: Micros) -> BTreeSet<usize> {
-        while let Some(&(at, play)) = self.later.first().filter(|(at, _)| *at <= now) {
-            self.later.remove(&(at, play));
-            self.of[play] = None;
-            self.now.insert(play);
+    pub(super) fn take(&mut self, now: Now) -> BTreeSet<usize> {
+        for (later, now) in [(&mut self.real, now.real), (&mut self.played, now.played)] {
+            while let Some(&(at, play)) = later.first().filter(|(at, _)| *at <= now) {
+                later.remove(&(at, play));
+                self.now.insert(play);
+            }
         }
         std::mem::take(&mut self.now)
     }
 
     /// Nothing goes from a play before this time, unless something happens to it.
-    pub(super) fn set(&mut self, play: usize, until: Option<Micros>) {
+    pub(super) fn set(&mut self, play: usize, until: Due) {
         if self.of.len() <= play {
-            self.of.resize(play + 1, None);
+            self.of.resize(play + 1, Due::NEVER);
         }
         let before = std::mem::replace(&mut self.of[play], until);
-        if before != until {
-            before.map(|at| self.later.remove(&(at, play)));
-            self.later.extend(until.map(|at| (at, play)));
+        for (later, before, until) in
+            [(&mut self.real, before.real, until.real), (&mut self.played, before.played, until.played)]
+        {
+            if before != until {
+                before.map(|at| later.remove(&(at, play)));
+            }
+            later.extend(until.map(|at| (at, play)));
         }
     }
 
     /// When the next one is due.
-    pub(super) fn deadline(&self) -> Option<Micros> {
-        self.later.first().map(|(at, _)| *at)
+    pub(super) fn due(&self) -> Due {
+        let first = |later: &BTreeSet<(Micros, usize)>| later.first().map(|(at, _)| *at);
+        Due { real: first(&self.real), played: first(&self.played) }
     }
 }
 
@@ -58,16 +69,19 @@ mod tests {
     #[test]
     fn plays_are_asked_when_something_happens_or_their_time_has_come() {
         let mut agenda = Agenda::default();
+        let at = |real, played| Now { real, played };
         agenda.wake(3);
         agenda.wake(1);
-        assert_eq!((agenda.take(0), agenda.deadline()), (BTreeSet::from([1, 3]), None));
-        agenda.set(1, Some(20));
-        agenda.set(3, Some(10));
-        assert_eq!((agenda.take(9), agenda.deadline()), (BTreeSet::new(), Some(10)));
-        agenda.set(3, Some(30));
+        assert_eq!((agenda.take(at(0, 0)), agenda.due()), (BTreeSet::from([1, 3]), Due::NEVER));
+        agenda.set(1, Due::real(20));
+        agenda.set(3, Due::played(10));
+        let due = Due { real: Some(20), played: Some(10) };
+        assert_eq!((agenda.take(at(19, 9)), agenda.due()), (BTreeSet::new(), due));
+        agenda.set(3, Due::played(30));
         agenda.wake(7);
-        assert_eq!(agenda.take(20), BTreeSet::from([1, 7]));
-        agenda.set(3, None);
-        assert_eq!(agenda.deadline(), None);
+        assert_eq!(agenda.take(at(20, 29)), BTreeSet::from([1, 7]));
+        agenda.set(1, Due::real(20));
+        agenda.set(3, Due::NEVER);
+        assert_eq!((agenda.due(), agenda.take(at(20, 99))), (Due::real(20), BTreeSet::from([1])));
     }
 }

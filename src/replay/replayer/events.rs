@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::value::RawValue;
 
-use super::Replayer;
+use super::{Now, Replayer};
 use crate::{
     fault::{Decision, step::Output},
     replay::exchange::HttpRequest,
@@ -141,7 +141,7 @@ impl Replayer {
         let live = self.at_hand.live;
         let event = Event {
             seq,
-            at_ms: self.now / 1000,
+            at_ms: self.now.played / 1000,
             server: self.options.server.as_deref().map(str::to_owned),
             take: None,
             session: Some(self.lives[live].ordinal).filter(|ordinal| *ordinal > 0),
@@ -161,7 +161,7 @@ impl Replayer {
         let id = id_key(id).into_owned();
         let open = Open {
             event,
-            came: self.now,
+            came: self.now.played,
             id,
             is_request,
             is_modern: message.is_modern(),
@@ -260,14 +260,14 @@ impl Replayer {
     }
 
     /// Something goes to the client.
-    pub(super) fn note_told(&mut self, now: Micros, output: &Output) {
+    pub(super) fn note_told(&mut self, now: Now, output: &Output) {
         let Some(events) = &mut self.events else { return };
         match output {
             Output::Head { lane, head } => {
                 let on_lane = events.open.values_mut().filter(|open| open.lane == *lane);
                 on_lane.for_each(|open| open.head = Some((head.status, head.stream)));
             }
-            Output::EndLane { lane, .. } => events.ended(now, *lane),
+            Output::EndLane { lane, .. } => events.ended(now.played, *lane),
             _ => {
                 let (lane, Some(text)) = (output.lane(), output.text()) else { return };
                 let message = Message::read(text);
@@ -284,7 +284,7 @@ impl Replayer {
                         _ => return,
                     };
                     let asked = message.id_key().and_then(|id| events.asked(lane, live(), &id));
-                    asked.into_iter().for_each(|seq| events.settle(seq, outcome, Some(now)));
+                    asked.into_iter().for_each(|seq| events.settle(seq, outcome, Some(now.played)));
                 };
                 match message.kind {
                     Kind::Batch => message.members().for_each(|member| told(&member)),

@@ -1,6 +1,6 @@
 //! Faults in a take: what they do to a request, and to what is said because of it.
 
-use super::{AtHand, Found, Replayer};
+use super::{AtHand, Found, Now, Replayer};
 use crate::{
     fault::{Acting, Chosen, Engine, Plan, Request, Stage, Target, step::Output},
     replay::{
@@ -130,7 +130,7 @@ impl Replayer {
             (faults.acting, self.at_hand.acting) = (Some(acting), Some(acting));
             return false;
         };
-        faults.stage.perform(self.now, acting, steps, &mut self.outputs);
+        faults.stage.perform(self.now.played, acting, steps, &mut self.outputs);
         faults.stage.close(acting);
         match found.filter(|found| !found.repeat) {
             Some(found) if decision.consumes => self.plays[found.play].take(found.step),
@@ -177,20 +177,20 @@ impl Replayer {
     pub(super) fn emit(&mut self, output: Output) {
         let Some(faults) = &mut self.faults else { return self.outputs.push_back(output) };
         match faults.acting.or_else(|| faults.stage.on_lane(&output)) {
-            Some(acting) => faults.stage.pass(self.now, acting, output, &mut self.outputs),
-            None => faults.stage.go(self.now, None, output, &mut self.outputs),
+            Some(acting) => faults.stage.pass(self.now.played, acting, output, &mut self.outputs),
+            None => faults.stage.go(self.now.played, None, output, &mut self.outputs),
         }
     }
 
     /// Moves on what faults have held back.
-    pub(super) fn release_faults(&mut self, now: Micros) {
+    pub(super) fn release_faults(&mut self, now: Now) {
         if let Some(faults) = &mut self.faults {
-            faults.stage.release(now, &mut self.outputs);
+            faults.stage.release(now.played, &mut self.outputs);
         }
     }
 
     /// Whether an output goes out; one that ends more than the replayer knew of is taken in.
-    pub(super) fn is_told(&mut self, now: Micros, output: &Output) -> bool {
+    pub(super) fn is_told(&mut self, now: Now, output: &Output) -> bool {
         match output {
             _ if self.faults.is_none() => true,
             Output::End { lane, .. } if self.pipes.has(*lane) => {
@@ -213,7 +213,7 @@ impl Replayer {
     }
 
     /// A fault has ended the server, and with it all that clients had open.
-    fn server_died(&mut self, now: Micros) {
+    fn server_died(&mut self, now: Now) {
         let mut lanes: Vec<u32> = self.streams.keys().copied().collect();
         lanes.sort_unstable();
         for lane in lanes.into_iter().map(Lane) {

@@ -1,13 +1,13 @@
 //! `GET`: event streams that a client opens, and documents.
 
-use super::{Found, Replayer, facts::Facts, lives::GetEnd, streams::is_line};
+use super::{Found, Now, Replayer, facts::Facts, lives::GetEnd, streams::is_line};
 use crate::{
     cassette::model::{Item, On},
     replay::{
         exchange::HttpRequest,
         script::{Script, Step, StepKind},
     },
-    traffic::{Lane, Micros},
+    traffic::Lane,
     wire::jsonrpc::{self, Message},
 };
 
@@ -23,7 +23,7 @@ pub(super) enum Until {
 
 impl Replayer {
     /// `GET`: the rest of a stream, a recorded document or stream, or a stream of ours.
-    pub(super) fn get(&mut self, now: Micros, lane: Lane, request: &HttpRequest<'_>) {
+    pub(super) fn get(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>) {
         let line = self.request_line(request);
         let message = Message::read(line.as_bytes());
         let mut found = self.find(&message);

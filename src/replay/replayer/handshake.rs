@@ -1,6 +1,6 @@
 //! `initialize`: which recorded session a live one plays, and what both sides said they can do.
 
-use super::{Found, Replayer, lives::Live};
+use super::{Found, Now, Replayer, lives::Live};
 use crate::{
     cassette::model::Form,
     replay::{
@@ -8,7 +8,7 @@ use crate::{
         script::{Script, client_message, client_name},
     },
     report::Reason,
-    traffic::{Lane, Micros},
+    traffic::Lane,
     wire::{
         jsonrpc::{Message, text},
         scan,
@@ -17,7 +17,7 @@ use crate::{
 
 impl Replayer {
     /// Begins a session, or goes on with one that a fault has ended.
-    pub(super) fn initialize(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
+    pub(super) fn initialize(&mut self, now: Now, lane: Lane, message: &Message<'_>) {
         if self.at_hand.facts.is_some() && self.at_hand.post.is_none() {
             // A client may name the session that it had before (F10.3).
             (self.at_hand.live, self.at_hand.is_known) = (0, false);

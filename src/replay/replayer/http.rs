@@ -1,6 +1,6 @@
 //! HTTP requests: which session they belong to, and what they ask for.
 
-use super::{AtHand, Found, Replayer, facts::Facts, streams::Stream};
+use super::{AtHand, Found, Now, Replayer, facts::Facts, streams::Stream};
 use crate::{
     cassette::model::{StreamEnd, Unanswered},
     redact::is_credential,
@@ -10,13 +10,13 @@ use crate::{
         script::{Step, client_message},
     },
     report::events::Outcome,
-    traffic::{Lane, Micros},
+    traffic::Lane,
     wire::jsonrpc::{self, Kind, Message},
 };
 
 impl Replayer {
     /// Takes in one HTTP request.
-    pub(super) fn http(&mut self, now: Micros, lane: Lane, request: &HttpRequest<'_>) {
+    pub(super) fn http(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>) {
         self.heard_http = true;
         self.report.connections += u64::from(request.opens_connection);
         let posted = if request.method == "POST" { self.posted_to(request.target) } else { None };
@@ -49,7 +49,7 @@ impl Replayer {
     }
 
     /// The client closed the connection before the response had ended.
-    pub(super) fn left(&mut self, now: Micros, lane: Lane) {
+    pub(super) fn left(&mut self, now: Now, lane: Lane) {
         self.left_stage(lane);
         self.note_left(lane);
         let Some(Stream { run: Some((play, run)), is_modern, .. }) = self.broken_off(lane) else { return };
@@ -85,7 +85,7 @@ impl Replayer {
     }
 
     /// A request that is no message.
-    fn line(&mut self, now: Micros, lane: Lane, request: &HttpRequest<'_>) {
+    fn line(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>) {
         let line = self.request_line(request);
         let live = self.at_hand.live;
         let message = Message::read(line.as_bytes());
@@ -156,7 +156,7 @@ impl Replayer {
     }
 
     /// Its server has ended, in the middle of something: all that the session has open is cut off.
-    pub(super) fn server_ended(&mut self, now: Micros, play: usize, run: Option<u32>, lane: Option<Lane>) {
+    pub(super) fn server_ended(&mut self, now: Now, play: usize, run: Option<u32>, lane: Option<Lane>) {
         let Some(live) = self.live_with(play) else {
             // What has no session shares no server.
             if let (Some(run), Some(lane)) = (run, lane) {

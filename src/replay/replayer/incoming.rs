@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Found, Replayer, facts::FITS, lives::Pending};
+use super::{Found, Now, Replayer, facts::FITS, lives::Pending};
 use crate::{
     replay::{
         matcher::canonical::{PLACEHOLDER, canonical},
@@ -12,13 +12,13 @@ use crate::{
         script::client_message,
     },
     report::{AnswerReport, Reason, SEQUENCE},
-    traffic::{Direction, Lane, Micros},
+    traffic::{Direction, Lane},
     wire::jsonrpc::{Kind, Message, id_key},
 };
 
 impl Replayer {
     /// Takes in one message; what is known of what carried it stands in `at_hand`.
-    pub(super) fn message(&mut self, now: Micros, lane: Lane, bytes: &[u8]) {
+    pub(super) fn message(&mut self, now: Now, lane: Lane, bytes: &[u8]) {
         let original = Message::read(bytes);
         self.at_hand.id.clear();
         self.at_hand.id.extend_from_slice(original.id().unwrap_or_default());
@@ -71,7 +71,7 @@ impl Replayer {
         }
     }
 
-    fn request(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
+    fn request(&mut self, now: Now, lane: Lane, message: &Message<'_>) {
         let method = message.method();
         if method == "initialize" {
             return self.initialize(now, lane, message);
@@ -141,7 +141,7 @@ impl Replayer {
     }
 
     /// Plays an exchange for a live request, unless the options make a repeat or an early request a miss.
-    pub(super) fn play(&mut self, now: Micros, lane: Lane, message: &Message<'_>, found: Found) {
+    pub(super) fn play(&mut self, now: Now, lane: Lane, message: &Message<'_>, found: Found) {
         let script = &self.scripts[self.plays[found.play].script];
         let step = &script.steps[found.step as usize];
         let (exchange, rank, dead_from) = (step.exchange, step.rank, script.dead_from);
@@ -180,7 +180,7 @@ impl Replayer {
     }
 
     /// Plays what was found for a live message, on the response to that.
-    pub(super) fn start(&mut self, now: Micros, lane: Lane, message: &Message<'_>, found: Found) {
+    pub(super) fn start(&mut self, now: Now, lane: Lane, message: &Message<'_>, found: Found) {
         let run = self.begin(lane, message, self.exchange_of(found));
         self.respond(lane, found, message.is_modern());
         let (live, lane) = (run.live, run.post.unwrap_or(run.lane));
@@ -235,7 +235,7 @@ impl Replayer {
     }
 
     /// A notification or line of noise: what the server sent because of it is sent again; nothing is missed.
-    fn silent(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
+    fn silent(&mut self, now: Now, lane: Lane, message: &Message<'_>) {
         let is_http = self.streams.contains_key(&lane.0);
         // A notification that was refused is refused again; on stdio there is nothing to say again.
         let Some(found) = self.find(message).filter(|found| is_http || !found.repeat) else {
@@ -247,7 +247,7 @@ impl Replayer {
         self.start(now, lane, message, found);
     }
 
-    fn batch(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
+    fn batch(&mut self, now: Now, lane: Lane, message: &Message<'_>) {
         let asks = message.members().any(|member| member.kind == Kind::Request);
         for member in message.members().filter(|member| member.kind.is_response()) {
             self.response(now, &member);
@@ -260,7 +260,7 @@ impl Replayer {
     }
 
     /// The client answers a server request: which item of which exchange.
-    fn response(&mut self, now: Micros, message: &Message<'_>) -> Option<(u32, u32)> {
+    fn response(&mut self, now: Now, message: &Message<'_>) -> Option<(u32, u32)> {
         let id = message.id_key()?;
         let pending = &mut self.lives[self.at_hand.live].pending;
         let at = pending.iter().position(|pending| pending.id == *id)?;
@@ -295,7 +295,7 @@ impl Replayer {
         recorded.kind == live.kind && form(&recorded) == form(live)
     }
 
-    fn cancel(&mut self, now: Micros, id: &[u8]) {
+    fn cancel(&mut self, now: Now, id: &[u8]) {
         self.note_cancelled(id);
         let in_flight = &mut self.lives[self.at_hand.live].in_flight;
         let Some((play, run)) = in_flight.remove(&*id_key(id)) else { return };

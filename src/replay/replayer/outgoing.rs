@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    Output, Replayer,
+    Now, Output, Replayer,
     items::{Going, Way},
     lives::Pending,
     streams::is_line,
@@ -17,7 +17,7 @@ use crate::{
         script::stays_silent,
     },
     report::Wait,
-    traffic::{Lane, Micros},
+    traffic::Lane,
     wire::jsonrpc::{Kind, Message, id_key},
 };
 
@@ -36,7 +36,7 @@ struct Sending<'a> {
 
 impl Replayer {
     /// Performs everything that can go now, in every session of the take.
-    pub(super) fn advance(&mut self, now: Micros) {
+    pub(super) fn advance(&mut self, now: Now) {
         self.release_faults(now);
         for at in self.agenda.take(now) {
             loop {
@@ -52,7 +52,7 @@ impl Replayer {
         }
     }
 
-    fn perform(&mut self, now: Micros, play: usize, action: Action) {
+    fn perform(&mut self, now: Now, play: usize, action: Action) {
         let script = self.plays[play].script;
         match action {
             Action::Item { run, item } => {
@@ -288,7 +288,7 @@ impl Replayer {
     }
 
     /// All of an exchange has been sent.
-    fn finished(&mut self, now: Micros, play: usize, at: u32) {
+    fn finished(&mut self, now: Now, play: usize, at: u32) {
         let Some(run) = self.plays[play].run(at) else { return };
         let step = &self.scripts[self.plays[play].script].steps[run.step as usize];
         let exchange = step.exchange;

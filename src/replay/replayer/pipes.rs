@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{AtHand, Replayer, lives::Live};
-use crate::traffic::{Lane, Micros};
+use super::{AtHand, Now, Replayer, lives::Live};
+use crate::traffic::Lane;
 
 /// The clients that speak in lines, by their lanes.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl Pipes {
 
 impl Replayer {
     /// Takes in a line.
-    pub(super) fn line_on(&mut self, now: Micros, lane: Lane, bytes: &[u8]) {
+    pub(super) fn line_on(&mut self, now: Now, lane: Lane, bytes: &[u8]) {
         self.report.connections += u64::from(!self.pipes.has(lane));
         let live = self.pipe(lane).live;
         self.at_hand = AtHand { live, ..AtHand::default() };
@@ -72,13 +72,13 @@ impl Replayer {
     }
 
     /// A client has gone: nothing can be sent to it any more.
-    pub(super) fn gone(&mut self, now: Micros, lane: Lane) {
+    pub(super) fn gone(&mut self, now: Now, lane: Lane) {
         self.stop_on(now, lane);
         self.pipes.0.remove(&lane.0);
     }
 
     /// The recorded server of a client has ended: nothing more is sent to it.
-    pub(super) fn ended_on(&mut self, now: Micros, lane: Lane) {
+    pub(super) fn ended_on(&mut self, now: Now, lane: Lane) {
         self.pipe(lane).has_ended = true;
         self.stop_on(now, lane);
     }
@@ -109,7 +109,7 @@ impl Replayer {
     }
 
     /// Takes away all that is under way for a client.
-    fn stop_on(&mut self, now: Micros, lane: Lane) {
+    fn stop_on(&mut self, now: Now, lane: Lane) {
         for play in self.plays_on(lane) {
             let script = self.plays[play].script;
             self.plays[play].stop(&self.scripts[script]);

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use super::{Found, Replayer, items::Way, lives::Held};
+use super::{Found, Now, Replayer, items::Way, lives::Held};
 use crate::{
     cassette::model::Form,
     replay::rewrite::{self, Correlators},
-    traffic::{Lane, Micros},
+    traffic::Lane,
     wire::jsonrpc::Message,
 };
 
@@ -27,7 +27,7 @@ impl Replayer {
     /// `found` is the recorded request for it, if there was one.
     pub(super) fn resume(
         &mut self,
-        now: Micros,
+        now: Now,
         lane: Lane,
         id: &[u8],
         line: &Message<'_>,

@@ -1,10 +1,10 @@
 //! HTTP+SSE of 2024-11-05: an event stream, whose first event says where messages are posted.
 
-use super::{Found, Replayer, gets::Until, lives::Live};
+use super::{Found, Now, Replayer, gets::Until, lives::Live};
 use crate::{
     cassette::model::{EventType, Item},
     replay::script::{Step, StepKind},
-    traffic::{Lane, Micros},
+    traffic::Lane,
     wire::{
         http,
         jsonrpc::{Message, text},
@@ -44,7 +44,7 @@ impl Replayer {
     }
 
     /// The recorded event stream of HTTP+SSE: a live session of its own, which plays the session that began so.
-    pub(super) fn open_sse(&mut self, now: Micros, lane: Lane, line: &str) {
+    pub(super) fn open_sse(&mut self, now: Now, lane: Lane, line: &str) {
         let live = self.begin_sse(lane);
         if let Some(script) = self.sse_script(line) {
             self.played[script] = true;
