@@ -1,7 +1,10 @@
 //! A key that is changed where it stands is changed where it is named: in `after`, `same_as`, and rules.
 
 use super::{order, same, sheet::Sheet};
-use crate::wire::{jsonrpc, scan};
+use crate::{
+    fault::Plans,
+    wire::{Span, jsonrpc, scan},
+};
 
 pub(super) fn rename(sheet: &mut Sheet<'_>, exchange: usize, name: &[u8]) {
     if name.first() != Some(&b'"') {
@@ -23,8 +26,11 @@ pub(super) fn rename(sheet: &mut Sheet<'_>, exchange: usize, name: &[u8]) {
         sheet.change(other, (place, reference));
     }
     same::rename(sheet, exchange, name);
-    for rule in &cassette.rules {
-        let named = scan::pointer(text, rule.place.span(), "/when/key");
+    // Faults that cannot be read name nothing, and the edit is refused because of them.
+    let plans = cassette.faults.and_then(|place| Plans::in_cassette(text, place.span()).ok());
+    let of_faults = plans.iter().flat_map(Plans::places).map(|at| Span::new(at, text.len()));
+    for rule in cassette.rules.iter().map(|rule| rule.place.span()).chain(of_faults) {
+        let named = scan::pointer(text, rule, "/when/key");
         if let Some(place) = named.filter(|place| sheet.says(*place, key)) {
             sheet.change_around((place, name.to_vec()));
         }

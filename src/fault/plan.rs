@@ -117,6 +117,12 @@ impl Plans {
         self.scenarios.iter().map(|(name, _)| name.as_str())
     }
 
+    /// Where its rules stand in the text.
+    pub fn places(&self) -> impl Iterator<Item = usize> {
+        let rules = self.scenarios.iter().flat_map(|(_, rules)| rules).chain(&self.always);
+        rules.map(|rule| rule.at)
+    }
+
     fn take(&mut self, name: &str) -> Option<Vec<Rule>> {
         let at = self.scenarios.iter().position(|(known, _)| known == name)?;
         Some(self.scenarios.swap_remove(at).1)

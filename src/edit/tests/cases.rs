@@ -160,6 +160,14 @@ fn a_key_is_changed_wherever_it_stands() {
     let (cassette, blobs) = load(CASSETTE);
     let after = again(&apply(&cassette, &blobs, &edit).unwrap(), &blobs);
     assert_eq!(after.rules[0].when.key.as_deref(), Some("the first"));
+    let rule = r#"{"when": {"key": "call @1"}, "do": "drop"}"#;
+    for faults in [format!("[{rule}]"), format!(r#"{{"rules": [{rule}], "scenarios": {{"s": [{rule}]}}}}"#)] {
+        let text = CASSETTE.replacen("\"sessions\":", &format!("\"faults\": {faults},\n  \"sessions\":"), 1);
+        let (cassette, blobs) = load(&text);
+        let written = String::from_utf8(apply(&cassette, &blobs, &edit).unwrap().text).unwrap();
+        let renamed = written.matches(r#""when": {"key": "the first"}"#).count();
+        assert_eq!(renamed, faults.matches("call @1").count() + 1, "{written}");
+    }
     refused(
         &set("call @1", "/key", "\"told\""),
         "26:5: the key `told` is taken by an exchange before this one; give this one another (line and column \
