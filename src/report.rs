@@ -149,6 +149,9 @@ pub struct Firing {
 /// Something that had to be so, and whether it was.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct AssertReport {
+    /// Where several servers are replayed and it is said of one of them, which one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<String>,
     /// What had to be so.
     pub assert: String,
     /// Whether it was.
@@ -344,6 +347,7 @@ impl Report {
         let servers = servers.chain(self.repeats.iter_mut().map(|repeat| &mut repeat.server));
         let servers = servers.chain(self.waits.iter_mut().map(|wait| &mut wait.server));
         let servers = servers.chain(self.answers.iter_mut().map(|answer| &mut answer.server));
+        let servers = servers.chain(self.asserts.iter_mut().map(|assert| &mut assert.server));
         for server in servers.chain(self.rules.iter_mut().map(|rule| &mut rule.server)) {
             *server = Some(name.to_owned());
         }

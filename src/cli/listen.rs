@@ -195,6 +195,11 @@ impl Opened {
         let ended = front.serve(decks.into_served(), command, options, &mut missed);
         let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
         replay::write(report.as_ref(), &ended.report, &notices);
+        // A command that failed has said so itself.
+        let has_passed = ended.command.as_ref().is_some_and(|end| end.status == Some(0));
+        if has_passed && ended.report.calls.is_empty() {
+            notices.warn("the command ended and had asked for nothing: nothing was tested here; TAPEDECK_URL and TAPEDECK_RUN tell it where we are");
+        }
         if ended.report.verdict == Verdict::Good {
             return Ok((ended.command, ExitCode::Good));
         }

@@ -170,7 +170,8 @@ pub(super) fn write(file: Option<&ReportFile>, report: &Report, notices: &Notice
 
 /// What was asserted and is not so.
 pub(super) fn failed(assert: &AssertReport) -> String {
-    format!("asserted {}, found {}", assert.assert, assert.found)
+    let of = assert.server.as_ref().map(|server| format!("{server}: ")).unwrap_or_default();
+    format!("{of}asserted {}, found {}", assert.assert, assert.found)
 }
 
 /// Why a verdict is bad.

@@ -58,7 +58,7 @@ impl Assert {
             Self::Sequence(wanted) => exact(wanted, report),
             Self::Contains(wanted) => contains(wanted, report),
         };
-        AssertReport { assert: self.to_string(), holds, found }
+        AssertReport { server: None, assert: self.to_string(), holds, found }
     }
 }
 

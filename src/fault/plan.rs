@@ -26,7 +26,10 @@ pub struct Plan {
     /// What `probability` is decided by.
     pub seed: u64,
     pub(super) rules: Vec<Rule>,
+    /// What a cassette asserts of its server.
     asserts: Vec<Assert>,
+    /// What a plan in a file asserts of all that a process serves.
+    of_all: Vec<Assert>,
 }
 
 /// A plan as it stands in a file or a cassette: several scenarios to choose from.
@@ -186,7 +189,8 @@ impl Plan {
     }
 
     /// Adds a plan: what of it always acts, and one scenario. Of a plan in a file (`must_choose`), one of several has
-    /// to be named; of one in a cassette, those that are not named do not act.
+    /// to be named, and what it asserts is asserted of all servers; of one in a cassette, those that are not named do
+    /// not act.
     ///
     /// # Errors
     /// Where the scenario is not named, or not there: with the names there are.
@@ -198,7 +202,8 @@ impl Plan {
     ) -> Result<bool, String> {
         let names = list(plans.scenarios());
         self.seed = plans.seed.unwrap_or(self.seed);
-        self.asserts.append(&mut plans.asserts);
+        let asserts = if must_choose { &mut self.of_all } else { &mut self.asserts };
+        asserts.append(&mut plans.asserts);
         let found = match (scenario, &plans.scenarios[..]) {
             (Some(name), _) => plans.take(name),
             (None, []) => Some(Vec::new()),
@@ -224,9 +229,14 @@ impl Plan {
         Ok(())
     }
 
-    /// What of that which it asserts is so in a run's report.
+    /// What is so of that which it asserts of one server, in that one's report.
     pub fn judge(&self, report: &Report) -> Vec<AssertReport> {
         self.asserts.iter().map(|assert| assert.judge(report)).collect()
+    }
+
+    /// What is so of that which it asserts of all servers of a process, in their report.
+    pub fn judge_all(&self, report: &Report) -> Vec<AssertReport> {
+        self.of_all.iter().map(|assert| assert.judge(report)).collect()
     }
 
     /// The number that decides what happens by chance, where it has rules.
@@ -241,7 +251,7 @@ impl Plan {
 
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.asserts.is_empty()
+        self.rules.is_empty() && self.asserts.is_empty() && self.of_all.is_empty()
     }
 
     /// That all of it can exist on what is served.

@@ -265,7 +265,14 @@ impl Front {
     fn report(&self, is_last: bool) -> Report {
         match self.decks.as_slice() {
             [deck] if self.is_at_root => deck.report(is_last),
-            decks => Report::of_servers(decks.iter().map(|deck| (&*deck.name, deck.report(is_last)))),
+            decks => {
+                let report = Report::of_servers(decks.iter().map(|deck| (&*deck.name, deck.report(is_last))));
+                match decks.first().filter(|_| is_last) {
+                    // The plan of the first is that of all.
+                    Some(first) => first.judge_all(report),
+                    None => report,
+                }
+            }
         }
     }
 }

@@ -333,6 +333,9 @@ impl Replayer {
     /// The verdict on a report: this take's, or that of several takes of the same cassette.
     pub fn judge(&self, mut report: Report) -> Report {
         report.asserts = self.options.faults.iter().flat_map(|plan| plan.judge(&report)).collect();
+        if self.options.server.is_none() {
+            self.judge_all(&mut report);
+        }
         let left_over = self.options.strict && report.unused.iter().any(|key| !self.may_be_unused(key));
         let is_bad = match self.options.server {
             // A rule may be for another server of the run.
@@ -341,6 +344,15 @@ impl Replayer {
         };
         report.verdict = if is_bad || left_over { Verdict::Bad } else { Verdict::Good };
         report
+    }
+
+    /// Judges what is asserted of all servers of a process, in their report.
+    pub fn judge_all(&self, report: &mut Report) {
+        let judged: Vec<_> = self.options.faults.iter().flat_map(|plan| plan.judge_all(report)).collect();
+        if judged.iter().any(|assert| !assert.holds) {
+            report.verdict = Verdict::Bad;
+        }
+        report.asserts.extend(judged);
     }
 
     fn may_be_unused(&self, key: &str) -> bool {

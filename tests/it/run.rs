@@ -133,8 +133,57 @@ fn what_a_test_command_says_and_hears_and_how_it_ends_is_passed_on() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "err\n");
     assert_eq!(output.status.code(), Some(7));
     assert_eq!(stage.run(&[&stage.cassette], "kill -9 $$").status.signal(), Some(9));
-    let good = stage.run(&[&stage.cassette], "true");
+    let ping =
+        r#"echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | "$TAPEDECK" join "$TAPEDECK_RUN" >/dev/null"#;
+    let good = stage.run(&[&stage.cassette], ping);
     assert_eq!((good.status.code(), good.stdout.len() + good.stderr.len()), (Some(0), 0));
+}
+
+#[test]
+fn a_test_command_that_passes_without_a_request_is_warned_of() {
+    let stage = Stage::new();
+    let said =
+        |output: Output| (output.status.code(), String::from_utf8_lossy(&output.stderr).lines().count());
+    assert_eq!(said(stage.run(&[&stage.cassette], "true")), (Some(0), 1));
+    assert_eq!(said(stage.run(&[&stage.cassette], "exit 3")), (Some(3), 0));
+}
+
+#[test]
+fn a_plan_asserts_of_all_servers_and_a_cassette_of_its_own() {
+    let stage = Stage::new();
+    let folder = stage.folder.path();
+    let plan = text(&folder.join("plan.json"));
+    fs::write(&plan, r#"{"faults": 1, "assert": {"calls": {"initialize": 3}, "sessions": 2}}"#)
+        .expect("written");
+    let asserting = SESSIONS.replacen("\"sessions\":", "\"assert\": {\"sessions\": 2},\n\"sessions\":", 1);
+    let other = text(&folder.join("other.json"));
+    fs::write(&other, asserting).expect("it is written");
+    let (a, b) = (format!("a={}", stage.cassette), format!("b={other}"));
+    let report = text(&stage.report());
+    let run = Run::start(&["--server", &a, "--server", &b, "--faults", &plan, "--report", &report]);
+    for server in ["a", "a", "b"] {
+        let mut joined = Joined::start(&run.joins(), &[server]);
+        joined.begins();
+        joined.ends();
+    }
+    let output = run.end();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (output.status.code(), said.contains("b: asserted sessions: 2, found 1")),
+        (Some(1), true),
+        "{said}"
+    );
+    let asserts = stage.read_report()["asserts"].as_array().expect("a list").clone();
+    let short = |assert: &Value| {
+        let holds = assert["holds"].as_bool().expect("a truth");
+        format!(
+            "{}{} {holds}",
+            assert["server"].as_str().unwrap_or_default(),
+            assert["assert"].as_str().expect("text")
+        )
+    };
+    let short: Vec<String> = asserts.iter().map(short).collect();
+    assert_eq!(short, ["bsessions: 2 false", "calls of initialize: 3 true", "sessions: 2 false"]);
 }
 
 #[test]

@@ -75,6 +75,11 @@ impl Deck {
         let whole = whole.unwrap_or_else(|| default.report());
         if is_last { default.judge(whole) } else { whole }
     }
+
+    /// The verdict on the report of all servers.
+    pub(super) fn judge_all(&self, report: Report) -> Report {
+        lock(&self.takes)[""].judge_all(report)
+    }
 }
 
 /// What a client that named no take can be told when there are too many.

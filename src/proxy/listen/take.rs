@@ -329,6 +329,11 @@ impl Take {
     pub(super) fn judge(&self, report: Report) -> Report {
         lock(&self.state).replayer.judge(report)
     }
+
+    pub(super) fn judge_all(&self, mut report: Report) -> Report {
+        lock(&self.state).replayer.judge_all(&mut report);
+        report
+    }
 }
 
 impl State {
