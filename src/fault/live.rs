@@ -247,7 +247,7 @@ impl Live {
     /// the plan asserts.
     pub fn finish(&self) -> Report {
         let mut report = self.report();
-        report.asserts = self.plan.judge(&report);
+        report.asserts = [self.plan.judge(&report), self.plan.judge_all(&report)].concat();
         report.verdict = if report.is_bad() { Verdict::Bad } else { Verdict::Good };
         report
     }

@@ -13,12 +13,12 @@ use crate::{
 
 /// The sessions of the recording asked for, as indexes.
 pub(super) fn chosen_sessions(cassette: &Cassette, options: &Options) -> Result<Vec<u32>, ReplayError> {
-    let newest = cassette.sessions.iter().map(|session| session.recording).max().unwrap_or(1);
+    let (newest, telling) = newest(cassette);
     let wanted =
         match options.session.map(|number| cassette.sessions.iter().find(|session| session.number == number))
         {
             Some(Some(session)) => session.recording,
-            _ => options.recording.unwrap_or(newest),
+            _ => options.recording.or(telling).or(newest).unwrap_or(1),
         };
     let of_recording = |session: &&(u32, u32, u32)| session.1 == wanted;
     let all: Vec<(u32, u32, u32)> =
@@ -39,6 +39,29 @@ pub(super) fn chosen_sessions(cassette: &Cassette, options: &Options) -> Result<
             }),
         },
     }
+}
+
+/// The newest recording, and the newest in which a server said anything.
+///
+/// A recorder whose server could not be reached leaves a recording as well: it must not stand before one that can be
+/// played.
+fn newest(cassette: &Cassette) -> (Option<u32>, Option<u32>) {
+    let recording = |exchange: &Exchange| cassette.sessions[exchange.session as usize].recording;
+    let has_status = |exchange: &Exchange| exchange.http.as_ref().is_some_and(|http| http.status.is_some());
+    let tells = |exchange: &&Exchange| !exchange.server.is_empty() || has_status(exchange);
+    let newest = cassette.sessions.iter().map(|session| session.recording).max();
+    (newest, cassette.exchanges.iter().filter(tells).map(recording).max())
+}
+
+/// That the newest recording is not the one that is played.
+pub(super) fn passed_over(cassette: &Cassette, options: &Options) -> Option<String> {
+    let (Some(newest), Some(telling)) = newest(cassette) else { return None };
+    (options.recording.is_none() && options.session.is_none() && newest != telling).then(|| {
+        format!(
+            "recording {newest} has nothing that a server said, so recording {telling} is played; \
+             `--recording {newest}` plays it all the same"
+        )
+    })
 }
 
 /// Exchanges by who may play them: the pool, and each session that begins with `initialize`.

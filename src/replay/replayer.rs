@@ -52,7 +52,7 @@ mod untold;
 pub(super) use self::pipes::Pipes;
 use self::{agenda::Agenda, faulty::Faults, lives::Live, streams::Stream};
 use super::{
-    choice::{chosen_sessions, divide, gaps, is_modern},
+    choice::{chosen_sessions, divide, gaps, is_modern, passed_over},
     clock::{Due, Now},
     exchange::{Input, Output},
     matcher::{Matcher, RuleError},
@@ -208,6 +208,7 @@ impl Replayer {
         }
         let plays = vec![Play::new(0, &scripts[0])];
         let mut report = Report::open(name);
+        report.warnings.extend(passed_over(&cassette, &options));
         report.warnings.extend(gaps(&cassette, &sessions));
         report.seed = options.faults.as_ref().and_then(|plan| plan.seed_in_use());
         let legacy_recording = scripts.len() > 1 || !sessions.iter().any(|&at| is_modern(&cassette, at));

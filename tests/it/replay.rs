@@ -453,6 +453,21 @@ fn a_session_is_chosen_by_client_and_never_answers_for_another() {
     assert_eq!(stage.report().sessions, 3);
 }
 
+/// A recorder that did not reach its server leaves a recording too.
+#[test]
+fn a_recording_without_a_word_of_a_server_hides_none_before_it() {
+    let silent = r#"{"session": 3, "recording": 2, "transport": "http", "protocol": "2025-11-25"}], "exchanges": [
+    {"key": "initialize @3", "session": 3, "client": {"request": {"method": "initialize", "params": {}}}, "server": [], "unanswered": "lost"},"#;
+    let text = TWO_SESSIONS.replacen("], \"exchanges\": [", &format!(",\n    {silent}"), 1);
+    let mut stage = Stage::new(&text);
+    assert_eq!(stage.send(&initialize(0, "two")), [result("0", r#"{"s":2}"#)]);
+    let warnings = &stage.report().warnings;
+    assert!(warnings[0].starts_with("recording 2 has nothing that a server said"), "{warnings:?}");
+    let mut stage = Stage::with(&text, Options { recording: Some(2), ..Options::default() });
+    assert!(stage.send(&initialize(0, "two"))[0].contains("incomplete"));
+    assert_eq!(stage.report().warnings, [""; 0]);
+}
+
 #[test]
 fn one_session_can_be_chosen_and_a_missing_one_is_named() {
     let mut stage = Stage::with(TWO_SESSIONS, Options { session: Some(1), ..Options::default() });
