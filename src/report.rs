@@ -48,6 +48,9 @@ pub struct Report {
     pub answers: Vec<AnswerReport>,
     /// Match rules and how many requests each fitted.
     pub rules: Vec<RuleReport>,
+    /// What clients did that the protocol does not allow.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub protocol: Vec<ProtocolReport>,
     /// What the plan and the cassette assert, judged at the end.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub asserts: Vec<AssertReport>,
@@ -159,6 +162,24 @@ pub struct AssertReport {
     pub holds: bool,
     /// What was found.
     pub found: String,
+}
+
+/// Something a client did that the protocol does not allow.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct ProtocolReport {
+    /// Where several servers are replayed, which one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<String>,
+    /// The rule, as `tapedeck lint` names it.
+    pub rule: String,
+    /// The method of the message that showed it.
+    pub method: String,
+    /// What was found, and what to do about it.
+    pub text: String,
+    /// Revision and page of the specification.
+    pub source: String,
+    /// In how many messages of that method.
+    pub count: u64,
 }
 
 /// Why a request is a miss.
@@ -303,6 +324,7 @@ impl Report {
             faults: Vec::new(),
             answers: Vec::new(),
             rules: Vec::new(),
+            protocol: Vec::new(),
             asserts: Vec::new(),
             warnings: Vec::new(),
         }
@@ -349,6 +371,7 @@ impl Report {
         let servers = servers.chain(self.waits.iter_mut().map(|wait| &mut wait.server));
         let servers = servers.chain(self.answers.iter_mut().map(|answer| &mut answer.server));
         let servers = servers.chain(self.asserts.iter_mut().map(|assert| &mut assert.server));
+        let servers = servers.chain(self.protocol.iter_mut().map(|told| &mut told.server));
         for server in servers.chain(self.rules.iter_mut().map(|rule| &mut rule.server)) {
             *server = Some(name.to_owned());
         }
@@ -393,6 +416,15 @@ impl Report {
             }
         }
         self.answers.extend(other.answers);
+        for told in other.protocol {
+            let is_same = |known: &&mut ProtocolReport| {
+                (&known.rule, &known.method, &known.server) == (&told.rule, &told.method, &told.server)
+            };
+            match self.protocol.iter_mut().find(is_same) {
+                Some(known) => known.count += told.count,
+                None => self.protocol.push(told),
+            }
+        }
         self.asserts.extend(other.asserts);
         for warning in other.warnings {
             if !self.warnings.contains(&warning) {

@@ -114,6 +114,14 @@ impl Found {
         for assert in report.asserts.iter().filter(|assert| !assert.holds) {
             let _ = writeln!(text, "assert: {}", replay::failed(assert));
         }
+        for told in &report.protocol {
+            let of = told.server.as_ref().map(|server| format!("{server}: ")).unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "protocol: {of}{}: {} ({}, {})",
+                told.rule, told.text, told.source, told.count
+            );
+        }
         for key in &report.unused {
             let _ = writeln!(text, "unused: {key}");
         }

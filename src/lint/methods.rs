@@ -32,14 +32,7 @@ fn strange<'d, 'a>(
 pub(super) fn tool(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
     for (method, seen) in strange(dialogue, true) {
         if dialogue.known.is_tool(dialogue.session.recording, &method) {
-            let mut name = Vec::new();
-            scan::push_string(&short(&method), &mut name);
-            let name = String::from_utf8_lossy(&name).into_owned();
-            let text = format!(
-                "`{}` is a tool, not a method; call it by `tools/call` with the params {{\"name\": {name}, \
-                 \"arguments\": {{…}}}}",
-                short(&method)
-            );
+            let text = tool_as_method(&method);
             faults.push(dialogue.fault(seen, "/method", text));
         }
     }
@@ -51,11 +44,7 @@ pub(super) fn unknown(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
             if from_client && dialogue.known.is_tool(dialogue.session.recording, &method) {
                 continue;
             }
-            let meant = match meant(&method) {
-                Some(known) => format!("did you mean `{known}`?"),
-                None => "a method of your own has to be known to both sides".to_owned(),
-            };
-            let text = format!("no revision has a method `{}`; {meant}", short(&method));
+            let text = unknown_method(&method);
             faults.push(dialogue.fault(seen, "/method", text));
         }
         // A notification has no answer that would tell an extension from a slip.
@@ -70,6 +59,27 @@ pub(super) fn unknown(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
             }
         }
     }
+}
+
+/// What is said of a tool that was called as a method.
+pub(crate) fn tool_as_method(name: &str) -> String {
+    let name = short(name);
+    let mut quoted = Vec::new();
+    scan::push_string(&name, &mut quoted);
+    let quoted = String::from_utf8_lossy(&quoted).into_owned();
+    format!(
+        "`{name}` is a tool, not a method; call it by `tools/call` with the params {{\"name\": {quoted}, \
+         \"arguments\": {{…}}}}"
+    )
+}
+
+/// What is said of a method that nobody knows.
+pub(crate) fn unknown_method(method: &str) -> String {
+    let meant = match meant(method) {
+        Some(known) => format!("did you mean `{known}`?"),
+        None => "a method of your own has to be known to both sides".to_owned(),
+    };
+    format!("no revision has a method `{}`; {meant}", short(method))
 }
 
 /// The method that a name was meant to be.

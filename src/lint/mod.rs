@@ -21,6 +21,7 @@ mod structured;
 mod version;
 
 use self::dialogue::{Dialogue, Known, Lines};
+pub(crate) use self::methods::{tool_as_method, unknown_method};
 use crate::cassette::{blob::BlobSource, model::Cassette};
 
 /// One rule.
@@ -242,6 +243,17 @@ pub fn lint(cassette: &Cassette, blobs: &dyn BlobSource) -> Vec<Finding> {
     }
     findings.sort_by_key(|finding| finding.at);
     findings
+}
+
+/// Where the specification says what a rule asks for.
+pub(crate) fn source(rule: &str) -> &'static str {
+    RULES.iter().find(|known| known.id == rule).map_or("", |known| known.source)
+}
+
+/// Whether a cassette's lists of tools have one of this name.
+pub(crate) fn is_tool(cassette: &Cassette, blobs: &dyn BlobSource, name: &str) -> bool {
+    let known = Known::of(cassette, blobs);
+    cassette.sessions.iter().any(|session| known.is_tool(session.recording, name))
 }
 
 #[cfg(test)]

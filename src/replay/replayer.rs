@@ -31,6 +31,7 @@ macro_rules! scene {
 }
 
 mod agenda;
+mod conduct;
 mod events;
 mod facts;
 mod faulty;
@@ -315,6 +316,7 @@ impl Replayer {
         report.unused = self.unused();
         report.faults = self.faults.as_ref().map(Faults::report).unwrap_or_default();
         report.warnings.extend(report.faults.iter().filter_map(FaultReport::untold));
+        report.protocol.extend(self.never_said());
         let rules = self.cassette.rules.iter().zip(&self.matcher.used);
         report.rules = rules
             .map(|(rule, &used)| RuleReport {

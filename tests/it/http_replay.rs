@@ -190,6 +190,47 @@ fn a_lost_session_stays_lost_and_sessions_do_not_mix() {
     deck.ends_well();
 }
 
+/// The report tells what the client did that the protocol does not allow, and a client that does nothing of that is
+/// told of nothing.
+#[test]
+fn a_client_that_drops_its_headers_is_told_of_in_the_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("report.json");
+    let report = path.to_str().expect("text");
+    let told = |deck: Deck| {
+        deck.ends_well();
+        let report: serde_json::Value =
+            serde_json::from_slice(&fs::read(&path).expect("a report")).expect("JSON");
+        let told = report["protocol"].as_array().cloned().unwrap_or_default();
+        told.iter()
+            .map(|told| format!("{} {} {}", told["rule"], told["method"], told["count"]))
+            .collect::<Vec<_>>()
+    };
+    let text = cassette(&recorded_call("a", r#""server": [{"result": {}}]"#));
+    let deck = Deck::new(&text, &["--report", report]);
+    let session = deck.initialize();
+    let named = format!("Mcp-Session-Id: {session}\r\n");
+    let full = format!("{named}MCP-Protocol-Version: 2025-11-25\r\n");
+    deck.asks("POST /mcp", &full, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    assert!(deck.asks("POST /mcp", &full, &call("a")).1.contains("result"));
+    assert_eq!(told(deck), [""; 0]);
+    let deck = Deck::new(&text, &["--report", report]);
+    let session = deck.initialize();
+    let named = format!("Mcp-Session-Id: {session}\r\n");
+    deck.asks("POST /mcp", &named, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    deck.asks("POST /mcp", &named, &call("a"));
+    deck.asks("POST /mcp", "", &call("a"));
+    deck.asks("POST /mcp", "", &call("a"));
+    assert_eq!(
+        told(deck),
+        [
+            r#""version-header" "notifications/initialized" 1"#,
+            r#""version-header" "tools/call" 1"#,
+            r#""session-header" "tools/call" 2"#,
+        ]
+    );
+}
+
 #[test]
 fn the_rest_of_a_stream_is_fetched_from_an_event_on() {
     let progress = |n: u32, rest: &str| {

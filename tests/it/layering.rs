@@ -75,7 +75,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         module: "replay",
-        may_use: &["cassette", "fault", "redact", "report", "traffic", "wire"],
+        may_use: &["cassette", "fault", "lint", "redact", "report", "traffic", "wire"],
         never: &[WORLD, TREE, ARGUMENTS],
     },
     Row { module: "lint", may_use: &["cassette", "traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },

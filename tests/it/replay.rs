@@ -453,6 +453,50 @@ fn a_session_is_chosen_by_client_and_never_answers_for_another() {
     assert_eq!(stage.report().sessions, 3);
 }
 
+fn told(stage: &Stage) -> Vec<String> {
+    stage
+        .report()
+        .protocol
+        .iter()
+        .map(|told| format!("{} {} {}", told.rule, told.method, told.count))
+        .collect()
+}
+
+#[test]
+fn what_a_client_does_against_the_protocol_is_told() {
+    let list = r#", {"key": "tools/list @1", "client": {"request": {"method": "tools/list"}}, "server": [{"result": {"tools": [{"name": "search"}]}}]}"#;
+    let cassette = legacy(&format!("{list}{}", tool("tools/call a @1", "a", "{}", "{}")));
+    let mut stage = Stage::new(&cassette);
+    stage.send(&call(1, "a", "{}"));
+    stage.send(&initialize(1, "c"));
+    stage.send(&call(2, "a", "{}"));
+    stage.send(&call(2, "a", "{}"));
+    stage.send(&request(3, "search", "{}"));
+    stage.send(&request(4, "tools/lst", "{}"));
+    stage.send(&initialize(5, "c"));
+    assert_eq!(
+        told(&stage),
+        [
+            "handshake-first tools/call 1",
+            "reused-id tools/call 1",
+            "tool-as-method search 1",
+            "unknown-method tools/lst 1",
+            "handshake-twice initialize 1",
+            "handshake-initialized tools/call 1",
+        ]
+    );
+    let tool_as_method = &stage.report().protocol[2];
+    assert!(tool_as_method.text.contains(r#"call it by `tools/call` with the params {"name": "search""#));
+    assert_eq!(tool_as_method.source, "2025-11-25/server/tools");
+    let mut stage = Stage::new(&cassette);
+    stage.send(&request(0, "ping", "{}"));
+    stage.send(&initialize(1, "c"));
+    stage.send(&note("notifications/initialized"));
+    stage.send(&call(2, "a", "{}"));
+    stage.send(&request(3, "tools/list", "{}"));
+    assert_eq!(told(&stage), [""; 0]);
+}
+
 /// A recorder that did not reach its server leaves a recording too.
 #[test]
 fn a_recording_without_a_word_of_a_server_hides_none_before_it() {

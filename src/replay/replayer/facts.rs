@@ -51,6 +51,11 @@ impl Facts {
         }
     }
 
+    /// The revisions that its headers name.
+    pub(super) fn version(&self) -> &[Box<[u8]>] {
+        &self.version
+    }
+
     /// How well a recorded request fits, [`FITS`] at most; none where its answer is not for this one.
     pub(super) fn fit(&self, cassette: &Cassette, exchange: u32) -> Option<u8> {
         let entry = &cassette.exchanges[exchange as usize];

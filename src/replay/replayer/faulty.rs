@@ -43,6 +43,11 @@ impl Faults {
         self.lingers
     }
 
+    /// Whether a session that a fault has ended waits for its client.
+    pub(super) const fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     pub(super) fn owes(&self, lane: Lane) -> bool {
         self.stage.owes(lane)
     }

@@ -35,11 +35,13 @@ impl Replayer {
             Kind::Request => {
                 self.count(lane, &message);
                 self.matcher.note_use(&message);
+                self.observe(&message);
                 self.request(now, lane, &message);
                 self.dealt_with();
             }
             Kind::Notification => {
                 self.count(lane, &message);
+                self.observe(&message);
                 if let Some(id) = message.cancelled_id() {
                     self.cancel(now, id);
                 }
@@ -82,6 +84,7 @@ impl Replayer {
         let found = self.find(message);
         let asks_for = found.map(|found| self.step_of(found).exchange);
         if self.faulted(lane, message, &method, asks_for, found) {
+            self.may_come_again(message);
             return;
         }
         match found {

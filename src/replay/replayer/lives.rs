@@ -7,7 +7,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{Replayer, items::Way, resume::Sent};
+use super::{Replayer, conduct::Conduct, items::Way, resume::Sent};
 use crate::{
     cassette::model::{Session, StreamEnd},
     redact::Pairing,
@@ -46,6 +46,7 @@ pub(super) struct Live {
     pub resumed: Vec<(Arc<Correlators>, Lane)>,
     /// It was ended, by a DELETE or by its server.
     pub is_over: bool,
+    pub conduct: Conduct,
 }
 
 /// A server request the client has not answered yet.

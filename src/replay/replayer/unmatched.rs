@@ -18,6 +18,7 @@ const MOST_MISSES: usize = 1_000;
 impl Replayer {
     /// A request nothing recorded equals: one of those we answer ourselves, or a miss.
     pub(super) fn unmatched(&mut self, lane: Lane, message: &Message<'_>, method: &str) {
+        self.observe_unmatched(method);
         let modern = message.is_modern();
         let declared = &self.lives[self.at_hand.live].declared;
         let declared = match self.playing(self.at_hand.live).and_then(|play| self.live_with(play)) {
