@@ -1,6 +1,7 @@
 //! What a replay reports: one JSON object, written at the start, at each miss and at the end.
 
 pub mod events;
+pub mod live;
 
 use std::collections::{BTreeMap, HashSet};
 
