@@ -2,6 +2,7 @@
 
 pub mod events;
 pub(crate) mod ledger;
+pub mod live;
 
 use std::collections::{BTreeMap, HashSet};
 

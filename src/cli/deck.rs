@@ -68,7 +68,7 @@ impl DecksArgs {
         &self,
         play: &PlayArgs,
         privacy: &PrivacyArgs,
-        is_http: bool,
+        serving: Serving,
         notices: &Notices,
     ) -> Result<Decks, Failure> {
         let is_at_root = self.server.is_empty() && self.cassettes.len() == 1;
@@ -76,7 +76,7 @@ impl DecksArgs {
         let bare = self.cassettes.iter().map(|path| (stem(path), &**path));
         let mut names = HashSet::new();
         // One count of the events of all servers.
-        let events = play.events.is_some().then(Arc::default);
+        let events = (play.events.is_some() || serving.is_tended).then(Arc::default);
         let mut decks = Vec::new();
         for (name, path) in named.chain(bare) {
             if !is_at_root {
@@ -88,7 +88,7 @@ impl DecksArgs {
                     .hint("`--server NAME=C` gives one another name"));
                 }
             }
-            let front = Front { is_http, is_named: !is_at_root, events: events.clone() };
+            let front = Front { serving, is_named: !is_at_root, events: events.clone() };
             decks.push(Deck::prepare(name, &args::absolute(path)?, play, privacy, front, notices)?);
         }
         Ok(Decks { decks, is_at_root })
@@ -116,9 +116,18 @@ fn in_environment(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }
 
+/// To whom cassettes are served.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Serving {
+    /// To clients on HTTP, and such that join; else to one on stdio.
+    pub is_http: bool,
+    /// Somebody tends the run.
+    pub is_tended: bool,
+}
+
 /// How a cassette is served.
 struct Front {
-    is_http: bool,
+    serving: Serving,
     /// Its server is called by a name.
     is_named: bool,
     /// What counts events, where they are collected.
@@ -148,8 +157,9 @@ impl Deck {
             ))
             .hint(format_args!("add `--var {name}=VALUE`")));
         }
-        options.faults = play.faults.plan(&loaded, front.is_http)?;
+        options.faults = play.faults.plan(&loaded, front.serving)?;
         options.events = front.events;
+        options.tended = front.serving.is_tended;
         if let Some(plan) = options.faults.as_ref().filter(|plan| plan.is_by_chance()) {
             notices.info(format_args!("--seed {} decides what happens by chance", plan.seed));
         }
@@ -186,7 +196,8 @@ impl Decks {
         notices: &Notices,
     ) -> Result<Self, Failure> {
         let events = play.events.is_some().then(Arc::default);
-        let front = Front { is_http: false, is_named: false, events };
+        let serving = Serving { is_http: false, is_tended: false };
+        let front = Front { serving, is_named: false, events };
         let deck = Deck::prepare(stem(cassette), cassette, play, privacy, front, notices)?;
         Ok(Self { decks: vec![deck], is_at_root: true })
     }

@@ -94,6 +94,7 @@ pub(super) fn run(args: &EventsArgs) -> Result<ExitCode, Failure> {
         request_id: args.request_id.clone(),
         correlation_id: args.correlation_id.clone(),
         outcome: args.outcome.map(|Became(outcome)| outcome),
+        limit: args.limit,
     };
     let path = args.path.display();
     let file = File::open(&args.path).map_err(|error| Failure::io("read", &args.path, &error))?;
@@ -117,8 +118,7 @@ pub(super) fn run(args: &EventsArgs) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let from = found.len() - args.limit.unwrap_or(usize::MAX).min(found.len());
-    let shown = &found[from..];
+    let shown = filter.last(&found);
     let mut out = output::stdout();
     if args.json {
         shown.iter().try_for_each(|(_, line)| writeln!(out, "{line}")).map_err(Failure::output)?;

@@ -8,7 +8,7 @@ use mcp_tapedeck::{
     store::Loaded,
 };
 
-use super::{failure::Failure, files};
+use super::{deck::Serving, failure::Failure, files};
 
 /// What goes wrong on purpose.
 #[derive(Args, Clone, Debug)]
@@ -18,7 +18,7 @@ pub(super) struct FaultArgs {
     #[arg(long, value_name = "PLAN")]
     faults: Option<PathBuf>,
 
-    /// Which scenario of the plan, or of the cassette's own `faults`
+    /// Which scenario of the plan, or of the cassette's own `faults`; with --admin, which is on at the beginning
     #[arg(long, value_name = "NAME")]
     scenario: Option<String>,
 
@@ -33,7 +33,7 @@ pub(super) struct FaultArgs {
 
 impl FaultArgs {
     /// The plan that acts on a cassette.
-    pub(super) fn plan(&self, loaded: &Loaded, is_http: bool) -> Result<Option<Arc<Plan>>, Failure> {
+    pub(super) fn plan(&self, loaded: &Loaded, serving: Serving) -> Result<Option<Arc<Plan>>, Failure> {
         let (cassette, path) = (&loaded.cassette, loaded.path.display());
         let in_cassette = |error: PlanError| {
             Failure::file(format_args!("{path}:{}: {}", files::place(cassette, error.at), error.text))
@@ -53,16 +53,22 @@ impl FaultArgs {
             let shown = path.display();
             let plans = Plans::read(&text).map_err(|error| Failure::file(format_args!("{shown}:{error}")))?;
             known.extend(plans.scenarios().map(str::to_owned));
-            let is_found = plan
-                .add(plans, named, true)
-                .map_err(|text| Failure::usage(format_args!("{shown}: {text}")))?;
+            let is_found = match serving.is_tended {
+                true => plan.add_switched(plans, named, true),
+                false => plan
+                    .add(plans, named, true)
+                    .map_err(|text| Failure::usage(format_args!("{shown}: {text}")))?,
+            };
             named = named.filter(|_| !is_found);
         }
         if let Some(plans) = own {
             known.extend(plans.scenarios().map(str::to_owned));
-            let is_found = plan
-                .add(plans, named, false)
-                .map_err(|text| Failure::usage(format_args!("{path}: {text}")))?;
+            let is_found = match serving.is_tended {
+                true => plan.add_switched(plans, named, false),
+                false => plan
+                    .add(plans, named, false)
+                    .map_err(|text| Failure::usage(format_args!("{path}: {text}")))?,
+            };
             named = named.filter(|_| !is_found);
         }
         if let Some(named) = named {
@@ -70,7 +76,7 @@ impl FaultArgs {
             return Err(Failure::usage(format_args!("there is no scenario `{named}`; there is {known}")));
         }
         plan.seed = self.seed.unwrap_or(plan.seed);
-        plan.check(Scope::of(cassette, is_http)).map_err(|error| Failure::file(error.text))?;
+        plan.check(Scope::of(cassette, serving.is_http)).map_err(|error| Failure::file(error.text))?;
         Ok((!plan.is_empty()).then(|| Arc::new(plan)))
     }
 }

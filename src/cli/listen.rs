@@ -13,7 +13,7 @@ use mcp_tapedeck::{
     exit_code::ExitCode,
     proxy::{
         join::Meeting,
-        listen::{Happened, Listen, ListenOptions},
+        listen::{Happened, Listen, ListenOptions, admin::Admin},
         run::TestCommand,
     },
     report::{Report, Verdict, events::Event},
@@ -60,18 +60,7 @@ impl FrontArgs {
 
     /// That nobody can listen there.
     pub(super) fn refused(&self, error: &io::Error) -> Failure {
-        let address = self.listen.as_deref().unwrap_or_default();
-        let failure = |what: fmt::Arguments<'_>| Failure::peer(format_args!("--listen {address}: {what}"));
-        match error.kind() {
-            io::ErrorKind::AddrInUse => failure(format_args!("another program listens there"))
-                .hint("end that one, or let port 0 pick a free one"),
-            io::ErrorKind::AddrNotAvailable => failure(format_args!("this machine has no such address"))
-                .hint("127.0.0.1 is reached from this machine alone, 0.0.0.0 from everywhere"),
-            io::ErrorKind::PermissionDenied => failure(format_args!("the system does not allow it"))
-                .hint("ports from 1024 on are for everybody"),
-            _ => failure(format_args!("cannot listen there: {error}"))
-                .hint("an address is HOST:PORT, such as 127.0.0.1:8123; port 0 picks a free one"),
-        }
+        refused("--listen", self.listen.as_deref().unwrap_or_default(), error)
     }
 
     /// Writes the ready file.
@@ -79,6 +68,22 @@ impl FrontArgs {
         let Some(path) = &self.ready_file else { return Ok(()) };
         let path = args::absolute(path)?;
         files::replace(&path, ready).map_err(|error| Failure::io("write", &path, &error))
+    }
+}
+
+/// That nobody can listen where an option says.
+fn refused(option: &str, address: &str, error: &io::Error) -> Failure {
+    let failure = |what: fmt::Arguments<'_>| Failure::peer(format_args!("{option} {address}: {what}"));
+    match error.kind() {
+        io::ErrorKind::AddrInUse => failure(format_args!("another program listens there"))
+            .hint("end that one, or let port 0 pick a free one"),
+        io::ErrorKind::AddrNotAvailable => failure(format_args!("this machine has no such address"))
+            .hint("127.0.0.1 is reached from this machine alone, 0.0.0.0 from everywhere"),
+        io::ErrorKind::PermissionDenied => {
+            failure(format_args!("the system does not allow it")).hint("ports from 1024 on are for everybody")
+        }
+        _ => failure(format_args!("cannot listen there: {error}"))
+            .hint("an address is HOST:PORT, such as 127.0.0.1:8123; port 0 picks a free one"),
     }
 }
 
@@ -99,6 +104,67 @@ pub(super) struct ListenArgs {
     /// Refuse requests with larger bodies
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = values::size, requires = "listen")]
     max_message: usize,
+
+    #[command(flatten)]
+    tend: TendArgs,
+}
+
+/// How a run is tended.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Tending a run")]
+struct TendArgs {
+    /// Tell over HTTP what happens, and be told what is to happen; only on loopback, port 0 picks a free one
+    #[arg(long, value_name = "HOST:PORT", value_parser = values::address)]
+    admin: Option<String>,
+
+    /// Let waits of faults and of --timing end by themselves, or when --admin is told to advance
+    #[arg(long, default_value = "real")]
+    clock: ClockKind,
+}
+
+/// `--clock`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ClockKind {
+    /// Time goes by.
+    Real,
+    /// It stands still until `POST /clock/advance`.
+    Manual,
+}
+
+impl TendArgs {
+    /// That a replay of one client on stdio is not tended, and that nobody waits for a clock that nobody can wind.
+    fn check(&self, is_run: bool) -> Result<(), Failure> {
+        let option = match (&self.admin, self.clock) {
+            (None, ClockKind::Real) => return Ok(()),
+            (Some(_), _) => "--admin",
+            (None, ClockKind::Manual) => "--clock manual",
+        };
+        if !is_run {
+            return Err(Failure::usage(format_args!(
+                "{option} is for `tapedeck replay --listen` and `tapedeck run`, not for one client on stdio"
+            ))
+            .hint("add `--listen 127.0.0.1:0`, and let the client start `tapedeck join`: then it is served by that run"));
+        }
+        if self.admin.is_none() {
+            return Err(Failure::usage("--clock manual needs --admin: somebody has to advance the clock")
+                .hint("add `--admin 127.0.0.1:0`"));
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> Result<Option<Admin>, Failure> {
+        let Some(address) = &self.admin else { return Ok(None) };
+        let refused = |error: io::Error| {
+            match error.kind() {
+            io::ErrorKind::InvalidInput => Failure::usage(format_args!(
+                "--admin {address}: that is reached from other machines, and the run is tended from this one alone"
+            ))
+            .hint("give an address of loopback, such as 127.0.0.1:0"),
+            _ => refused("--admin", address, &error),
+        }
+        };
+        Admin::bind(address).map(Some).map_err(refused)
+    }
 }
 
 /// `--auth`
@@ -120,6 +186,9 @@ pub(super) struct Ready<'a> {
     /// What `tapedeck join` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<&'a Path>,
+    /// Where the run is tended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admin: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     servers: BTreeMap<&'a str, &'a str>,
 }
@@ -127,13 +196,22 @@ pub(super) struct Ready<'a> {
 impl<'a> Ready<'a> {
     /// Of a front with one server and nobody to join.
     pub(super) fn of(url: &'a str, origin: &'a str) -> Self {
-        Self { url, origin, pid: process::id(), run: None, servers: BTreeMap::new() }
+        Self { url, origin, pid: process::id(), run: None, admin: None, servers: BTreeMap::new() }
     }
 }
 
 impl ListenArgs {
     pub(super) fn is_given(&self) -> bool {
         self.front.address().is_some()
+    }
+
+    /// Whether somebody tends what is served, which is a run or else one client on stdio.
+    ///
+    /// # Errors
+    /// When that cannot be.
+    pub(super) fn is_tended(&self, is_run: bool) -> Result<bool, Failure> {
+        self.tend.check(is_run)?;
+        Ok(self.tend.admin.is_some())
     }
 
     /// Listens, by default on any port of loopback, and tells who asked for it.
@@ -149,6 +227,10 @@ impl ListenArgs {
                 session.notices.warn(format_args!("nobody can join, for want of a socket: {error}"))
             }
         }
+        if let Some(admin) = self.tend.open()? {
+            session.notices.info(format_args!("whoever tends the run uses {}", admin.origin()));
+            front = front.with_admin(admin);
+        }
         let origin = front.origin();
         let places = session.decks.places(&origin);
         self.front.tell(&Ready {
@@ -156,6 +238,7 @@ impl ListenArgs {
             origin: &origin,
             pid: process::id(),
             run: front.meeting(),
+            admin: front.admin(),
             servers: places.iter().map(|place| (place.name, &*place.url)).collect(),
         })?;
         for Place { name, base, url, .. } in places {
@@ -167,6 +250,7 @@ impl ListenArgs {
             allow_origins: self.front.allow_origin.clone(),
             cors: self.cors,
             happened: None,
+            manual_clock: self.tend.clock == ClockKind::Manual,
         };
         Ok(Opened { front, session, options })
     }

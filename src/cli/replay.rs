@@ -17,7 +17,7 @@ use mcp_tapedeck::{
 
 use super::{
     args::{LogArgs, PlayArgs},
-    deck::{Decks, DecksArgs},
+    deck::{Decks, DecksArgs, Serving},
     event_file::EventFile,
     failure::Failure,
     front,
@@ -41,6 +41,7 @@ Examples:
   tapedeck replay session.json --listen 127.0.0.1:8123
   tapedeck replay --server primary=a.json --server backup=b.json --listen 127.0.0.1:8123
   tapedeck replay session.json --listen 127.0.0.1:8123 --events events.jsonl
+  tapedeck replay session.json --listen 127.0.0.1:8123 --admin 127.0.0.1:8124
 
 In a client's configuration:
   {\"command\": \"tapedeck\", \"args\": [\"replay\", \"/path/session.json\"]}
@@ -66,7 +67,9 @@ pub(super) struct ReplayArgs {
 
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let prepared = args.log.notices().and_then(|notices| {
-        let decks = args.decks.prepare(&args.play, &args.privacy, args.listen.is_given(), &notices)?;
+        let is_http = args.listen.is_given();
+        let serving = Serving { is_http, is_tended: args.listen.is_tended(is_http)? };
+        let decks = args.decks.prepare(&args.play, &args.privacy, serving, &notices)?;
         if !args.listen.is_given() {
             decks.for_stdio()?;
         }

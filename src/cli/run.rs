@@ -10,7 +10,7 @@ use mcp_tapedeck::{
 
 use super::{
     args::{LogArgs, PlayArgs},
-    deck::DecksArgs,
+    deck::{DecksArgs, Serving},
     failure::Failure,
     listen::ListenArgs,
     privacy::PrivacyArgs,
@@ -23,12 +23,14 @@ use super::{
   tapedeck run session.json -- pytest
   tapedeck run --server primary=a.json --server backup=b.json -- npx vitest run
   tapedeck run session.json --strict --report reports/ -- cargo test
+  tapedeck run session.json --admin 127.0.0.1:0 --clock manual --fault 'tools/call: latency ms=30000' -- pytest
 
 The command finds in its environment:
   TAPEDECK_URL        where clients reach the server over HTTP (of several, the first)
   TAPEDECK_URL_NAME   the same for each server, by its name in capitals, with _ for all that is no letter or digit
   TAPEDECK_ORIGIN     what both begin with
   TAPEDECK_RUN        what `tapedeck join` is given, which serves a client over stdio
+  TAPEDECK_ADMIN      with --admin, where the run is tended; `tapedeck schema admin` prints what can be asked there
 
 It ends as the command ends, or with 1 where that passed and the verdict is bad.")]
 pub(super) struct RunArgs {
@@ -54,7 +56,8 @@ pub(super) struct RunArgs {
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let notices = args.log.notices()?;
-    let decks = args.decks.prepare(&args.play, &args.privacy, true, &notices)?;
+    let serving = Serving { is_http: true, is_tended: args.listen.is_tended(true)? };
+    let decks = args.decks.prepare(&args.play, &args.privacy, serving, &notices)?;
     let mut opened = args.listen.open(Session::of(decks, &args.play, notices)?)?;
     let origin = opened.front.origin();
     let places = opened.session.decks.places(&origin);
@@ -63,6 +66,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     environment.extend(places.into_iter().map(|place| (place.variable, place.url.into())));
     environment.push(("TAPEDECK_ORIGIN".to_owned(), origin.into()));
     environment.extend(opened.front.meeting().map(|path| ("TAPEDECK_RUN".to_owned(), path.into())));
+    environment.extend(opened.front.admin().map(|origin| ("TAPEDECK_ADMIN".to_owned(), origin.into())));
     let heeded = opened.front.heed_all_signals();
     heeded.map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
     let command = TestCommand::start(&args.command, &environment).map_err(Failure::peer)?;

@@ -1,11 +1,11 @@
-//! `tapedeck schema`: the JSON Schema of our files, for editors and other programs.
+//! `tapedeck schema`: the JSON Schema of our files, and the document of `--admin`, for editors and other programs.
 
 use clap::{Args, ValueEnum};
 use mcp_tapedeck::exit_code::ExitCode;
 
 use super::{failure::Failure, output};
 
-/// Print the JSON Schema (2020-12) of a kind of file
+/// Print the JSON Schema (2020-12) of a kind of file, or the OpenAPI document of `--admin`
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   tapedeck schema cassette > cassette.schema.json
@@ -27,6 +27,8 @@ enum Kind {
     Report,
     /// A line of what `replay --events` writes and `events` reads
     Events,
+    /// What `--admin` is asked and answers (OpenAPI 3.1)
+    Admin,
 }
 
 pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
@@ -35,6 +37,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
         Kind::Faults => FAULTS,
         Kind::Report => REPORT,
         Kind::Events => EVENTS,
+        Kind::Admin => ADMIN,
     })?;
     Ok(ExitCode::Good)
 }
@@ -42,4 +45,5 @@ pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
 const CASSETTE: &str = include_str!("schema/cassette.json");
 const FAULTS: &str = include_str!("schema/faults.json");
 const REPORT: &str = include_str!("schema/report.json");
+const ADMIN: &str = include_str!("schema/admin.json");
 const EVENTS: &str = include_str!("schema/events.json");

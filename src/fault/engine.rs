@@ -19,9 +19,16 @@ use super::{
     catalogue::Acts,
     chance,
     freeze::Drawn,
-    rule::{Act, Does},
+    rule::{Act, Does, Rule},
 };
-use crate::{report::FaultReport, traffic::Direction, wire::jsonrpc::Message};
+use crate::{
+    report::{
+        FaultReport,
+        live::{PlanState, RuleState, ScenarioState},
+    },
+    traffic::Direction,
+    wire::jsonrpc::Message,
+};
 
 /// So many keys a report names for each rule.
 const MOST_KEYS: usize = 1_000;
@@ -76,6 +83,9 @@ pub struct Chosen {
 pub struct Engine {
     plan: Arc<Plan>,
     states: Vec<State>,
+    /// Which scenarios are on, of those that can be switched, and which ever were.
+    on: Vec<bool>,
+    was_on: Vec<bool>,
     /// How often each request has come, by a hash of its canonical form.
     equal: HashMap<[u8; 16], u64>,
     /// Whether any rule asks for chance.
@@ -86,6 +96,8 @@ pub struct Engine {
 struct State {
     seen: u64,
     fired: u64,
+    /// How often it had fired when it was reset.
+    fired_before: u64,
     /// How much of its script is used up.
     played: usize,
     keys: BTreeSet<Box<str>>,
@@ -98,13 +110,29 @@ impl Engine {
     pub fn new(plan: Arc<Plan>) -> Self {
         let states = plan.rules.iter().map(|_| State::default()).collect();
         let by_chance = plan.is_by_chance();
-        Self { plan, states, equal: HashMap::new(), by_chance }
+        let on: Vec<bool> = plan.scenarios.iter().map(|scenario| scenario.is_on).collect();
+        Self { plan, states, was_on: on.clone(), on, equal: HashMap::new(), by_chance }
+    }
+
+    /// Switches a scenario.
+    pub fn switch(&mut self, scenario: usize, on: bool) {
+        self.on[scenario] = on;
+        self.was_on[scenario] |= on;
+    }
+
+    /// Counts begin anew, scripts too; what has fired stays told.
+    pub fn reset(&mut self) {
+        self.equal.clear();
+        for state in &mut self.states {
+            state.fired_before += state.fired;
+            (state.seen, state.fired, state.played) = Default::default();
+        }
     }
 
     /// What happens to a request; `form` gives its canonical form.
     pub fn decide(&mut self, request: &Request<'_>, form: impl FnOnce() -> Vec<u8>) -> Option<Decision> {
         let plan = Arc::clone(&self.plan);
-        let fits = |rule: &super::rule::Rule| rule.fits(request);
+        let fits = |rule: &Rule| rule.scenario.is_none_or(|at| self.on[at]) && rule.fits(request);
         let fitting: Vec<usize> = (0..plan.rules.len()).filter(|&at| fits(&plan.rules[at])).collect();
         if fitting.is_empty() {
             return None;
@@ -185,15 +213,42 @@ impl Engine {
     /// What each rule did.
     pub fn report(&self) -> Vec<FaultReport> {
         let rules = self.plan.rules.iter().zip(&self.states);
+        let rules = rules.filter(|(rule, _)| rule.scenario.is_none_or(|at| self.was_on[at]));
         let report = rules.map(|(rule, state)| FaultReport {
             rule: rule.name.clone(),
             text: (rule.text != rule.name).then(|| rule.text.clone()),
             in_cassette: rule.in_cassette,
-            fired: state.fired,
+            fired: state.fired_before + state.fired,
             keys: state.keys.iter().map(ToString::to_string).collect(),
             optional: rule.optional,
             firings: state.drawn.firings(),
         });
         report.collect()
+    }
+
+    /// The plan as it stands.
+    pub fn state(&self) -> PlanState {
+        let scenarios = self.plan.scenarios.iter().zip(&self.on);
+        let rules = self.plan.rules.iter().zip(&self.states);
+        let rule = |(rule, state): (&Rule, &State)| RuleState {
+            rule: rule.name.clone(),
+            scenario: rule.scenario.map(|at| self.plan.scenarios[at].name.clone()),
+            on: rule.scenario.is_none_or(|at| self.on[at]),
+            in_cassette: rule.in_cassette,
+            seen: state.seen,
+            fired: state.fired,
+            left: match &rule.does {
+                Does::Script(acts) => Some(acts.len() - state.played),
+                Does::Always(_) => None,
+            },
+        };
+        PlanState {
+            seed: self.plan.seed_in_use(),
+            scenarios: scenarios
+                .map(|(scenario, &on)| ScenarioState { name: scenario.name.clone(), on })
+                .collect(),
+            rules: rules.map(rule).collect(),
+            ..PlanState::default()
+        }
     }
 }

@@ -26,10 +26,22 @@ pub struct Plan {
     /// What `probability` is decided by.
     pub seed: u64,
     pub(super) rules: Vec<Rule>,
+    /// Those that can be switched while it acts.
+    pub(super) scenarios: Vec<Scenario>,
     /// What a cassette asserts of its server.
     asserts: Vec<Assert>,
     /// What a plan in a file asserts of all that a process serves.
     of_all: Vec<Assert>,
+    /// What it acts on.
+    scope: Option<Scope>,
+}
+
+/// A scenario that can be switched.
+#[derive(Debug)]
+pub(super) struct Scenario {
+    pub(super) name: String,
+    /// It is on when a take begins.
+    pub(super) is_on: bool,
 }
 
 /// A plan as it stands in a file or a cassette: several scenarios to choose from.
@@ -219,6 +231,40 @@ impl Plan {
         Ok(is_found)
     }
 
+    /// Adds a plan whose scenarios can be switched: at the beginning the named one is on, or the only one of a plan in a
+    /// file. Whether that name is there.
+    pub fn add_switched(&mut self, mut plans: Plans, scenario: Option<&str>, is_file: bool) -> bool {
+        self.seed = plans.seed.unwrap_or(self.seed);
+        self.asserts.append(&mut plans.asserts);
+        let mut is_found = scenario.is_none();
+        let is_only = is_file && plans.scenarios.len() == 1;
+        for (name, rules) in plans.scenarios {
+            let is_on = scenario.map_or(is_only, |wanted| wanted == name);
+            is_found |= is_on;
+            let at = self.scenario(&name).unwrap_or_else(|| {
+                self.scenarios.push(Scenario { name, is_on: false });
+                self.scenarios.len() - 1
+            });
+            self.scenarios[at].is_on |= is_on;
+            self.rules.extend(rules.into_iter().map(|rule| Rule { scenario: Some(at), ..rule }));
+        }
+        self.rules.extend(plans.always);
+        is_found
+    }
+
+    /// The scenario of this name, of those that can be switched.
+    pub fn scenario(&self, name: &str) -> Option<usize> {
+        self.scenarios.iter().position(|scenario| scenario.name == name)
+    }
+
+    /// The rules that act at the beginning, or those of a scenario.
+    fn rules_of(&self, scenario: Option<usize>) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(move |rule| match scenario {
+            None => rule.scenario.is_none_or(|at| self.scenarios[at].is_on),
+            wanted => rule.scenario == wanted,
+        })
+    }
+
     /// Adds what a cassette asserts: its `assert` member.
     ///
     /// # Errors
@@ -254,12 +300,22 @@ impl Plan {
         self.rules.is_empty() && self.asserts.is_empty() && self.of_all.is_empty()
     }
 
-    /// That all of it can exist on what is served.
+    /// That all of it that acts at the beginning can exist on what is served.
     ///
     /// # Errors
     /// With the fault that cannot.
-    pub fn check(&self, scope: Scope) -> Result<(), PlanError> {
-        for rule in &self.rules {
+    pub fn check(&mut self, scope: Scope) -> Result<(), PlanError> {
+        self.scope = Some(scope);
+        self.check_rules(None)
+    }
+
+    /// That a scenario can exist on what is served; without one, what acts at the beginning.
+    ///
+    /// # Errors
+    /// With the fault that cannot.
+    pub fn check_rules(&self, scenario: Option<usize>) -> Result<(), PlanError> {
+        let Some(scope) = self.scope else { return Ok(()) };
+        for rule in self.rules_of(scenario) {
             for act in rule.does.acts() {
                 if let Some(why) = act.kind.cannot(scope) {
                     let text = format!("`{}` cannot exist here: {why}", act.kind.name);
@@ -276,15 +332,21 @@ impl Plan {
     }
 
     /// A rule that fits nothing that was recorded although it names a key, a method, a tool, a prompt or a URI, and is
-    /// for this server. `recorded` tells whether any recorded request is such.
-    pub fn stranger<F>(&self, server: Option<&str>, mut recorded: F) -> Option<String>
+    /// for this server; of a scenario, or of those that act at the beginning. `recorded` tells whether any recorded
+    /// request is such.
+    pub fn stranger<F>(
+        &self,
+        scenario: Option<usize>,
+        server: Option<&str>,
+        mut recorded: F,
+    ) -> Option<String>
     where
         F: FnMut(&dyn Fn(&Request<'_>) -> bool) -> bool,
     {
         // Of several servers, one may be meant that is not this one.
         let is_here = |rule: &&Rule| rule.when.server.as_deref() == server;
         let names = |rule: &&Rule| rule.when.names_something();
-        let mut rules = self.rules.iter().filter(is_here).filter(names);
+        let mut rules = self.rules_of(scenario).filter(is_here).filter(names);
         let stranger = rules.find(|rule| !recorded(&|request| rule.names(request)))?;
         let name = stranger.short_name();
         Some(format!("the fault rule {name} fits nothing that was recorded; correct its `when`"))

@@ -28,6 +28,8 @@ pub(super) struct Rule {
     pub(super) does: Does,
     /// Nobody minds that it never fires.
     pub(super) optional: bool,
+    /// The scenario that switches it, of its plan.
+    pub(super) scenario: Option<usize>,
 }
 
 /// What a rule does.
@@ -105,7 +107,18 @@ impl Rule {
         let text = String::from_utf8_lossy(value.raw()).into_owned();
         let name = name.map_or_else(|| text.clone(), std::borrow::Cow::into_owned);
         let at = value.at();
-        Ok(Self { name, text, in_cassette: false, at, when, trigger, probability, does, optional })
+        Ok(Self {
+            name,
+            text,
+            in_cassette: false,
+            at,
+            when,
+            trigger,
+            probability,
+            does,
+            optional,
+            scenario: None,
+        })
     }
 
     /// The rule of an exchange's own `fault`.
@@ -125,6 +138,7 @@ impl Rule {
                 probability: None,
                 does: Does::Always(act(value)?),
                 optional: false,
+                scenario: None,
             })
         };
         values.into_iter().map(rule).collect()

@@ -214,6 +214,11 @@ impl Stage {
         self.due.first().map(|(due, _)| *due)
     }
 
+    /// When the next thing is due, of each affected request of which something waits, in that order.
+    pub fn waiting(&self) -> impl Iterator<Item = (Micros, Acting)> {
+        self.due.iter().copied()
+    }
+
     /// Whether something waits that is for a lane.
     pub fn owes(&self, lane: Lane) -> bool {
         let is_for = |under: &Under| under.waiting.iter().any(|(_, output)| output.lane() == lane);

@@ -4,8 +4,10 @@
 //! - `take`: a replayer, and the responses it has under way; `clock`: the run's time
 //! - `connection`: a client's connection
 //! - `body`: a response on its way
+//! - `admin`: tending the run
 //! - `pipe`: a process that has joined, for a client on stdio
 
+pub mod admin;
 mod body;
 mod clock;
 mod connection;
@@ -28,7 +30,11 @@ use tokio::{
     time::timeout,
 };
 
-use self::{clock::Clock, deck::Deck};
+use self::{
+    admin::{Admin, Recent},
+    clock::Clock,
+    deck::Deck,
+};
 use super::{join::Meeting, run::TestCommand, signals::Signals};
 use crate::{
     replay::Replayer,
@@ -56,6 +62,8 @@ pub struct ListenOptions {
     pub cors: bool,
     /// Gets the events of all takes, where they are collected.
     pub happened: Option<Happened>,
+    /// What is played waits until whoever tends the run winds the clock.
+    pub manual_clock: bool,
 }
 
 /// A server that a front stands for.
@@ -97,6 +105,7 @@ pub struct Listen {
     signals: Signals,
     acceptor: Option<Acceptor>,
     meeting: Option<Meeting>,
+    admin: Option<Admin>,
 }
 
 impl Listen {
@@ -114,7 +123,7 @@ impl Listen {
             let _inside = runtime.enter();
             Signals::install()?
         };
-        Ok(Self { listener, address, runtime, signals, acceptor: None, meeting: None })
+        Ok(Self { listener, address, runtime, signals, acceptor: None, meeting: None, admin: None })
     }
 
     /// Clients speak TLS.
@@ -129,6 +138,18 @@ impl Listen {
     pub fn with_meeting(mut self, meeting: Meeting) -> Self {
         self.meeting = Some(meeting);
         self
+    }
+
+    /// The run is tended there.
+    #[must_use]
+    pub fn with_admin(mut self, admin: Admin) -> Self {
+        self.admin = Some(admin);
+        self
+    }
+
+    /// The origin by which whoever tends the run reaches it, if that was asked for.
+    pub fn admin(&self) -> Option<String> {
+        self.admin.as_ref().map(Admin::origin)
     }
 
     /// From now on more signals are waited for: all that are passed on to a command.
@@ -163,11 +184,16 @@ impl Listen {
         options: ListenOptions,
         missed: &mut dyn FnMut(&Report),
     ) -> io::Result<ListenEnded> {
-        let Self { listener, address, runtime, signals, acceptor, meeting } = self;
+        let Self { listener, address, runtime, signals, acceptor, meeting, admin } = self;
+        let recent = admin.as_ref().map(|_| Arc::new(Recent::default()));
         let shared = Arc::new(Shared {
-            clock: Clock::start(false),
+            clock: Clock::start(options.manual_clock),
             missing: Notify::new(),
-            happened: options.happened,
+            stirred: Notify::new(),
+            happened: match &recent {
+                Some(recent) => Some(recent.listening(options.happened)),
+                None => options.happened,
+            },
         });
         let front = {
             let _inside = runtime.enter();
@@ -175,6 +201,7 @@ impl Listen {
                 decks: servers.into_iter().map(|served| Deck::new(served, &shared)).collect(),
                 is_at_root,
                 shared,
+                recent,
                 guard: server::guard(address, options.allow_hosts, options.allow_origins),
                 scheme: scheme(acceptor.as_ref()),
                 acceptor,
@@ -184,7 +211,7 @@ impl Listen {
                 closing: watch::Sender::new(false),
             })
         };
-        let doors = Doors { listener, meeting, signals: Some(signals), command };
+        let doors = Doors { listener, meeting, admin, signals: Some(signals), command };
         let ended = runtime.block_on(accept(doors, front, missed));
         runtime.shutdown_background();
         ended
@@ -195,16 +222,21 @@ impl Listen {
 struct Doors {
     listener: TcpListener,
     meeting: Option<Meeting>,
+    admin: Option<Admin>,
     signals: Option<Signals>,
     command: Option<TestCommand>,
 }
 
 /// Serves those who connect until the command has ended, or a signal comes.
 async fn accept(doors: Doors, front: Arc<Front>, missed: &mut dyn FnMut(&Report)) -> io::Result<ListenEnded> {
-    let Doors { listener, meeting, mut signals, mut command } = doors;
+    let Doors { listener, meeting, admin, mut signals, mut command } = doors;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let joining = match &meeting {
         Some(meeting) => Some(tokio::net::UnixListener::from_std(meeting.listener.try_clone()?)?),
+        None => None,
+    };
+    let admin = match admin {
+        Some(admin) => Some(tokio::net::TcpListener::from_std(admin.listener)?),
         None => None,
     };
     let ended = loop {
@@ -223,9 +255,12 @@ async fn accept(doors: Doors, front: Arc<Front>, missed: &mut dyn FnMut(&Report)
             (stream, _) = server::next(|| joining.as_ref().expect("guarded").accept()), if joining.is_some() => {
                 drop(tokio::spawn(pipe::serve(stream, Arc::clone(&front))));
             }
+            (stream, _) = server::next(|| admin.as_ref().expect("guarded").accept()), if admin.is_some() => {
+                drop(tokio::spawn(admin::serve(stream, Arc::clone(&front))));
+            }
         }
     };
-    drop((listener, joining, meeting));
+    drop((listener, joining, meeting, admin));
     front.closing.send_replace(true);
     // What is open ends in good order, as that of a server that is told to end.
     front.decks.iter().for_each(Deck::close);
@@ -239,6 +274,8 @@ struct Shared {
     clock: Clock,
     /// A take has a new miss.
     missing: Notify,
+    /// Told when something may have changed in a take, where somebody winds the clock.
+    stirred: Notify,
     /// Gets their events.
     happened: Option<Happened>,
 }
@@ -249,6 +286,8 @@ struct Front {
     /// There is one server, and no path names it.
     is_at_root: bool,
     shared: Arc<Shared>,
+    /// The last events, where the run is tended.
+    recent: Option<Arc<Recent>>,
     guard: Guard,
     acceptor: Option<Acceptor>,
     scheme: &'static str,

@@ -49,6 +49,8 @@ pub struct Options {
     /// Events are collected, for [`Replayer::take_events`](super::Replayer::take_events): so many there are by now in
     /// all takes of the run.
     pub events: Option<Arc<AtomicU64>>,
+    /// Somebody may ask what waits ([`Replayer::waiting`](super::Replayer::waiting)).
+    pub tended: bool,
 }
 
 /// When recorded messages are sent.
@@ -100,6 +102,7 @@ impl Default for Options {
             faults: None,
             server: None,
             events: None,
+            tended: false,
         }
     }
 }

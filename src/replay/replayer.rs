@@ -7,6 +7,7 @@
 //! - `faulty`: what goes wrong on purpose
 //! - `pipes`: clients that speak in lines
 //! - `events`: what became of each message
+//! - `tending`: what is told and done while it runs
 //! - `resume`: streams that a client fetches the rest of
 //! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer; `untold`, how a
 //!   response ended, where that is to be said in a message
@@ -47,6 +48,7 @@ mod pipes;
 mod resume;
 mod sse;
 mod streams;
+mod tending;
 mod unmatched;
 mod untold;
 
@@ -244,7 +246,7 @@ impl Replayer {
             report,
             repeat_of: HashMap::new(),
         };
-        replayer.check_plan()?;
+        replayer.check_plan(None)?;
         Ok(replayer)
     }
 

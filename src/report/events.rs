@@ -115,9 +115,48 @@ pub struct Filter {
     pub correlation_id: Option<String>,
     /// What became of it.
     pub outcome: Option<Outcome>,
+    /// Only the last so many of those that fit.
+    pub limit: Option<usize>,
 }
 
 impl Filter {
+    /// What can be named.
+    pub const NAMES: [&str; 7] =
+        ["server", "method", "key", "request_id", "correlation_id", "outcome", "limit"];
+
+    /// Names one more thing that is wanted.
+    ///
+    /// # Errors
+    /// When there is no such thing to name, or no such value, with what there is.
+    pub fn set(&mut self, name: &str, value: String) -> Result<(), String> {
+        match name {
+            "server" => self.server = Some(value),
+            "method" => self.method = Some(value),
+            "key" => self.key = Some(value),
+            "request_id" => self.request_id = Some(value),
+            "correlation_id" => self.correlation_id = Some(value),
+            "outcome" => {
+                let found = Outcome::ALL.into_iter().find(|outcome| outcome.name() == value);
+                let names = || Outcome::ALL.map(Outcome::name).join(", ");
+                self.outcome = Some(
+                    found.ok_or_else(|| format!("no outcome is called `{value}`; there are {}", names()))?,
+                );
+            }
+            "limit" => {
+                let limit = value.parse();
+                self.limit =
+                    Some(limit.map_err(|_| format!("`limit` is a number from 0, and not `{value}`"))?);
+            }
+            _ => return Err(format!("no filter is called `{name}`; there are {}", Self::NAMES.join(", "))),
+        }
+        Ok(())
+    }
+
+    /// The last of those that fit, as many as are wanted.
+    pub fn last<'a, T>(&self, fitting: &'a [T]) -> &'a [T] {
+        &fitting[fitting.len() - self.limit.unwrap_or(usize::MAX).min(fitting.len())..]
+    }
+
     /// Whether an event is one of those.
     pub fn fits(&self, event: &Event) -> bool {
         let is = |wanted: &Option<String>, found: Option<&str>| {
@@ -170,6 +209,7 @@ mod tests {
             request_id: Some("1".to_owned()),
             correlation_id: Some("c".to_owned()),
             outcome: Some(Outcome::Fault),
+            limit: None,
         };
         assert!(filter.fits(&event) && Filter::default().fits(&event));
         for other in [

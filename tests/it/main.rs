@@ -1,5 +1,7 @@
 //! Integration tests: one binary. `support/` starts the program and its peers; each other module is one subject.
 
+#[cfg(unix)]
+mod admin;
 mod cassettes;
 mod cli;
 #[cfg(unix)]

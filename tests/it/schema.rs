@@ -11,9 +11,9 @@ struct Validator<'a> {
 }
 
 impl<'a> Validator<'a> {
-    fn faults(root: &'a Value, value: &Value) -> Vec<String> {
+    fn faults(root: &'a Value, schema: &Value, value: &Value) -> Vec<String> {
         let mut validator = Self { root, faults: Vec::new() };
-        validator.check(root, value, "");
+        validator.check(schema, value, "");
         validator.faults
     }
 
@@ -120,7 +120,8 @@ fn is_of(value: &Value, name: &str) -> bool {
     }
 }
 
-fn printed(kind: &str) -> Value {
+/// What `tapedeck schema` prints.
+pub(crate) fn printed(kind: &str) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tapedeck"));
     let output = command.args(["schema", kind]).output().expect("tapedeck starts");
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
@@ -129,8 +130,13 @@ fn printed(kind: &str) -> Value {
 
 /// Faults of one of our files against the schema of its kind.
 pub(crate) fn faults(kind: &str, text: &[u8]) -> Vec<String> {
-    let value = serde_json::from_slice(text).expect("our files are JSON");
-    Validator::faults(&printed(kind), &value)
+    let (schema, value) = (printed(kind), serde_json::from_slice(text).expect("our files are JSON"));
+    Validator::faults(&schema, &schema, &value)
+}
+
+/// Faults of a value against a schema inside a document.
+pub(crate) fn faults_of(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
+    Validator::faults(document, schema, value)
 }
 
 const CASSETTE: &str = r#"{

@@ -18,7 +18,7 @@ impl Plan {
     ///
     /// # Errors
     /// With the rule that cannot, and what it could be instead.
-    pub fn check_live(&self, is_http: bool) -> Result<(), PlanError> {
+    pub fn check_live(&mut self, is_http: bool) -> Result<(), PlanError> {
         self.check(Scope::live(is_http))?;
         let keys = self.rules.iter().filter_map(|rule| Some((rule, rule.when.request.key.as_deref()?)));
         for (rule, key) in keys {

@@ -39,4 +39,11 @@ impl Clock {
     pub(super) const fn is_wound(&self) -> bool {
         self.wound.is_some()
     }
+
+    /// What is played has come to this time.
+    pub(super) fn wind_to(&self, time: Micros) {
+        if let Some(wound) = &self.wound {
+            wound.fetch_max(time, Ordering::Relaxed);
+        }
+    }
 }

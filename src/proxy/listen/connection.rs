@@ -139,7 +139,7 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
 }
 
 /// A request's body; none where it is too long.
-async fn read(mut body: Incoming, limit: usize) -> Result<Option<Vec<u8>>, Cut> {
+pub(super) async fn read(mut body: Incoming, limit: usize) -> Result<Option<Vec<u8>>, Cut> {
     let mut bytes = Unfinished::new(limit);
     while let Some(data) = next_data(&mut body).await.map_err(|_| Cut)? {
         bytes.keep(&data);

@@ -1,7 +1,7 @@
 //! The servers that a front stands for, and their takes.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex},
 };
 
@@ -16,6 +16,10 @@ pub(super) struct Deck {
     pub(super) name: String,
     /// By name; the default one has none.
     takes: Mutex<HashMap<String, Arc<Take>>>,
+    /// The reports of takes that have ended before the run did.
+    ended: Mutex<Vec<Report>>,
+    /// Scenarios that were switched, for takes that begin after that.
+    switched: Mutex<BTreeMap<String, bool>>,
     new: Box<dyn Fn() -> Replayer + Send + Sync>,
     shared: Arc<Shared>,
 }
@@ -27,6 +31,8 @@ impl Deck {
         Self {
             name,
             takes: Mutex::new(HashMap::from([(String::new(), first)])),
+            ended: Mutex::default(),
+            switched: Mutex::default(),
             new,
             shared: Arc::clone(shared),
         }
@@ -41,9 +47,50 @@ impl Deck {
         if takes.len() >= MOST_TAKES {
             return None;
         }
-        let take = Take::begin(name, (self.new)(), Arc::clone(&self.shared));
+        let take = self.begin(name);
         takes.insert(name.to_owned(), Arc::clone(&take));
         Some(take)
+    }
+
+    fn begin(&self, name: &str) -> Arc<Take> {
+        let take = Take::begin(name, (self.new)(), Arc::clone(&self.shared));
+        lock(&self.switched).iter().for_each(|(scenario, on)| take.switch(scenario, *on));
+        take
+    }
+
+    /// All takes by their names.
+    pub(super) fn takes(&self) -> Vec<Arc<Take>> {
+        let takes = lock(&self.takes);
+        let mut takes: Vec<(&String, &Arc<Take>)> = takes.iter().collect();
+        takes.sort_by_key(|(name, _)| *name);
+        takes.into_iter().map(|(_, take)| Arc::clone(take)).collect()
+    }
+
+    /// Ends a take, the default one too, of which another one begins; its report with its verdict.
+    pub(super) fn end(&self, name: &str) -> Option<Report> {
+        let mut takes = lock(&self.takes);
+        let take = takes.remove(name)?;
+        if name.is_empty() {
+            takes.insert(String::new(), self.begin(""));
+        }
+        drop(takes);
+        let report = take.end();
+        if !name.is_empty() || report.connections > 0 {
+            lock(&self.ended).push(report.clone());
+        }
+        Some(take.judge(report))
+    }
+
+    /// Whether its plan has a scenario of this name, or why that cannot act here.
+    pub(super) fn has_scenario(&self, name: &str) -> Result<bool, String> {
+        let default = Arc::clone(&lock(&self.takes)[""]);
+        default.has_scenario(name)
+    }
+
+    /// Switches a scenario in all takes, those to come too.
+    pub(super) fn switch(&self, scenario: &str, on: bool) {
+        lock(&self.switched).insert(scenario.to_owned(), on);
+        self.takes().iter().for_each(|take| take.switch(scenario, on));
     }
 
     /// Tells of what has not been told yet.
@@ -60,12 +107,12 @@ impl Deck {
         let takes = lock(&self.takes);
         let mut names: Vec<&String> = takes.keys().collect();
         names.sort();
+        let ended = lock(&self.ended).clone();
+        let is_alone = takes.len() == 1 && ended.is_empty();
+        let running = names.into_iter().map(|name| (name.is_empty() && !is_alone, takes[name].report()));
+        let counting = running.filter(|(may_be_idle, report)| !may_be_idle || report.connections > 0);
         let mut whole: Option<Report> = None;
-        for name in names {
-            let report = takes[name].report();
-            if name.is_empty() && takes.len() > 1 && report.connections == 0 {
-                continue;
-            }
+        for report in ended.into_iter().chain(counting.map(|(_, report)| report)) {
             match &mut whole {
                 None => whole = Some(report),
                 Some(whole) => whole.merge(report),

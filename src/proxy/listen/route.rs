@@ -75,11 +75,16 @@ fn names(decks: &[Deck]) -> String {
     decks.iter().map(|deck| &*deck.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The first segment of a path without its percent signs (what is wrong in it stays), and the rest.
+/// The first segment of a path without its percent signs, and the rest.
 fn segment(path: &str) -> (String, &str) {
     let (segment, behind) = path.split_at(path.find(['/', '?']).unwrap_or(path.len()));
-    let mut bytes = Vec::with_capacity(segment.len());
-    let mut rest = segment.as_bytes();
+    (unescaped(segment), behind)
+}
+
+/// A part of an address without its percent signs; what is wrong in it stays.
+pub(super) fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
     while let Some((&byte, behind)) = rest.split_first() {
         let digits =
             behind.get(..2).filter(|_| byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
@@ -94,7 +99,7 @@ fn segment(path: &str) -> (String, &str) {
             }
         }
     }
-    (String::from_utf8_lossy(&bytes).into_owned(), behind)
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Faults in a take: what they do to a request, and to what is said because of it.
 
+use std::collections::BTreeMap;
+
 use super::{AtHand, Found, Now, Replayer};
 use crate::{
     fault::{Acting, Chosen, Engine, Plan, Request, Stage, Target, step::Output},
@@ -22,6 +24,18 @@ pub(super) struct Faults {
     lost: Vec<usize>,
     /// How long the server stays although it is told to end.
     lingers: Micros,
+    /// Where somebody may ask: what waits because of which request.
+    labels: BTreeMap<Acting, Label>,
+}
+
+/// A request that faults act on, for whoever asks what waits.
+#[derive(Debug)]
+pub(super) struct Label {
+    pub(super) fault: &'static str,
+    pub(super) method: String,
+    pub(super) name: Option<String>,
+    pub(super) id: Vec<u8>,
+    pub(super) key: Option<String>,
 }
 
 impl Faults {
@@ -32,6 +46,7 @@ impl Faults {
             acting: None,
             lost: Vec::new(),
             lingers: 0,
+            labels: BTreeMap::new(),
         }
     }
 
@@ -52,14 +67,34 @@ impl Faults {
         self.stage.owes(lane)
     }
 
+    /// What faults hold back: when the next of it is due, and of which request it is.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (Micros, Option<&Label>)> {
+        self.stage.waiting().map(|(due, acting)| (due, self.labels.get(&acting)))
+    }
+
+    pub(super) fn switch(&mut self, scenario: usize, on: bool) {
+        self.engine.switch(scenario, on);
+    }
+
+    /// Counts and scripts begin anew; who had lost a session is forgotten.
+    pub(super) fn reset(&mut self) {
+        self.engine.reset();
+        self.lost.clear();
+    }
+
+    pub(super) fn state(&self) -> crate::report::live::PlanState {
+        self.engine.state()
+    }
+
     pub(super) fn report(&self) -> Vec<crate::report::FaultReport> {
         self.engine.report()
     }
 }
 
 impl Replayer {
-    /// That each rule of the plan that names something names something that was recorded.
-    pub(super) fn check_plan(&self) -> Result<(), ReplayError> {
+    /// That each rule of the plan that names something names something that was recorded; of those that act at the
+    /// beginning, or of a scenario.
+    pub(super) fn check_plan(&self, scenario: Option<usize>) -> Result<(), ReplayError> {
         let Some(plan) = &self.options.faults else { return Ok(()) };
         let mut bytes = Vec::new();
         let recorded = |fits: &dyn Fn(&Request<'_>) -> bool| {
@@ -77,7 +112,7 @@ impl Replayer {
                 })
             })
         };
-        match plan.stranger(self.options.server.as_deref(), recorded) {
+        match plan.stranger(scenario, self.options.server.as_deref(), recorded) {
             Some(text) => Err(ReplayError::Fault(text)),
             None => Ok(()),
         }
@@ -131,6 +166,17 @@ impl Replayer {
         let lingers = decision.beside.iter().filter_map(|chosen| chosen.fault.lingers());
         faults.lingers = lingers.fold(faults.lingers, Micros::max);
         let acting = faults.stage.begin(effects, own_response);
+        if self.options.tended {
+            let fault = decision.beside.iter().chain(&decision.terminal).next();
+            let label = Label {
+                fault: fault.map_or("", |chosen| chosen.name),
+                method: method.to_owned(),
+                name: message.name().map(std::borrow::Cow::into_owned),
+                id: message.id().unwrap_or_default().to_vec(),
+                key: asks_for.map(|exchange| self.cassette.exchanges[exchange as usize].key.to_string()),
+            };
+            faults.labels.insert(acting, label);
+        }
         let Some(steps) = instead else {
             (faults.acting, self.at_hand.acting) = (Some(acting), Some(acting));
             return false;

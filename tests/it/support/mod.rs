@@ -17,5 +17,7 @@ pub(crate) mod rust_server;
 pub(crate) mod scene;
 pub(crate) mod server;
 #[cfg(unix)]
+pub(crate) mod tend;
+#[cfg(unix)]
 pub(crate) mod tls;
 pub(crate) mod wire;

@@ -1,0 +1,89 @@
+//! Winding the clock: what is due is done in its order.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Serialize;
+use tokio::time::timeout;
+
+use super::{
+    super::{Front, take::Take},
+    ask::{Advance, Problem},
+};
+use crate::{report::live::Waiting, traffic::Micros};
+
+/// So many things that were done are listed.
+const MOST_LISTED: usize = 1_000;
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Advanced {
+    now_ms: u64,
+    released: Vec<Waiting>,
+    released_count: u64,
+    waiting: Vec<Waiting>,
+}
+
+/// Waits until there is enough to be done, and winds the clock.
+pub(super) async fn advance(front: &Front, ask: Advance) -> Result<Advanced, Problem> {
+    let clock = &front.shared.clock;
+    if !clock.is_wound() {
+        return Err(Problem::conflict(
+            "this run's clock goes by itself; `--clock manual` makes one that is wound",
+        ));
+    }
+    if let Some(wanted) = ask.when_pending {
+        let in_time = timeout(Duration::from_millis(ask.timeout_ms), until_pending(front, wanted)).await;
+        if in_time.is_err() {
+            let count = front.waiting().len();
+            return Err(Problem::conflict(format!(
+                "{count} things waited after {} ms, and not {wanted}; the clock stands where it stood",
+                ask.timeout_ms
+            )));
+        }
+    }
+    let until = clock.now().played.saturating_add(ask.ms.saturating_mul(1000));
+    let (mut released, mut released_count) = (Vec::new(), 0);
+    let takes = |due: Micros| {
+        let takes = front.takes().into_iter();
+        takes.filter(move |take| take.played_due().is_some_and(|at| at <= due)).collect::<Vec<Arc<Take>>>()
+    };
+    while let Some(due) = takes(until).iter().filter_map(|take| take.played_due()).min() {
+        let takes = takes(due);
+        for waiting in takes.iter().flat_map(|take| take.waiting()).filter(|waiting| waiting.due <= due) {
+            released_count += 1;
+            if released.len() < MOST_LISTED {
+                released.push(waiting);
+            }
+        }
+        clock.wind_to(due);
+        takes.iter().for_each(|take| take.catch_up());
+    }
+    clock.wind_to(until);
+    Ok(Advanced { now_ms: until / 1000, released, released_count, waiting: front.waiting() })
+}
+
+/// Waits until so many things wait.
+async fn until_pending(front: &Front, wanted: usize) {
+    loop {
+        let mut stirred = std::pin::pin!(front.shared.stirred.notified());
+        stirred.as_mut().enable();
+        if front.waiting().len() >= wanted {
+            return;
+        }
+        stirred.await;
+    }
+}
+
+impl Front {
+    /// All takes: by their servers, and of each by their names.
+    pub(super) fn takes(&self) -> Vec<Arc<Take>> {
+        self.decks.iter().flat_map(|deck| deck.takes()).collect()
+    }
+
+    /// What waits in all takes, the first that is due first.
+    pub(super) fn waiting(&self) -> Vec<Waiting> {
+        let mut waiting: Vec<Waiting> = self.takes().iter().flat_map(|take| take.waiting()).collect();
+        waiting.sort_by_key(|waiting| waiting.due);
+        waiting
+    }
+}
