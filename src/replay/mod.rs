@@ -7,6 +7,7 @@
 //! - `script`: a recorded session, indexed by what its requests ask and ordered by when things happened
 //! - `index`: which steps of a script a message asks for
 //! - [`matcher`]: which recorded exchange a live message asks for
+//! - `numbers`: maps by numbers of ours
 //! - `play`: a live session playing a script: what goes next and what it waits for
 //! - `rewrite`: recorded bytes made to fit the live ids and tokens
 //! - `own`: what is answered without a recording
@@ -19,6 +20,7 @@ pub mod fuzz;
 mod index;
 pub mod matcher;
 mod miss;
+mod numbers;
 mod options;
 mod own;
 mod play;

@@ -9,8 +9,8 @@ use crate::traffic::Micros;
 /// When each play is to be asked what goes next.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    /// At once.
-    now: BTreeSet<usize>,
+    /// At once; one may stand there more than once.
+    now: Vec<usize>,
     /// Later.
     later: BTreeSet<(Micros, usize)>,
     /// For each play, when it stands there.
@@ -20,16 +20,18 @@ pub(super) struct Agenda {
 impl Agenda {
     /// Something has happened to a play.
     pub(super) fn wake(&mut self, play: usize) {
-        self.now.insert(play);
+        self.now.push(play);
     }
 
     /// The plays that are to be asked now, in order.
-    pub(super) fn take(&mut self, now: Micros) -> BTreeSet<usize> {
+    pub(super) fn take(&mut self, now: Micros) -> Vec<usize> {
         while let Some(&(at, play)) = self.later.first().filter(|(at, _)| *at <= now) {
             self.later.remove(&(at, play));
             self.of[play] = None;
-            self.now.insert(play);
+            self.now.push(play);
         }
+        self.now.sort_unstable();
+        self.now.dedup();
         std::mem::take(&mut self.now)
     }
 
@@ -60,13 +62,13 @@ mod tests {
         let mut agenda = Agenda::default();
         agenda.wake(3);
         agenda.wake(1);
-        assert_eq!((agenda.take(0), agenda.deadline()), (BTreeSet::from([1, 3]), None));
+        assert_eq!((agenda.take(0), agenda.deadline()), (vec![1, 3], None));
         agenda.set(1, Some(20));
         agenda.set(3, Some(10));
-        assert_eq!((agenda.take(9), agenda.deadline()), (BTreeSet::new(), Some(10)));
+        assert_eq!((agenda.take(9), agenda.deadline()), (vec![], Some(10)));
         agenda.set(3, Some(30));
         agenda.wake(7);
-        assert_eq!(agenda.take(20), BTreeSet::from([1, 7]));
+        assert_eq!(agenda.take(20), [1, 7]);
         agenda.set(3, None);
         assert_eq!(agenda.deadline(), None);
     }

@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::{AtHand, Replayer, lives::Live};
-use crate::traffic::{Lane, Micros};
+use crate::{
+    traffic::{Lane, Micros},
+    wire::jsonrpc::Message,
+};
 
 /// The clients that speak in lines, by their lanes.
 #[derive(Debug, Default)]
@@ -56,7 +59,7 @@ impl Replayer {
         self.report.connections += u64::from(!self.pipes.has(lane));
         let live = self.pipe(lane).live;
         self.at_hand = AtHand { live, ..AtHand::default() };
-        self.message(now, lane, bytes);
+        self.message(now, lane, Message::read(bytes));
         if self.pipes.has_ended(lane) {
             self.stop_on(now, lane);
         }
