@@ -53,27 +53,26 @@ pub(super) fn space(json: &[u8], spacing: Spacing, out: &mut Vec<u8>) {
 }
 
 fn compact(json: &[u8], behind: &[u8], out: &mut Vec<u8>) {
-    let mut at = 0;
+    // What stands as it shall is taken over in one piece.
+    let (mut from, mut at) = (0, 0);
     while at < json.len() {
-        let start = at;
         match json[at] {
-            b' ' | b'\t' | b'\r' | b'\n' => at += 1,
-            b',' | b':' => {
-                out.push(json[at]);
-                out.extend_from_slice(behind);
+            b' ' | b'\t' | b'\r' | b'\n' => {
+                out.extend_from_slice(&json[from..at]);
+                at = scan::skip_space(json, at);
+                from = at;
+            }
+            b',' | b':' if !behind.is_empty() => {
                 at += 1;
+                out.extend_from_slice(&json[from..at]);
+                out.extend_from_slice(behind);
+                from = at;
             }
-            b'"' => {
-                at = scan::skip_value(json, at).unwrap_or(json.len());
-                out.extend_from_slice(&json[start..at]);
-            }
-            _ => {
-                let is_other = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' | b'"');
-                at += json[at..].iter().take_while(|byte| is_other(byte)).count();
-                out.extend_from_slice(&json[start..at]);
-            }
+            b'"' => at = scan::skip_value(json, at).unwrap_or(json.len()),
+            _ => at += 1,
         }
     }
+    out.extend_from_slice(&json[from..]);
 }
 
 /// As `JSON.stringify(x, null, n)` and Python's `json.dumps(x, indent=n)` do. `push` takes bytes, and how many levels

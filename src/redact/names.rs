@@ -146,8 +146,30 @@ const OAUTH: &[&str] = &["code", "state", "nonce", "code challenge", "login hint
 /// Parameters that tell an address which speaks OAuth.
 const OAUTH_SIGNS: &[&str] = &["client id", "redirect uri", "response type", "grant type", "iss"];
 
+/// For each letter that a name of [`NAMES`] ends in, a bit for each letter that may stand before it.
+const LAST_TWO: [u32; 26] = {
+    let (mut before, mut row) = ([0; 26], 0);
+    while row < NAMES.len() {
+        let words = NAMES[row].words.as_bytes();
+        before[(words[words.len() - 1] - b'a') as usize] |= 1 << (words[words.len() - 2] - b'a');
+        row += 1;
+    }
+    before
+};
+
+/// Whether a name ends in two letters that names of secrets end in: most names are done with then.
+fn may_be_secret(name: &[u8]) -> bool {
+    let known = name.iter().rev().filter(|byte| byte.is_ascii_alphanumeric());
+    let mut letters = known.skip_while(|byte| byte.is_ascii_digit()).map(|byte| byte.to_ascii_lowercase());
+    let (Some(last), Some(before)) = (letters.next(), letters.next()) else { return false };
+    before.is_ascii_lowercase() && LAST_TWO[usize::from(last - b'a')] & 1 << (before - b'a') != 0
+}
+
 /// What kind of secret stands under a name, if any.
 pub(super) fn secret(name: &[u8]) -> Option<&'static SecretName> {
+    if !may_be_secret(name) {
+        return None;
+    }
     let mut room = [0; LONGEST];
     let name = squeeze(name, &mut room)?;
     let last = name.last()?;

@@ -3,14 +3,11 @@
 //! Messages are read by method, when the first live one of that method comes: a big cassette's first answer need not
 //! wait until everything in it has been read.
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasherDefault, Hasher},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    matcher::{Matcher, RuleError},
+    matcher::{Matcher, RuleError, canonical::Digest},
+    numbers::ByNumber,
     script::{Step, look},
 };
 use crate::{
@@ -26,9 +23,9 @@ use crate::{
 pub(super) struct Index {
     /// Steps with equal client messages, in file order.
     pub queues: Lists,
-    by_digest: HashMap<u128, u32, BuildHasherDefault<Digested>>,
+    by_digest: ByNumber<Digest, u32>,
     /// Steps with match rules of their own, with their tables and digests.
-    own_rules: Vec<(u32, usize, u128)>,
+    own_rules: Vec<(u32, usize, Digest)>,
     /// Steps that are in no queue yet, by method; what has none stands under the empty one.
     unread: HashMap<Arc<str>, Vec<u32>>,
 }
@@ -40,10 +37,6 @@ pub(super) struct Lists {
     /// Where each list begins.
     starts: Vec<u32>,
 }
-
-/// Hashes what is a hash already.
-#[derive(Default)]
-pub(super) struct Digested(u64);
 
 impl Index {
     /// Takes in a step and its client message.
@@ -75,10 +68,16 @@ impl Index {
         matcher: &mut Matcher,
         message: &Message<'_>,
     ) -> (Option<u32>, Vec<u32>) {
-        if let Some(steps) = self.unread.remove(&*message.method()) {
+        if !self.unread.is_empty()
+            && let Some(steps) = self.unread.remove(&*message.method())
+        {
             self.read(recorded, matcher, &steps);
         }
-        let queue = self.by_digest.get(&matcher.digest(message)).copied();
+        // The pool of a recording with sessions is mostly empty, and asked first.
+        let queue = match self.by_digest.is_empty() {
+            true => None,
+            false => self.by_digest.get(&matcher.digest(message)).copied(),
+        };
         let mut own = Vec::new();
         for &(step, table, digest) in &self.own_rules {
             if matcher.digest_with(message, table) == digest {
@@ -161,21 +160,6 @@ impl Lists {
         let list = list as usize;
         let end = self.starts.get(list + 1).map_or(self.steps.len(), |&end| end as usize);
         &self.steps[self.starts[list] as usize..end]
-    }
-}
-
-impl Hasher for Digested {
-    fn write(&mut self, bytes: &[u8]) {
-        let (half, _) = bytes.split_at(bytes.len().min(8));
-        self.0 = half.iter().fold(0, |hash, byte| hash << 8 | u64::from(*byte));
-    }
-
-    fn write_u128(&mut self, digest: u128) {
-        self.0 = digest as u64;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 

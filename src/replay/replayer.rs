@@ -9,8 +9,8 @@
 //! - `events`: what became of each message
 //! - `tending`: what is told and done while it runs
 //! - `resume`: streams that a client fetches the rest of
-//! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer; `untold`, how a
-//!   response ended, where that is to be said in a message
+//! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer; `answers`, what is
+//!   sent again and again; `untold`, how a response ended, where that is to be said in a message
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -32,6 +32,7 @@ macro_rules! scene {
 }
 
 mod agenda;
+mod answers;
 mod conduct;
 mod events;
 mod facts;
@@ -53,12 +54,13 @@ mod unmatched;
 mod untold;
 
 pub(super) use self::pipes::Pipes;
-use self::{agenda::Agenda, faulty::Faults, lives::Live, streams::Stream};
+use self::{agenda::Agenda, answers::Answers, faulty::Faults, lives::Live, streams::Stream};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern, passed_over},
     clock::{Due, Now},
     exchange::{Input, Output},
     matcher::{Matcher, RuleError},
+    numbers::ByNumber,
     options::Options,
     own,
     play::Play,
@@ -140,7 +142,7 @@ pub struct Replayer {
     /// Whether any of what is played was recorded over HTTP.
     is_http: bool,
     /// HTTP responses that have not ended.
-    streams: HashMap<u32, Stream>,
+    streams: ByNumber<u32, Stream>,
     /// A client has come over HTTP.
     heard_http: bool,
     /// Clients that speak in lines.
@@ -156,7 +158,8 @@ pub struct Replayer {
     now: Now,
     report: Report,
     /// Where in the report's repeats each exchange stands that was repeated.
-    repeat_of: HashMap<u32, usize>,
+    repeat_of: ByNumber<u32, usize>,
+    answers: Answers,
 }
 
 /// What is known of the message that has just come, or of the request that carried it.
@@ -230,7 +233,7 @@ impl Replayer {
             legacy_recording,
             redactor: Redactor::new(&options.redact),
             pairings: vec![Pairing::new()],
-            streams: HashMap::new(),
+            streams: ByNumber::default(),
             heard_http: false,
             pipes: Pipes::default(),
             pool_live: 0,
@@ -244,7 +247,8 @@ impl Replayer {
             scripts,
             plays,
             report,
-            repeat_of: HashMap::new(),
+            repeat_of: ByNumber::default(),
+            answers: Answers::default(),
         };
         replayer.check_plan(None)?;
         Ok(replayer)
@@ -386,7 +390,7 @@ impl Replayer {
     }
 
     fn key(&self, exchange: u32) -> String {
-        self.cassette.exchanges[exchange as usize].key.to_string()
+        String::from(&*self.cassette.exchanges[exchange as usize].key)
     }
 }
 

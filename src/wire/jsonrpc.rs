@@ -46,6 +46,8 @@ pub struct Message<'a> {
     pub kind: Kind,
     id: Option<Span>,
     method: Option<Span>,
+    /// The method where it stands there as it is, without escapes: it is asked for many times.
+    plain_method: Option<&'a str>,
     params: Option<Span>,
     outcome: Option<Span>,
     /// Whether the params can have a `_meta`: most have none, and it is asked for several times.
@@ -80,7 +82,7 @@ impl<'a> Message<'a> {
         let mut message = Self { kind, ..Self::noise(bytes) };
         for member in scan::members(bytes, 0).map_while(Result::ok) {
             match scan::unescape(member.name.of(bytes)).as_ref() {
-                b"method" => message.method = Some(member.value),
+                b"method" => message.has_method(member.value),
                 b"params" => message.params = Some(member.value),
                 _ => {}
             }
@@ -103,6 +105,7 @@ impl<'a> Message<'a> {
             kind: Kind::Noise,
             id: None,
             method: None,
+            plain_method: None,
             params: None,
             outcome: None,
             may_have_meta: false,
@@ -120,7 +123,7 @@ impl<'a> Message<'a> {
             match scan::unescape(name).as_ref() {
                 b"jsonrpc" => is_jsonrpc = scan::string_is(member.value.of(bytes), "2.0"),
                 b"id" => message.id = value,
-                b"method" if bytes[member.value.start] == b'"' => message.method = value,
+                b"method" if bytes[member.value.start] == b'"' => message.has_method(member.value),
                 b"params" => message.params = value,
                 b"result" => message.outcome = value,
                 b"error" => (message.outcome, is_error) = (value, true),
@@ -137,6 +140,14 @@ impl<'a> Message<'a> {
         };
         message.may_have_meta = message.params().is_some_and(may_have_meta);
         Ok(message)
+    }
+
+    fn has_method(&mut self, place: Span) {
+        self.method = Some(place);
+        self.plain_method = match text(place.of(self.bytes)) {
+            Cow::Borrowed(method) => Some(method),
+            Cow::Owned(_) => None,
+        };
     }
 
     /// The members of a batch; nothing for any other kind.
@@ -174,7 +185,10 @@ impl<'a> Message<'a> {
 
     /// The method with escapes undone; empty where there is none.
     pub fn method(&self) -> Cow<'a, str> {
-        self.method.map_or(Cow::Borrowed(""), |span| text(span.of(self.bytes)))
+        match (self.plain_method, self.method) {
+            (Some(method), _) => Cow::Borrowed(method),
+            (None, method) => method.map_or(Cow::Borrowed(""), |span| text(span.of(self.bytes))),
+        }
     }
 
     /// The raw params value.

@@ -25,6 +25,7 @@ const fn error<T>(at: usize, expected: &'static str) -> Result<T, ScanError> {
 }
 
 /// Offset of the first byte from `at` on that is no white space of JSON.
+#[inline]
 pub fn skip_space(text: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\r' | b'\n') = text.get(at) {
         at += 1;
@@ -57,6 +58,7 @@ fn skip_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
 
 /// Offset of the first quote or backslash from `at` on. Most strings are names and end soon: a search made for long
 /// texts would take longer to begin than to find.
+#[inline]
 fn quote_or_escape(text: &[u8], at: usize) -> Option<usize> {
     let mut from = at;
     for _ in 0..4 {
@@ -71,16 +73,25 @@ fn quote_or_escape(text: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Offset of the first backslash.
+#[inline]
 fn escape_in(inside: &[u8]) -> Option<usize> {
-    if inside.len() > 32 {
-        return memchr::memchr(b'\\', inside);
+    let mut from = 0;
+    while from < 32 {
+        let Some(word) = word_at(inside, from) else {
+            return inside[from..].iter().position(|byte| *byte == b'\\').map(|found| from + found);
+        };
+        match marks(word, b'\\') {
+            0 => from += 8,
+            found => return Some(from + found.trailing_zeros() as usize / 8),
+        }
     }
-    inside.iter().position(|byte| *byte == b'\\')
+    memchr::memchr(b'\\', &inside[from..]).map(|found| from + found)
 }
 
 const ONES: u64 = u64::MAX / 255;
 
 /// Eight bytes of the text as a word, the first one lowest.
+#[inline]
 fn word_at(text: &[u8], at: usize) -> Option<u64> {
     text.get(at..at + 8).map(|chunk| u64::from_le_bytes(chunk.try_into().expect("eight bytes")))
 }
@@ -343,9 +354,41 @@ pub enum Token {
 pub struct Lexer<'a> {
     text: &'a [u8],
     at: usize,
-    /// One entry for each open container: true for an object.
-    open: Vec<bool>,
+    open: Open,
     expects: Expects,
+}
+
+/// The open containers: a bit for each, set for an object. The innermost ones are at hand, so that most values are
+/// walked without any room of their own.
+#[derive(Clone, Debug)]
+struct Open {
+    depth: usize,
+    /// The lowest bit is the innermost container's.
+    inner: u64,
+    /// What has no room there, in full words.
+    outer: Vec<u64>,
+}
+
+impl Open {
+    fn push(&mut self, is_object: bool) {
+        if self.depth > 0 && self.depth.is_multiple_of(64) {
+            self.outer.push(self.inner);
+        }
+        self.inner = self.inner << 1 | u64::from(is_object);
+        self.depth += 1;
+    }
+
+    fn pop(&mut self) {
+        self.depth -= 1;
+        self.inner >>= 1;
+        if self.depth.is_multiple_of(64) {
+            self.inner = self.outer.pop().unwrap_or_default();
+        }
+    }
+
+    const fn is_in_object(&self) -> bool {
+        self.depth > 0 && self.inner & 1 == 1
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -360,12 +403,12 @@ enum Expects {
 impl<'a> Lexer<'a> {
     /// Reads the value that begins at or after `at`.
     pub const fn new(text: &'a [u8], at: usize) -> Self {
-        Self { text, at, open: Vec::new(), expects: Expects::Value }
+        Self { text, at, open: Open { depth: 0, inner: 0, outer: Vec::new() }, expects: Expects::Value }
     }
 
     /// How many containers are open.
     pub const fn depth(&self) -> usize {
-        self.open.len()
+        self.open.depth
     }
 
     /// Offset behind what has been read.
@@ -377,6 +420,7 @@ impl<'a> Lexer<'a> {
     ///
     /// # Errors
     /// When the text does not go on as loosely as JSON does.
+    #[inline]
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator of results would hide that an error is final"
@@ -386,7 +430,7 @@ impl<'a> Lexer<'a> {
             return Ok(None);
         }
         let mut at = skip_space(self.text, self.at);
-        let in_object = self.open.last() == Some(&true);
+        let in_object = self.open.is_in_object();
         let close = if in_object { b'}' } else { b']' };
         let first = self.expects == Expects::FirstOrEnd;
         if self.expects != Expects::Value {
@@ -432,10 +476,10 @@ impl<'a> Lexer<'a> {
     /// # Errors
     /// As [`Lexer::next`].
     pub fn skip(&mut self) -> Result<(), ScanError> {
-        let outside = self.open.len();
+        let outside = self.depth();
         loop {
             let read = self.next()?;
-            if self.open.len() <= outside || read.is_none() {
+            if self.depth() <= outside || read.is_none() {
                 return Ok(());
             }
         }
@@ -455,9 +499,10 @@ impl<'a> Lexer<'a> {
         Ok((Token::Name, span))
     }
 
+    #[inline]
     fn after_value(&mut self, at: usize) {
         self.at = at;
-        self.expects = if self.open.is_empty() { Expects::Done } else { Expects::CommaOrEnd };
+        self.expects = if self.depth() == 0 { Expects::Done } else { Expects::CommaOrEnd };
     }
 }
 

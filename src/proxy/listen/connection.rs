@@ -104,7 +104,7 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
     };
     let host = head.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| !host.is_empty());
     let (scheme, address) = (link.front.scheme, host.unwrap_or(&link.front.address));
-    let origin = format!("{scheme}://{address}{}", route.prefix);
+    let origin = [scheme, "://", address, route.prefix].concat();
     let headers: Vec<(&str, &[u8])> =
         head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     let request = HttpRequest {
@@ -139,12 +139,19 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
 }
 
 /// A request's body; none where it is too long.
-pub(super) async fn read(mut body: Incoming, limit: usize) -> Result<Option<Vec<u8>>, Cut> {
+pub(super) async fn read(mut body: Incoming, limit: usize) -> Result<Option<Bytes>, Cut> {
+    let first = next_data(&mut body).await.map_err(|_| Cut)?.unwrap_or_default();
+    let Some(next) = next_data(&mut body).await.map_err(|_| Cut)? else {
+        // Most come in one piece.
+        return Ok(Some(first).filter(|body| body.len() <= limit));
+    };
     let mut bytes = Unfinished::new(limit);
+    bytes.keep(&first);
+    bytes.keep(&next);
     while let Some(data) = next_data(&mut body).await.map_err(|_| Cut)? {
         bytes.keep(&data);
     }
-    Ok(bytes.end().ok())
+    Ok(bytes.end().ok().map(Bytes::from))
 }
 
 fn response(head: &ResponseHead, body: ResponseBody) -> Response<ResponseBody> {

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 
 use regex::bytes::Regex;
 
-use self::canonical::{Exemption, Places, canonical, digest};
+use self::canonical::{Digest, Exemption, Places, canonical, digest};
 use crate::{
     cassette::model::{self, Cassette, MatchRule},
     wire::{
@@ -178,7 +178,7 @@ impl Matcher {
     }
 
     /// The digest under which a recorded or live message is known.
-    pub(crate) fn digest(&mut self, message: &Message<'_>) -> u128 {
+    pub(crate) fn digest(&mut self, message: &Message<'_>) -> Digest {
         let table = self.table(message);
         self.digest_with(message, table)
     }
@@ -216,7 +216,7 @@ impl Matcher {
     }
 
     /// The digest of a message under one table.
-    pub(crate) fn digest_with(&mut self, message: &Message<'_>, table: usize) -> u128 {
+    pub(crate) fn digest_with(&mut self, message: &Message<'_>, table: usize) -> Digest {
         let mut form = std::mem::take(&mut self.scratch);
         form.clear();
         push_form(message, &self.tables[table], &mut form);

@@ -12,8 +12,8 @@ use crate::{
 /// When each play is to be asked what goes next.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    /// At once.
-    now: BTreeSet<usize>,
+    /// At once; one may stand there more than once.
+    now: Vec<usize>,
     /// Later, on the real clock.
     real: BTreeSet<(Micros, usize)>,
     /// Later, on that of what is played.
@@ -25,17 +25,19 @@ pub(super) struct Agenda {
 impl Agenda {
     /// Something has happened to a play.
     pub(super) fn wake(&mut self, play: usize) {
-        self.now.insert(play);
+        self.now.push(play);
     }
 
     /// The plays that are to be asked now, in order.
-    pub(super) fn take(&mut self, now: Now) -> BTreeSet<usize> {
+    pub(super) fn take(&mut self, now: Now) -> Vec<usize> {
         for (later, now) in [(&mut self.real, now.real), (&mut self.played, now.played)] {
             while let Some(&(at, play)) = later.first().filter(|(at, _)| *at <= now) {
                 later.remove(&(at, play));
-                self.now.insert(play);
+                self.now.push(play);
             }
         }
+        self.now.sort_unstable();
+        self.now.dedup();
         std::mem::take(&mut self.now)
     }
 
@@ -72,16 +74,16 @@ mod tests {
         let at = |real, played| Now { real, played };
         agenda.wake(3);
         agenda.wake(1);
-        assert_eq!((agenda.take(at(0, 0)), agenda.due()), (BTreeSet::from([1, 3]), Due::NEVER));
+        assert_eq!((agenda.take(at(0, 0)), agenda.due()), (vec![1, 3], Due::NEVER));
         agenda.set(1, Due::real(20));
         agenda.set(3, Due::played(10));
         let due = Due { real: Some(20), played: Some(10) };
-        assert_eq!((agenda.take(at(19, 9)), agenda.due()), (BTreeSet::new(), due));
+        assert_eq!((agenda.take(at(19, 9)), agenda.due()), (vec![], due));
         agenda.set(3, Due::played(30));
         agenda.wake(7);
-        assert_eq!(agenda.take(at(20, 29)), BTreeSet::from([1, 7]));
+        assert_eq!(agenda.take(at(20, 29)), vec![1, 7]);
         agenda.set(1, Due::real(20));
         agenda.set(3, Due::NEVER);
-        assert_eq!((agenda.due(), agenda.take(at(20, 99))), (Due::real(20), BTreeSet::from([1])));
+        assert_eq!((agenda.due(), agenda.take(at(20, 99))), (Due::real(20), vec![1]));
     }
 }

@@ -97,7 +97,7 @@ impl Replayer {
 
     /// The recorded headers of a response, with what is live in its place.
     fn headers(&mut self, http: Option<&Http>, lane: Lane, live: usize) -> Vec<(Box<str>, Vec<u8>)> {
-        let Some(http) = http else { return Vec::new() };
+        let Some(http) = http.filter(|http| !http.headers.is_empty()) else { return Vec::new() };
         let origin = self.streams.get(&lane.0).map(|stream| stream.origin.clone()).unwrap_or_default();
         let recorded = http
             .headers

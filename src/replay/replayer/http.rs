@@ -41,7 +41,7 @@ impl Replayer {
                 if message.is_modern() && posted.is_none() {
                     self.check_headers(request, &message);
                 }
-                self.message(now, lane, request.body);
+                self.message(now, lane, message);
             }
             "GET" => self.get(now, lane, request),
             _ => self.line(now, lane, request),

@@ -18,12 +18,11 @@ use crate::{
 
 impl Replayer {
     /// Takes in one message; what is known of what carried it stands in `at_hand`.
-    pub(super) fn message(&mut self, now: Now, lane: Lane, bytes: &[u8]) {
-        let original = Message::read(bytes);
+    pub(super) fn message(&mut self, now: Now, lane: Lane, original: Message<'_>) {
         self.at_hand.id.clear();
         self.at_hand.id.extend_from_slice(original.id().unwrap_or_default());
         self.at_hand.token = original.progress_token().map(Box::from);
-        let named = self.options.vars.hide(bytes);
+        let named = self.options.vars.hide(original.bytes);
         let redacted = self.redactor.message(Direction::ToServer, &named);
         let changed = matches!((&named, &redacted), (Cow::Owned(_), _) | (_, Cow::Owned(_)));
         let message = if changed { Message::read(&redacted) } else { original };

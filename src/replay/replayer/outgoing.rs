@@ -9,7 +9,7 @@ use super::{
     streams::is_line,
 };
 use crate::{
-    cassette::model::{Form, Unanswered},
+    cassette::model::{Form, Id, Unanswered},
     replay::{
         options::is_needed_wait,
         play::{Action, Gate},
@@ -183,23 +183,35 @@ impl Replayer {
     }
 
     /// A recorded answer with the live id; none where more than that may have to change.
-    fn answer(&self, exchange: u32, item: u32, to: &Correlators, is_refusal: bool) -> Option<Vec<u8>> {
+    fn answer(&mut self, exchange: u32, item: u32, to: &Correlators, is_refusal: bool) -> Option<Vec<u8>> {
         let entry = &self.cassette.exchanges[exchange as usize];
         let message = &entry.server[item as usize].message;
+        // As nearly all servers do it.
+        let has_same_id = entry.client.as_ref().is_some_and(|client| client.id == message.id);
+        let is_asked_again = has_same_id && self.repeat_of.contains_key(&exchange);
+        if is_asked_again && let Some(bytes) = self.answers.with_id(exchange, item, &to.live_id) {
+            return Some(bytes);
+        }
         let payload = self.cassette.at(message.place);
         if !matches!(message.form, Form::Result | Form::Error) || rewrite::may_name_a_subscription(payload) {
             return None;
         }
-        let mut recorded = Vec::new();
-        message.id.push(&mut recorded);
-        let id = match recorded.is_empty() {
-            _ if is_refusal && message.form == Form::Error => Some(to.live_id.clone()),
-            true => None,
-            false => Some(rewrite::answer_id(&to.recorded_id, &recorded, &to.live_id)),
+        let id = match &message.id {
+            _ if is_refusal && message.form == Form::Error => Some(Cow::Borrowed(&*to.live_id)),
+            Id::Absent => None,
+            _ if has_same_id => Some(Cow::Borrowed(&*to.live_id)),
+            id => {
+                let mut recorded = Vec::new();
+                id.push(&mut recorded);
+                Some(Cow::Owned(rewrite::answer_id(&to.recorded_id, &recorded, &to.live_id)))
+            }
         };
         let mut bytes = Vec::with_capacity(payload.len() + 64);
         let id = id.as_deref();
         self.cassette.wire(entry.session, false, message, id, &*self.blobs, &mut bytes).ok()?;
+        if is_asked_again {
+            self.answers.keep(exchange, item, &bytes);
+        }
         Some(bytes)
     }
 
@@ -303,8 +315,8 @@ impl Replayer {
         let lost = asked && entry.unanswered == Some(Unanswered::Lost);
         // The client may have used the id again.
         let (in_flight, id) = (&mut self.lives[live].in_flight, id_key(&to.live_id));
-        if in_flight.get(&*id) == Some(&(play, at)) {
-            in_flight.remove(&*id);
+        if let Some((id, of)) = in_flight.remove_entry(&*id).filter(|(_, of)| *of != (play, at)) {
+            in_flight.insert(id, of);
         }
         let scene = scene!(self, play, now);
         self.plays[play].remove(scene, at);

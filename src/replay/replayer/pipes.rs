@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{AtHand, Now, Replayer, lives::Live};
-use crate::traffic::Lane;
+use crate::{traffic::Lane, wire::jsonrpc::Message};
 
 /// The clients that speak in lines, by their lanes.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl Replayer {
         self.report.connections += u64::from(!self.pipes.has(lane));
         let live = self.pipe(lane).live;
         self.at_hand = AtHand { live, ..AtHand::default() };
-        self.message(now, lane, bytes);
+        self.message(now, lane, Message::read(bytes));
         if self.pipes.has_ended(lane) {
             self.stop_on(now, lane);
         }
