@@ -191,6 +191,7 @@ impl Listen {
                 None => options.happened,
             },
         });
+        let guard = Guard { is_open: false, hosts: options.allow_hosts, origins: options.allow_origins };
         let front = {
             let _inside = runtime.enter();
             Arc::new(Front {
@@ -198,11 +199,8 @@ impl Listen {
                 is_at_root,
                 shared,
                 recent,
-                guard: Guard {
-                    is_open: !address.ip().is_loopback(),
-                    hosts: options.allow_hosts,
-                    origins: options.allow_origins,
-                },
+                guard: Guard { is_open: !address.ip().is_loopback(), ..guard.clone() },
+                admin_guard: guard,
                 scheme: scheme(acceptor.as_ref()),
                 acceptor,
                 address: address.to_string(),
@@ -301,6 +299,8 @@ struct Front {
     /// The last events, where the run is tended.
     recent: Option<Arc<Recent>>,
     guard: Guard,
+    /// Whoever tends the run is guarded wherever clients may come from.
+    admin_guard: Guard,
     acceptor: Option<Acceptor>,
     scheme: &'static str,
     /// Where it listens.

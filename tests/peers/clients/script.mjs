@@ -66,7 +66,8 @@ export class Script {
 
   tool(client, step) {
     const params = { name: step.tool, arguments: step.arguments ?? {} };
-    const send = (options) => this.callTool(client, params, step.progress ? options : undefined);
+    const timeout = step.seconds ? { timeout: step.seconds * 1000 } : undefined;
+    const send = (options) => this.callTool(client, params, step.progress ? { ...options, ...timeout } : timeout);
     return this.call(`tools/call ${step.tool}`, send);
   }
 
