@@ -30,6 +30,7 @@
 //!                            redact -> journal (store); at the end: journal -> record (fold) -> cassette -> store
 //! replay   client <-> proxy::replay <-> replay (what to send, and when) <- cassette
 //! run      clients <-> proxy::listen <-> replay, one for each server and take; a client on stdio by proxy::join
+//!          whoever tends it <-> proxy::listen::admin
 //! ```
 //!
 //! From the bottom, each may use what stands above it in this list and nothing below:

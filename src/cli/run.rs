@@ -30,7 +30,7 @@ The command finds in its environment:
   TAPEDECK_URL_NAME   the same for each server, by its name in capitals, with _ for all that is no letter or digit
   TAPEDECK_ORIGIN     what both begin with
   TAPEDECK_RUN        what `tapedeck join` is given, which serves a client over stdio
-  TAPEDECK_ADMIN      with --admin, where the run is tended; `tapedeck schema admin` prints what can be asked there
+  TAPEDECK_ADMIN      with --admin, where the run is tended (`tapedeck schema admin` tells how)
 
 It ends as the command ends, or with 1 where that passed and the verdict is bad.")]
 pub(super) struct RunArgs {

@@ -195,6 +195,7 @@ impl Listen {
                 None => options.happened,
             },
         });
+        let guard = server::guard(address, options.allow_hosts, options.allow_origins);
         let front = {
             let _inside = runtime.enter();
             Arc::new(Front {
@@ -202,7 +203,8 @@ impl Listen {
                 is_at_root,
                 shared,
                 recent,
-                guard: server::guard(address, options.allow_hosts, options.allow_origins),
+                admin_guard: Guard { is_open: false, ..guard.clone() },
+                guard,
                 scheme: scheme(acceptor.as_ref()),
                 acceptor,
                 address: address.to_string(),
@@ -289,6 +291,8 @@ struct Front {
     /// The last events, where the run is tended.
     recent: Option<Arc<Recent>>,
     guard: Guard,
+    /// Whoever tends the run is guarded wherever clients may come from.
+    admin_guard: Guard,
     acceptor: Option<Acceptor>,
     scheme: &'static str,
     /// Where it listens.

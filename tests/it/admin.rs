@@ -28,13 +28,19 @@ const CASSETTE: &str = r#"{
       "server": [{"result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}}]},
     {"key": "notifications/initialized @1", "client": {"notification": {"method": "notifications/initialized"}}, "server": []},
     {"key": "tools/list @1", "client": {"request": {"method": "tools/list"}},
-      "server": [{"result": {"tools": [{"name": "search", "inputSchema": {"type": "object"}}, {"name": "report", "inputSchema": {"type": "object"}}]}}]},
+      "server": [{"result": {"tools": [{"name": "search", "inputSchema": {"type": "object"}}, {"name": "report", "inputSchema": {"type": "object"}}, {"name": "watch", "inputSchema": {"type": "object"}}]}}]},
     {"key": "tools/call search @1", "client": {"request": {"method": "tools/call", "params": {"name": "search", "arguments": {}}}},
       "server": [{"result": {"content": [{"type": "text", "text": "found"}]}}]},
     {"key": "tools/call search @2", "client": {"request": {"method": "tools/call", "params": {"name": "search", "arguments": {}}}},
       "server": [{"result": {"content": [{"type": "text", "text": "found again"}]}}]},
     {"key": "tools/call report @1", "client": {"request": {"method": "tools/call", "params": {"name": "report", "arguments": {}}}},
-      "server": [{"after_ms": 250, "result": {"content": [{"type": "text", "text": "done"}]}}]}
+      "server": [{"after_ms": 250, "result": {"content": [{"type": "text", "text": "done"}]}}]},
+    {"key": "tools/call watch @1", "client": {"request": {"method": "tools/call", "params": {"name": "watch", "arguments": {}, "_meta": {"progressToken": 1}}}},
+      "http": {"stream": true},
+      "server": [
+        {"after_ms": 100, "notification": {"method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}},
+        {"after_ms": 100, "notification": {"method": "notifications/progress", "params": {"progressToken": 1, "progress": 2}}},
+        {"after_ms": 100, "result": {"content": [{"type": "text", "text": "seen"}]}}]}
   ]
 }"#;
 
@@ -188,7 +194,7 @@ fn what_is_under_way_in_a_take_ends_with_it() {
     let stand = Stand::new(&["c.json", "--clock", "manual", "--fault", "tools/call search: latency ms=1000"]);
     let session = stand.begin("/mcp");
     let asked = stand.call("/mcp", &session, 1, "search");
-    while stand.tend.get("/waiting")["waiting"] == json!([]) {}
+    stand.tend.advance(0, 1);
     stand.tend.post("/takes/end", &json!({}));
     let mut rest = String::new();
     std::io::Read::read_to_string(&mut { asked.into_stream() }, &mut rest).expect("it is closed");

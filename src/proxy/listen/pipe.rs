@@ -1,6 +1,6 @@
 //! A joined process: the far end of a pipe between a client's stdio and a take.
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -23,6 +23,8 @@ use crate::{
 
 /// How much is read at once.
 const READ: usize = 64 << 10;
+/// So long after what came before it a client is sent what it must not read together with that.
+const APART: Duration = Duration::from_millis(5);
 /// The longest greeting.
 const LONGEST_HELLO: usize = 64 << 10;
 
@@ -95,7 +97,10 @@ async fn write(
         match said {
             Spoken::End(said) => end = Some(said),
             Spoken::Raw(bytes) => piece = bytes,
-            Spoken::Line { bytes, .. } => {
+            Spoken::Line { bytes, apart } => {
+                if apart && place.may_crowd() {
+                    tokio::time::sleep(APART).await;
+                }
                 piece = bytes;
                 piece.push(b'\n');
                 loop {

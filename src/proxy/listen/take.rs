@@ -86,6 +86,11 @@ impl Place {
         self.lane
     }
 
+    /// Whether what was recorded with a wait between may come at one and the same real time.
+    pub(super) fn may_crowd(&self) -> bool {
+        self.take.shared.clock.is_wound()
+    }
+
     /// The response is whole: that its client leaves tells nothing any more.
     pub(super) const fn ends(&mut self) {
         self.has_ended = true;

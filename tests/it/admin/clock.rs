@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -97,7 +98,7 @@ fn what_is_due_is_done_in_its_order_whatever_was_asked_first() {
         ("/primary/mcp", &primary, 5, "search"),
     ] {
         asked.push(stand.call(path, session, id, tool));
-        while stand.tend.get("/waiting")["waiting"].as_array().map(Vec::len) != Some(asked.len()) {}
+        stand.tend.advance(0, asked.len());
     }
     let advanced = stand.tend.advance(399, 5);
     assert_eq!(
@@ -114,6 +115,41 @@ fn what_is_due_is_done_in_its_order_whatever_was_asked_first() {
     // Events say when each came, on the run's clock.
     let events = stand.tend.get("/events?request_id=2")["events"].clone();
     assert_eq!(each(&events, "duration_ms"), [&json!(250)]);
+}
+
+/// An answer that waits for another one goes behind it, however long it might have waited.
+#[test]
+fn what_goes_because_of_what_was_due_is_told_too() {
+    let stand = Stand::new(&[
+        "c.json",
+        "--clock",
+        "manual",
+        "--timing",
+        "recorded",
+        "--fault",
+        "tools/call search: reorder ms=60000",
+    ]);
+    let session = stand.begin("/mcp");
+    let search = stand.call("/mcp", &session, 1, "search");
+    stand.tend.advance(0, 1);
+    let report = stand.call("/mcp", &session, 2, "report");
+    let advanced = stand.tend.advance(1_000, 2);
+    assert_eq!(told(&advanced["released"]), ["null 2 250", "null 1 250"]);
+    assert_eq!((said(report), said(search)), ("done".to_owned(), "found".to_owned()));
+}
+
+#[test]
+fn a_client_that_leaves_is_waited_for_no_longer() {
+    let stand = Stand::new(&["c.json", "--clock", "manual", "--fault", "tools/call search: latency ms=1000"]);
+    let session = stand.begin("/mcp");
+    let asked = stand.call("/mcp", &session, 1, "search");
+    assert_eq!(stand.tend.advance(0, 1)["released_count"], 0);
+    drop(asked);
+    // Nobody tells a test when a server has noticed.
+    let begun = Instant::now();
+    while stand.tend.get("/waiting")["waiting"] != json!([]) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it still waits");
+    }
 }
 
 #[test]

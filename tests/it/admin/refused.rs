@@ -23,6 +23,14 @@ fn names_and_pages_from_elsewhere_are_refused() {
     assert_eq!(stand.tend.told("GET", "/takes", local).0, 200);
 }
 
+/// The front is open to the network here, and so to pages of it; the run is not tended from there.
+#[test]
+fn a_front_that_anybody_reaches_is_tended_from_its_machine_alone() {
+    let stand = Stand::new(&["c.json", "--listen", "0.0.0.0:0"]);
+    let asked = Asked::send(&stand.tend.origin, "GET", "/takes", &["Host: evil.example"], "");
+    assert_eq!(stand.tend.told("GET", "/takes", asked).0, 403);
+}
+
 #[test]
 fn what_cannot_be_understood_is_refused_with_what_can() {
     let stand = Stand::new(&["c.json"]);

@@ -17,14 +17,14 @@ const PLAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cassettes/plans/faults.
 /// Lets each client do these steps while somebody tends the run.
 fn tell(
     over_http: bool,
-    scenario: &str,
+    arguments: &[&str],
     steps: &Value,
     tends: impl Fn(&Tend),
     check: impl Fn(&str, &Value, &Stand),
 ) {
     let plan = json!({"steps": steps});
     for client in CLIENTS.map(|client| client()) {
-        let stand = Stand::new(&["c.json", "--clock", "manual", "--faults", PLAN, "--scenario", scenario]);
+        let stand = Stand::new(&[&["c.json", "--clock", "manual"], arguments].concat());
         let run = thread::scope(|scope| {
             let running = scope.spawn(|| {
                 if over_http {
@@ -59,28 +59,78 @@ fn a_client_that_tries_again_meets_each_window_at_its_time() {
             assert_eq!(each(&tend.advance(1, 1)["released"], "method"), ["tools/call"]);
             assert_eq!(each(&tend.advance(10_000, 1)["released"], "due_ms"), [&json!(50_000)]);
         };
-        tell(over_http, "retry-windows", &steps, tends, |client, transcript, stand| {
-            let calls = transcript["calls"].as_array().unwrap_or_else(|| panic!("{client}: {transcript}"));
-            for call in &calls[..2] {
-                let message =
-                    call["error"]["message"].as_str().or(call["error"].as_str()).unwrap_or_default();
-                assert!(message.contains("Request timed out"), "{client}: {call}");
-            }
-            assert_eq!(calls[2]["result"]["content"][0]["text"], "done", "{client}: {transcript}");
-            let events = stand.tend.get("/events?method=tools/call")["events"].clone();
-            assert_eq!(each(&events, "outcome"), ["fault", "fault", "answered"], "{client}");
-            assert_eq!(
-                each(&events, "at_ms"),
-                [30_000, 40_000, 50_000].map(|ms| json!(ms)).each_ref(),
-                "{client}"
-            );
-            assert_eq!(
-                each(&events, "duration_ms"),
-                [10_000, 10_000, 0].map(|ms| json!(ms)).each_ref(),
-                "{client}"
-            );
-            let handshake = stand.tend.get("/events?method=initialize")["events"].clone();
-            assert_eq!(each(&handshake, "duration_ms"), [&json!(30_000)], "{client}");
+        tell(
+            over_http,
+            &["--faults", PLAN, "--scenario", "retry-windows"],
+            &steps,
+            tends,
+            |client, transcript, stand| {
+                let calls =
+                    transcript["calls"].as_array().unwrap_or_else(|| panic!("{client}: {transcript}"));
+                for call in &calls[..2] {
+                    let message =
+                        call["error"]["message"].as_str().or(call["error"].as_str()).unwrap_or_default();
+                    assert!(message.contains("Request timed out"), "{client}: {call}");
+                }
+                assert_eq!(calls[2]["result"]["content"][0]["text"], "done", "{client}: {transcript}");
+                let events = stand.tend.get("/events?method=tools/call")["events"].clone();
+                assert_eq!(each(&events, "outcome"), ["fault", "fault", "answered"], "{client}");
+                assert_eq!(
+                    each(&events, "at_ms"),
+                    [30_000, 40_000, 50_000].map(|ms| json!(ms)).each_ref(),
+                    "{client}"
+                );
+                assert_eq!(
+                    each(&events, "duration_ms"),
+                    [10_000, 10_000, 0].map(|ms| json!(ms)).each_ref(),
+                    "{client}"
+                );
+                let handshake = stand.tend.get("/events?method=initialize")["events"].clone();
+                assert_eq!(each(&handshake, "duration_ms"), [&json!(30_000)], "{client}");
+            },
+        );
+    }
+}
+
+/// The client's own patience is real; the server's answer would come much later.
+#[test]
+fn a_client_that_gives_up_by_itself_tries_again_before_the_late_answer() {
+    let steps = json!([{"do": "call", "tool": "search", "seconds": 0.2}, {"do": "call", "tool": "search"}]);
+    let fault = ["--fault", r#"tools/call search: {"do": "latency", "ms": 60000, "nth": 1}"#];
+    for over_http in [true, false] {
+        tell(
+            over_http,
+            &fault,
+            &steps,
+            |_| {},
+            |client, transcript, stand| {
+                let calls =
+                    transcript["calls"].as_array().unwrap_or_else(|| panic!("{client}: {transcript}"));
+                assert_ne!(calls[0]["error"], Value::Null, "{client}: {transcript}");
+                assert_eq!(calls[1]["result"]["content"][0]["text"], "found again", "{client}: {transcript}");
+                let events = stand.tend.get("/events?method=tools/call")["events"].clone();
+                assert_eq!(each(&events, "outcome"), ["cancelled", "answered"], "{client}");
+                assert_eq!(each(&events, "duration_ms")[1], 0, "{client}");
+                stand.tend.post("/clock/advance", &json!({"ms": 60_000}));
+                assert_eq!(stand.tend.get("/report")["misses"], json!([]), "{client}");
+            },
+        );
+    }
+}
+
+/// SDKs of TypeScript lose a notification that they read together with the response behind it.
+#[test]
+fn what_comes_at_one_time_reaches_each_client_whole() {
+    let steps = json!([{"do": "call", "tool": "watch", "progress": true}]);
+    for over_http in [true, false] {
+        let tends = |tend: &Tend| {
+            let released = tend.advance(1_000, 1)["released"].clone();
+            assert_eq!(each(&released, "due_ms"), [100, 200, 300].map(|ms| json!(ms)).each_ref());
+        };
+        tell(over_http, &["--timing", "recorded"], &steps, tends, |client, transcript, _| {
+            let call = &transcript["calls"][0];
+            assert_eq!(call["progress"].as_array().map(Vec::len), Some(2), "{client}: {transcript}");
+            assert_eq!(call["result"]["content"][0]["text"], "seen", "{client}: {transcript}");
         });
     }
 }

@@ -68,7 +68,8 @@ export class Script {
 
   tool(client, step) {
     const params = { name: step.tool, arguments: step.arguments ?? {} };
-    const send = (options) => this.callTool(client, params, step.progress ? options : this.limit);
+    const limit = step.seconds ? { timeout: step.seconds * 1000 } : this.limit;
+    const send = (options) => this.callTool(client, params, step.progress ? { ...options, ...limit } : limit);
     return this.call(`tools/call ${step.tool}`, send);
   }
 

@@ -82,7 +82,10 @@ class Script:
         return await self.call(
             f"tools/call {step['tool']}",
             lambda progress: client.call_tool(
-                step["tool"], arguments, progress_callback=progress if step.get("progress") else None
+                step["tool"],
+                arguments,
+                read_timeout_seconds=step.get("seconds"),
+                progress_callback=progress if step.get("progress") else None,
             ),
         )
 

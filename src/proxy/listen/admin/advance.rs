@@ -49,17 +49,39 @@ pub(super) async fn advance(front: &Front, ask: Advance) -> Result<Advanced, Pro
     };
     while let Some(due) = takes(until).iter().filter_map(|take| take.played_due()).min() {
         let takes = takes(due);
-        for waiting in takes.iter().flat_map(|take| take.waiting()).filter(|waiting| waiting.due <= due) {
+        let waited: Vec<Waiting> = takes.iter().flat_map(|take| take.waiting()).collect();
+        clock.wind_to(due);
+        takes.iter().for_each(|take| take.catch_up());
+        let wait_on = takes.iter().flat_map(|take| take.waiting()).collect();
+        for waiting in gone(waited, wait_on, due) {
             released_count += 1;
             if released.len() < MOST_LISTED {
                 released.push(waiting);
             }
         }
-        clock.wind_to(due);
-        takes.iter().for_each(|take| take.catch_up());
     }
     clock.wind_to(until);
     Ok(Advanced { now_ms: until / 1000, released, released_count, waiting: front.waiting() })
+}
+
+/// Of what waited, what has gone at this time: what was due, and what went because that did.
+fn gone(waited: Vec<Waiting>, mut wait_on: Vec<Waiting>, now: Micros) -> Vec<Waiting> {
+    let (due, later): (Vec<Waiting>, Vec<Waiting>) =
+        waited.into_iter().partition(|waiting| waiting.due <= now);
+    let id = |waiting: &Waiting| waiting.request_id.as_ref().map(|id| id.get().to_owned());
+    let is_same = |one: &Waiting, other: &Waiting| {
+        (&one.server, &one.take, one.waits_for, &one.key)
+            == (&other.server, &other.take, other.waits_for, &other.key)
+            && id(one) == id(other)
+    };
+    let mut gone = due;
+    for waiting in later {
+        match wait_on.iter().position(|other| is_same(&waiting, other)) {
+            Some(at) => drop(wait_on.swap_remove(at)),
+            None => gone.push(Waiting { due: now, due_ms: now.div_ceil(1000), ..waiting }),
+        }
+    }
+    gone
 }
 
 /// Waits until so many things wait.
