@@ -1,6 +1,7 @@
 //! What a replay reports: one JSON object, written at the start, at each miss and at the end.
 
 pub mod events;
+pub(crate) mod ledger;
 
 use std::collections::{BTreeMap, HashSet};
 

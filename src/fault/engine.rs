@@ -21,7 +21,7 @@ use super::{
     freeze::Drawn,
     rule::{Act, Does},
 };
-use crate::{report::FaultReport, wire::jsonrpc::Message};
+use crate::{report::FaultReport, traffic::Direction, wire::jsonrpc::Message};
 
 /// So many keys a report names for each rule.
 const MOST_KEYS: usize = 1_000;
@@ -67,6 +67,8 @@ pub struct Chosen {
     pub is_instead: bool,
     /// Those of a higher layer act later.
     pub layer: u8,
+    /// It acts on what goes to the server.
+    pub to_server: bool,
 }
 
 /// The state of a plan in one take.
@@ -170,6 +172,7 @@ impl Engine {
             roll,
             is_instead: act.kind.acts == Acts::Instead,
             layer: act.kind.layer,
+            to_server: self.plan.rules[at].when.direction == Some(Direction::ToServer),
         };
         if act.kind.acts == Acts::Beside {
             decision.beside.push(chosen);

@@ -12,6 +12,7 @@
 //! - `plan`, `rule`, `when`, `value`, `error`: a plan's text becomes rules
 //! - `assert`: what has to be so at the end; `freeze`: what chance has decided becomes rules
 //! - `engine`: which rules act on a request; `chance`: on which of many
+//! - `live`: all of it on traffic that is not recorded yet
 //! - `stage`: affected requests under way, and when what they send is due; `pieces`: messages that go in pieces
 
 mod assert;
@@ -20,6 +21,7 @@ mod chance;
 mod engine;
 mod error;
 mod freeze;
+pub mod live;
 mod pieces;
 mod plan;
 mod rule;

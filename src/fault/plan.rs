@@ -251,7 +251,7 @@ impl Plan {
                         line: 0,
                         column: 0,
                         at: rule.at,
-                        text: format!("rule {}: {text}", short_name(&rule.name)),
+                        text: format!("rule {}: {text}", rule.short_name()),
                     });
                 }
             }
@@ -270,7 +270,7 @@ impl Plan {
         let names = |rule: &&Rule| rule.when.key.is_some() || rule.when.names_something();
         let mut rules = self.rules.iter().filter(is_here).filter(names);
         let stranger = rules.find(|rule| !recorded(&|request| rule.when.names(request)))?;
-        let name = short_name(&stranger.name);
+        let name = stranger.short_name();
         Some(format!("the fault rule {name} fits nothing that was recorded; correct its `when`"))
     }
 }
@@ -285,13 +285,5 @@ impl Scope {
             is_legacy: revisions().any(|name| name.is_none_or(|name| !is_modern(name))),
             is_modern: revisions().any(|name| name.is_none_or(is_modern)),
         }
-    }
-}
-
-/// A rule's name, or the beginning of its text, to be shown.
-fn short_name(name: &str) -> String {
-    match name.char_indices().nth(80) {
-        Some((end, _)) => format!("`{}…`", &name[..end]),
-        None => format!("`{name}`"),
     }
 }

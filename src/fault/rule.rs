@@ -124,6 +124,14 @@ impl Rule {
 }
 
 impl Rule {
+    /// Its name, or the beginning of its text, to be shown.
+    pub(super) fn short_name(&self) -> String {
+        match self.name.char_indices().nth(80) {
+            Some((end, _)) => format!("`{}…`", &self.name[..end]),
+            None => format!("`{}`", self.name),
+        }
+    }
+
     /// Whether chance decides when it acts, or what exactly it does.
     pub(super) fn is_by_chance(&self) -> bool {
         self.probability.is_some() || self.does.acts().any(|act| act.kind.by_chance)

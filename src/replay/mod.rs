@@ -5,6 +5,7 @@
 //!
 //! - `exchange`: what goes in and what comes out
 //! - `script`: a recorded session, indexed by what its requests ask and ordered by when things happened
+//! - `lens`: how faults see live traffic
 //! - `index`: which steps of a script a message asks for
 //! - [`matcher`]: which recorded exchange a live message asks for
 //! - `play`: a live session playing a script: what goes next and what it waits for
@@ -17,6 +18,7 @@ mod exchange;
 #[doc(hidden)]
 pub mod fuzz;
 mod index;
+mod lens;
 pub mod matcher;
 mod miss;
 mod options;
@@ -27,5 +29,6 @@ mod rewrite;
 mod script;
 
 pub use exchange::{HttpRequest, Input, KEEP_ALIVE, Output, ResponseHead, Seed};
+pub use lens::Lens;
 pub use options::{Options, Order, Repeat, Timing};
 pub use replayer::{ReplayError, Replayer};

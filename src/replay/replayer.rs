@@ -50,7 +50,7 @@ mod unmatched;
 mod untold;
 
 pub(super) use self::pipes::Pipes;
-use self::{agenda::Agenda, events::Events, faulty::Faults, lives::Live, streams::Stream};
+use self::{agenda::Agenda, faulty::Faults, lives::Live, streams::Stream};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern},
     exchange::{Input, Output},
@@ -64,7 +64,7 @@ use crate::{
     cassette::{blob::BlobSource, model::Cassette},
     fault::Acting,
     redact::{Pairing, Redactor},
-    report::{FaultReport, Report, RuleReport, Verdict},
+    report::{FaultReport, Report, RuleReport, Verdict, ledger::Ledger},
     traffic::{Lane, Micros},
 };
 
@@ -147,7 +147,7 @@ pub struct Replayer {
     outputs: VecDeque<Output>,
     agenda: Agenda,
     faults: Option<Faults>,
-    events: Option<Events>,
+    events: Option<Ledger>,
     /// When the latest of what was taken in came, or the outputs were asked for.
     now: Micros,
     report: Report,
@@ -212,7 +212,7 @@ impl Replayer {
         let legacy_recording = scripts.len() > 1 || !sessions.iter().any(|&at| is_modern(&cassette, at));
         let replayer = Self {
             faults: options.faults.clone().map(Faults::new),
-            events: options.events.clone().map(Events::new),
+            events: options.events.clone().map(Ledger::new),
             now: 0,
             played: vec![false; scripts.len()],
             lives: vec![Live::default()],

@@ -36,7 +36,7 @@ mod schema_violation;
 mod server_request;
 mod session_expired;
 mod slow_start;
-mod speak;
+pub(super) mod speak;
 mod status;
 #[cfg(test)]
 mod testing;
@@ -131,13 +131,16 @@ pub static TABLE: &[Kind] = &[
         )
     },
     kind("timeout", Instead, Everywhere, timeout::read, "nothing is ever said"),
-    kind(
-        "slow_start",
-        Beside,
-        Everywhere,
-        slow_start::read,
-        "the first request waits `ms`, each later one half as long as the one before it",
-    ),
+    Kind {
+        to_server: true,
+        ..kind(
+            "slow_start",
+            Beside,
+            Everywhere,
+            slow_start::read,
+            "the first request waits `ms`, each later one half as long as the one before it",
+        )
+    },
     Kind {
         layer: 2,
         ..kind(

@@ -7,11 +7,11 @@ use crate::{
         Target,
         step::{Output, ResponseHead, Step},
     },
-    traffic::SseEvent,
+    traffic::{Lane, SseEvent},
 };
 
 /// Headers of a response.
-pub(super) type Headers = Vec<(Box<str>, Vec<u8>)>;
+pub(in crate::fault) type Headers = Vec<(Box<str>, Vec<u8>)>;
 
 /// A JSON-RPC message as the whole answer; over HTTP with this status.
 pub(super) fn message(of: &Target<'_>, status: u16, bytes: Vec<u8>) -> Vec<Step> {
@@ -34,7 +34,11 @@ pub(super) fn event(bytes: Vec<u8>) -> SseEvent<'static> {
 
 /// An HTTP response with a body that is no message.
 pub(super) fn response(of: &Target<'_>, status: u16, headers: Headers, body: Vec<u8>) -> Vec<Step> {
-    let lane = of.post.unwrap_or(of.lane);
+    response_on(of.post.unwrap_or(of.lane), status, headers, body)
+}
+
+/// The same on a lane.
+pub(in crate::fault) fn response_on(lane: Lane, status: u16, headers: Headers, body: Vec<u8>) -> Vec<Step> {
     let mut steps =
         vec![Step::Do(Output::Head { lane, head: ResponseHead { status, headers, stream: false } })];
     if !body.is_empty() {
@@ -45,6 +49,6 @@ pub(super) fn response(of: &Target<'_>, status: u16, headers: Headers, body: Vec
 }
 
 /// A content type.
-pub(super) fn typed(content_type: &str) -> Headers {
+pub(in crate::fault) fn typed(content_type: &str) -> Headers {
     vec![("content-type".into(), content_type.into())]
 }

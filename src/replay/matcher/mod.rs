@@ -82,12 +82,22 @@ impl Matcher {
     /// # Errors
     /// When a pattern is no regular expression or a pointer no JSON Pointer.
     pub(crate) fn new(cassette: &Cassette) -> Result<Self, RuleError> {
+        let matcher =
+            Self { rules: cassette.rules.clone(), used: vec![0; cassette.rules.len()], ..Self::plain() };
+        for rule in &cassette.rules {
+            matcher.add(rule, &mut volatile())?;
+        }
+        Ok(matcher)
+    }
+
+    /// Of no cassette: nothing is exempt but what varies by itself.
+    pub(crate) fn plain() -> Self {
         let mut matcher = Self {
-            rules: cassette.rules.clone(),
+            rules: Vec::new(),
             tables: vec![volatile()],
             by_rules: HashMap::from([(Vec::new(), 0)]),
             by_notification: HashMap::new(),
-            used: vec![0; cassette.rules.len()],
+            used: Vec::new(),
             scratch: Vec::new(),
         };
         for &(method, pointer) in VOLATILE_NOTIFICATIONS {
@@ -96,10 +106,7 @@ impl Matcher {
             matcher.by_notification.insert(method, matcher.tables.len());
             matcher.tables.push(places);
         }
-        for rule in &cassette.rules {
-            matcher.add(rule, &mut volatile())?;
-        }
-        Ok(matcher)
+        matcher
     }
 
     fn add(&self, rule: &MatchRule, places: &mut Places) -> Result<(), RuleError> {

@@ -76,7 +76,7 @@ fn what_is_wrong_with_a_rule_is_told_with_the_valid_choices() {
         ),
         (
             r#"{"when": {"direction": "to_server"}, "do": "timeout"}"#,
-            "2:1: only latency can act on what goes `to_server`",
+            "2:1: only latency and slow_start can act on what goes `to_server`",
         ),
         (
             r#"{"do": "latency", "ms": 1, "consumes": true}"#,

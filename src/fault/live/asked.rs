@@ -1,0 +1,80 @@
+//! Affected requests whose answers come on a stream that they share: a pipe, or that of HTTP+SSE.
+
+use crate::{
+    fault::{Acting, step::Output},
+    traffic::Lane,
+    wire::jsonrpc::{Kind, Message, id_key},
+};
+
+/// Those that are not answered yet.
+#[derive(Debug, Default)]
+pub(super) struct Asked(Vec<One>);
+
+#[derive(Debug)]
+struct One {
+    stream: Lane,
+    /// Its id and progress token, as they are compared.
+    id: Vec<u8>,
+    token: Option<Vec<u8>>,
+    /// None: nobody hears what the server says because of it.
+    acting: Option<Acting>,
+}
+
+/// Because of which request something is said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Of none that is affected.
+    Nobodys,
+    /// Of this one.
+    Affected {
+        /// None: nobody hears it.
+        acting: Option<Acting>,
+        /// It is the answer.
+        is_last: bool,
+    },
+}
+
+impl Asked {
+    pub(super) fn add(&mut self, stream: Lane, request: &Message<'_>, acting: Option<Acting>) {
+        let id = request.id_key().unwrap_or_default().into_owned();
+        let token = request.progress_token().map(|token| id_key(token).into_owned());
+        self.0.push(One { stream, id, token, acting });
+    }
+
+    /// Whose an output is; with the answer a request is no longer asked.
+    pub(super) fn whose(&mut self, output: &Output) -> Whose {
+        if self.0.is_empty() {
+            return Whose::Nobodys;
+        }
+        let Some(text) = output.text() else { return Whose::Nobodys };
+        let message = Message::read(text);
+        let on_stream = |one: &One| one.stream == output.lane();
+        match message.kind {
+            Kind::Result | Kind::Error => {
+                let id = message.id_key();
+                let is_its = |one: &One| on_stream(one) && id.as_deref() == Some(&one.id);
+                match self.0.iter().position(is_its) {
+                    Some(at) => Whose::Affected { acting: self.0.remove(at).acting, is_last: true },
+                    None => Whose::Nobodys,
+                }
+            }
+            Kind::Notification if message.method() == "notifications/progress" => {
+                let token = message.param("/progressToken").map(id_key);
+                let is_its = |one: &&One| {
+                    on_stream(one) && token.is_some() && one.token.as_deref() == token.as_deref()
+                };
+                match self.0.iter().find(is_its) {
+                    Some(one) => Whose::Affected { acting: one.acting, is_last: false },
+                    None => Whose::Nobodys,
+                }
+            }
+            _ => Whose::Nobodys,
+        }
+    }
+
+    /// The client has left a stream.
+    pub(super) fn left(&mut self, stream: Lane) -> impl Iterator<Item = Acting> + use<> {
+        let gone: Vec<One> = self.0.extract_if(.., |one| one.stream == stream).collect();
+        gone.into_iter().filter_map(|one| one.acting)
+    }
+}

@@ -1,0 +1,315 @@
+//! What clients send.
+
+use std::borrow::Cow;
+
+use super::{Came, Held, Live, Passing, Response};
+use crate::{
+    cassette::key,
+    fault::{
+        Chosen, Decision, Effect, Request, Target,
+        catalogue::speak,
+        step::{Output, Step},
+    },
+    report::{
+        SEQUENCE,
+        events::Outcome,
+        ledger::{Came as Noted, trace_id},
+    },
+    traffic::Micros,
+    wire::jsonrpc::{self, Kind, Message, id_key},
+};
+
+/// So many methods and names are counted for keys; what comes after them has no key.
+const MOST_NAMES: usize = 100_000;
+
+impl Live {
+    /// A client sends something: what becomes of it. What is none of its requests passes, but for one: over HTTP
+    /// nothing passes that is for a session which a fault has ended.
+    pub fn client(&mut self, now: Micros, came: &Came<'_>) -> Passing {
+        let opens = came.http.map_or(!self.has_come, |http| http.opens_connection);
+        self.report.connections += u64::from(opens);
+        self.has_come = true;
+        for (name, value) in came.http.iter().flat_map(|http| http.headers) {
+            if *name == "authorization" || *name == "cookie" || *name == "proxy-authorization" {
+                self.look.header(name, value);
+            }
+        }
+        let original = Message::read(came.bytes);
+        let hidden = self.look.message(came.bytes);
+        let message = match &hidden {
+            Cow::Owned(hidden) => Message::read(hidden),
+            Cow::Borrowed(_) => original,
+        };
+        let begins = message.kind == Kind::Request && message.method() == "initialize";
+        let session = self.session_of(came, begins);
+        if came.http.is_some() {
+            self.lanes.insert(came.lane.0, Response { session, begins, is_deaf: false });
+        }
+        let events = self.count(now, came, &message, original.id(), session);
+        let is_lost = || came.http?.session().filter(|session| self.lost.contains(*session));
+        let passing = if !begins && is_lost().is_some() {
+            self.session_not_found(now, came, &original, &events);
+            Passing::Never
+        } else {
+            match message.kind {
+                Kind::Request => self.request(now, came, &original, &message, session, events.first()),
+                Kind::Notification => self.notification(came, &message, session),
+                _ => Passing::Now,
+            }
+        };
+        if let Some(ledger) = &mut self.ledger {
+            events.iter().for_each(|event| ledger.accept(*event));
+        }
+        passing
+    }
+
+    /// The number of the session that something is in: of one that it begins, that which it will have; 0 for none.
+    fn session_of(&self, came: &Came<'_>, begins: bool) -> u64 {
+        if begins {
+            return self.report.sessions + 1;
+        }
+        match came.http {
+            None => self.report.sessions,
+            Some(http) => {
+                http.session().and_then(|session| self.sessions.get(session)).copied().unwrap_or_default()
+            }
+        }
+    }
+
+    /// Takes in which requests and notifications have come; the numbers of their events.
+    fn count(
+        &mut self,
+        now: Micros,
+        came: &Came<'_>,
+        message: &Message<'_>,
+        id: Option<&[u8]>,
+        session: u64,
+    ) -> Vec<u64> {
+        let correlation = came.http.filter(|_| self.ledger.is_some()).and_then(|http| {
+            ["x-correlation-id", "x-request-id", "traceparent"].into_iter().find_map(|name| {
+                let value = String::from_utf8_lossy(http.header(name)?);
+                let value = if name == "traceparent" { trace_id(&value)? } else { &value };
+                Some(self.look.header(name, value.as_bytes()))
+            })
+        });
+        let mut events = Vec::new();
+        let mut each = |message: &Message<'_>, id: Option<&[u8]>| {
+            if !matches!(message.kind, Kind::Request | Kind::Notification) {
+                return;
+            }
+            let method = message.method();
+            *self.report.calls.entry(method.clone().into_owned()).or_default() += 1;
+            if self.report.sequence.len() < SEQUENCE {
+                self.report.sequence.push(method.clone().into_owned());
+            }
+            let Some(ledger) = &mut self.ledger else { return };
+            events.push(ledger.open(&Noted {
+                now,
+                server: None,
+                session: Some(session).filter(|session| *session > 0),
+                live: usize::try_from(session).unwrap_or(usize::MAX),
+                lane: came.lane,
+                own: came.own_lane(),
+                message,
+                method: &method,
+                id,
+                correlation: correlation.as_deref(),
+            }));
+        };
+        match message.kind {
+            Kind::Batch => message.members().for_each(|member| each(&member, member.id())),
+            _ => each(message, id),
+        }
+        events
+    }
+
+    /// The key of a request.
+    fn key(&mut self, message: &Message<'_>) -> Option<String> {
+        let name = key::of_client(message);
+        if self.counts.len() >= MOST_NAMES && !self.counts.contains_key(&name) {
+            return None;
+        }
+        let count = self.counts.entry(name.clone()).or_default();
+        *count += 1;
+        Some(format!("{name} @{count}"))
+    }
+
+    fn request(
+        &mut self,
+        now: Micros,
+        came: &Came<'_>,
+        original: &Message<'_>,
+        message: &Message<'_>,
+        session: u64,
+        event: Option<&u64>,
+    ) -> Passing {
+        let method = message.method();
+        let key = self.key(message);
+        if let (Some(ledger), Some(event)) = (&mut self.ledger, event) {
+            ledger.get_mut(*event).into_iter().for_each(|open| open.event.key.clone_from(&key));
+        }
+        // Since 2026-07-28 all traffic of one front is one session.
+        let number =
+            if session == 0 { message.is_modern().then_some(1) } else { u32::try_from(session).ok() };
+        let request =
+            Request { server: None, message, method: &method, key: key.as_deref(), session: number };
+        let decision = self.engine.decide(&request, || self.look.form(message));
+        let passing = match decision {
+            None => Passing::Now,
+            Some(decision) => self.act(now, came, original, &method, decision, event),
+        };
+        if method == "initialize" && passing != Passing::Never {
+            self.begin(came, session);
+        }
+        passing
+    }
+
+    /// A session begins.
+    fn begin(&mut self, came: &Came<'_>, session: u64) {
+        self.report.sessions = session;
+        if let Some((_, endpoint)) = came.http.and_then(|http| http.stream) {
+            self.lost.remove(endpoint);
+            self.sessions.insert(endpoint.into(), session);
+        }
+    }
+
+    /// Faults act on a request.
+    fn act(
+        &mut self,
+        now: Micros,
+        came: &Came<'_>,
+        original: &Message<'_>,
+        method: &str,
+        mut decision: Decision,
+        event: Option<&u64>,
+    ) -> Passing {
+        let (id, token) = (original.id().unwrap_or(b"null"), original.progress_token());
+        let (lane, post) = (came.own_lane(), came.http.and_then(|http| http.stream).map(|_| came.lane));
+        let is_http = came.http.is_some();
+        let target = |chosen: &Chosen| Target {
+            lane,
+            post,
+            is_http,
+            method,
+            id,
+            token,
+            count: chosen.count,
+            roll: chosen.roll,
+        };
+        decision.beside.sort_by_key(|chosen| chosen.layer);
+        let terminal = decision.terminal.as_ref();
+        let instead = terminal.and_then(|chosen| chosen.fault.instead(&target(chosen)));
+        // Where nothing goes to the server, what holds that back holds the answer back.
+        let is_on_its_way = |chosen: &&Chosen| chosen.to_server && instead.is_none();
+        let to_server = decision.beside.iter().filter(is_on_its_way);
+        let to_server = to_server.filter_map(|chosen| chosen.fault.effect(&target(chosen))).collect();
+        let wait = waits(to_server, Output::Send { lane, bytes: Vec::new(), apart: false });
+        let to_client =
+            terminal.into_iter().chain(decision.beside.iter().filter(|chosen| !is_on_its_way(chosen)));
+        let effects = to_client.filter_map(|chosen| chosen.fault.effect(&target(chosen))).collect();
+        let lingers = decision.beside.iter().filter_map(|chosen| chosen.fault.lingers());
+        self.lingers = lingers.fold(self.lingers, Micros::max);
+        self.note_fault(&decision, event, instead.as_ref().is_some_and(Vec::is_empty));
+        let acting = self.stage.begin(effects, (is_http && post.is_none()).then_some(came.lane));
+        let Some(steps) = instead else {
+            if !is_http || post.is_some() {
+                self.asked.add(lane, original, Some(acting));
+            }
+            return if wait == 0 { Passing::Now } else { self.hold(now, wait, came) };
+        };
+        self.stage.perform(now, acting, steps, &mut self.outputs);
+        self.stage.close(acting);
+        if decision.terminal.as_ref().is_some_and(|chosen| chosen.is_instead && chosen.fault.ends_session()) {
+            self.lost.extend(came.http.and_then(|http| http.session()).map(Box::from));
+        }
+        if !decision.consumes {
+            return Passing::Never;
+        }
+        // The server does it all the same, and nobody hears of that.
+        if let Some(response) = self.lanes.get_mut(&came.lane.0) {
+            response.is_deaf = true;
+        }
+        if !is_http || post.is_some() {
+            self.asked.add(lane, original, None);
+        }
+        Passing::Now
+    }
+
+    fn note_fault(&mut self, decision: &Decision, event: Option<&u64>, is_silent: bool) {
+        let (Some(ledger), Some(event)) = (&mut self.ledger, event) else { return };
+        if let Some(open) = ledger.get_mut(*event) {
+            let name = decision.terminal.iter().chain(&decision.beside).next().map(|chosen| chosen.name);
+            open.event.fault = name.map(str::to_owned);
+            open.is_faulty = decision.terminal.is_some();
+        }
+        if is_silent {
+            ledger.settle(*event, Outcome::Fault, None);
+        }
+    }
+
+    fn hold(&mut self, now: Micros, wait: Micros, came: &Came<'_>) -> Passing {
+        self.hold_until(now.saturating_add(wait), came);
+        Passing::Later
+    }
+
+    fn hold_until(&mut self, due: Micros, came: &Came<'_>) {
+        self.holds += 1;
+        self.held.insert((due, self.holds), Held { lane: came.lane, bytes: came.bytes.to_vec() });
+    }
+
+    fn notification(&mut self, came: &Came<'_>, message: &Message<'_>, session: u64) -> Passing {
+        let Some(id) = message.cancelled_id() else { return Passing::Now };
+        if let Some(ledger) = &mut self.ledger {
+            ledger.cancelled(usize::try_from(session).unwrap_or(usize::MAX), id);
+        }
+        let is_it =
+            |held: &Held| Message::read(&held.bytes).id_key().is_some_and(|known| known == id_key(id));
+        // What cancels a request does not overtake it.
+        let due = self.held.iter().filter(|(_, held)| is_it(held)).map(|((due, _), _)| *due).next();
+        match due {
+            Some(due) => {
+                self.hold_until(due, came);
+                Passing::Later
+            }
+            None => Passing::Now,
+        }
+    }
+
+    /// The session is gone, and stays so.
+    fn session_not_found(&mut self, now: Micros, came: &Came<'_>, message: &Message<'_>, events: &[u64]) {
+        *self.report.self_answered.entry("session not found".to_owned()).or_default() += 1;
+        if let Some(ledger) = &mut self.ledger {
+            for event in events {
+                ledger.get_mut(*event).into_iter().for_each(|open| open.noted = Some(Outcome::SelfAnswered));
+            }
+        }
+        let id = message.id().filter(|_| message.kind == Kind::Request).unwrap_or(b"null");
+        let error = jsonrpc::error(id, -32001, "Session not found", None);
+        for step in speak::response_on(came.lane, 404, speak::typed("application/json"), error) {
+            if let Step::Do(output) = step {
+                self.stage.go(now, None, output, &mut self.outputs);
+            }
+        }
+    }
+}
+
+/// How long effects hold back something that passes them.
+fn waits(effects: Vec<Box<dyn Effect>>, output: Output) -> Micros {
+    let mut steps = vec![Step::Do(output)];
+    let mut waited: Micros = 0;
+    for mut effect in effects {
+        let mut next = Vec::new();
+        for step in steps {
+            match step {
+                Step::Do(output) => effect.pass(output, &mut next),
+                Step::Wait(time) | Step::Yield(time) => waited = waited.saturating_add(time),
+            }
+        }
+        steps = next;
+    }
+    let last = steps.iter().map(|step| match step {
+        Step::Wait(time) | Step::Yield(time) => *time,
+        Step::Do(_) => 0,
+    });
+    last.fold(waited, Micros::saturating_add)
+}

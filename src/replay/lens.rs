@@ -1,0 +1,44 @@
+//! How live traffic is seen by faults: as a recording of it would be.
+
+use std::borrow::Cow;
+
+use super::matcher::Matcher;
+use crate::{
+    fault::live::Look,
+    redact::{Redactor, Rules, Vars},
+    traffic::Direction,
+    wire::jsonrpc::Message,
+};
+
+/// Messages without their secrets, and equal ones alike.
+#[derive(Debug)]
+pub struct Lens {
+    vars: Vars,
+    redactor: Redactor,
+    matcher: Matcher,
+}
+
+impl Lens {
+    /// With what is redacted, and what variables stand for.
+    pub fn new(rules: &Rules, vars: Vars) -> Self {
+        Self { vars, redactor: Redactor::new(rules), matcher: Matcher::plain() }
+    }
+}
+
+impl Look for Lens {
+    fn message<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.vars.hide(bytes) {
+            Cow::Borrowed(bytes) => self.redactor.message(Direction::ToServer, bytes),
+            Cow::Owned(bytes) => Cow::Owned(self.redactor.message(Direction::ToServer, &bytes).into_owned()),
+        }
+    }
+
+    fn header(&mut self, name: &str, value: &[u8]) -> String {
+        let hidden = self.vars.hide(value);
+        self.redactor.header_value(name, &String::from_utf8_lossy(&hidden)).into_owned()
+    }
+
+    fn form(&mut self, message: &Message<'_>) -> Vec<u8> {
+        self.matcher.form(message)
+    }
+}
