@@ -89,7 +89,7 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
         warn: Box::new(move |text| warner.warn(text)),
         ..ReverseOptions::default()
     };
-    let ReverseEnded { asked, missed, unreachable, sink } =
+    let ReverseEnded { asked, missed, unreachable, report: _, sink } =
         front.record(tape, options).map_err(Failure::file)?;
     if missed > 0 {
         notices.warn(format_args!("{missed} messages were not recorded"));

@@ -3,10 +3,8 @@
 //! - `deck`: a server and its takes, and `route`: which of them a request is for
 //! - `take`: a replayer, the responses it has under way, and its clock
 //! - `connection`: a client's connection
-//! - `body`: a response on its way
 //! - `pipe`: a process that has joined, for a client on stdio
 
-mod body;
 mod connection;
 mod deck;
 mod pipe;

@@ -44,6 +44,8 @@ mod child;
 #[cfg(unix)]
 mod recorder;
 #[cfg(unix)]
+mod reply;
+#[cfg(unix)]
 mod signals;
 #[cfg(unix)]
 mod tap;
