@@ -18,9 +18,10 @@ use super::{
     connect::{self, ServerArgs},
     failure::Failure,
     front,
+    live::Acting,
     output::Notices,
     privacy::{Cleaner, PrivacyArgs},
-    record::{self, Tape},
+    record::{self, Begun, Tape},
 };
 
 /// A recording that is ready for its client. The server hears of it with the first message.
@@ -35,7 +36,8 @@ pub(super) struct Session {
     max_message: usize,
     require_recording: bool,
     cleaner: Cleaner,
-    notices: Notices,
+    acting: Option<Acting>,
+    notices: Arc<Notices>,
 }
 
 impl Session {
@@ -47,7 +49,7 @@ impl Session {
         privacy: &PrivacyArgs,
         url: &str,
         server: &ServerArgs,
-        notices: Notices,
+        notices: Arc<Notices>,
     ) -> Result<Self, Failure> {
         let cassette = record::file_of(cassette);
         record::check(&cassette, &notices)?;
@@ -69,8 +71,14 @@ impl Session {
             max_message: tape.max_message,
             require_recording: tape.require_recording,
             cleaner: Cleaner::new(privacy),
+            acting: None,
             notices,
         })
+    }
+
+    /// Faults act on its traffic.
+    pub(super) fn under(self, acting: Option<Acting>) -> Self {
+        Self { acting, ..self }
     }
 
     /// Passes everything between client and server until the client closes its side, then writes the cassette.
@@ -79,8 +87,9 @@ impl Session {
         let (max_message, require_recording) = (self.max_message, self.require_recording);
         let (cleaner, notices) = (self.cleaner, self.notices);
         let client = front::take_client(&notices)?;
+        // Without its client a bridge ends by itself.
+        let Begun { running, client, .. } = record::begin(self.acting, client, max_message, None, &notices)?;
         notices.info(format_args!("recording into {}", cassette.display()));
-        let notices = Arc::new(notices);
         let warner = Arc::clone(&notices);
         let options = BridgeOptions {
             max_message,
@@ -105,9 +114,10 @@ impl Session {
             Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
             None => {}
         }
+        let own = running.map(|running| running.end(asked.is_some(), &notices));
         match unreachable {
             Some(why) => Err(Failure::peer(why)),
-            None => Ok(ExitCode::Good),
+            None => Ok(own.unwrap_or(ExitCode::Good)),
         }
     }
 }
