@@ -15,10 +15,11 @@ use mcp_tapedeck::{
     },
     proxy::{
         live::{FaultOptions, Faults},
+        reverse,
         shutdown::{Signals, end_like},
     },
     replay::Lens,
-    report::{Report, Verdict},
+    report::{Report, Verdict, events::Event},
     traffic::Exit,
     transport::stdio::Client,
 };
@@ -85,10 +86,19 @@ impl LiveArgs {
 
 impl Acting {
     /// The core, where its events go, and where its report goes.
-    pub(super) fn into_live(self) -> (Live, Option<EventFile>, Option<ReportFile>) {
+    fn into_live(self) -> (Live, Option<EventFile>, Option<ReportFile>) {
         let events = self.events.is_some().then(Arc::default);
         let options = Options { name: self.name, look: Box::new(self.lens), events };
         (Live::new(self.plan, options), self.events, self.report)
+    }
+
+    /// What acts on clients over HTTP, and where the report goes.
+    pub(super) fn over_http(self) -> (reverse::Faults, Option<ReportFile>) {
+        let (live, events, report) = self.into_live();
+        let happened = events.map(|events| {
+            Box::new(move |happened: Vec<Event>| events.append(&happened)) as reverse::Happened
+        });
+        (reverse::Faults { live, happened }, report)
     }
 
     /// Begins to act between a client on stdio and a session. What comes with it is the session's client, and what
@@ -136,6 +146,11 @@ impl Running {
         let status = exit.filter(|status| *status != 0).unwrap_or_else(|| verdict.code().into());
         end_like(Exit { status: Some(status), signal, by_itself: true })
     }
+}
+
+/// The same, where there may be none.
+pub(super) fn told(last: Option<&Report>, file: Option<&ReportFile>, notices: &Notices) -> ExitCode {
+    last.map_or(ExitCode::Good, |last| tell(last, file, notices))
 }
 
 /// Writes the report of the end, and says it where it is bad.

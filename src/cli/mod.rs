@@ -30,6 +30,7 @@ mod live;
 mod output;
 mod privacy;
 mod proxy;
+mod proxy_url;
 mod record;
 mod record_bridge;
 mod record_url;

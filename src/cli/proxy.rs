@@ -20,7 +20,9 @@ use super::{
     live::{Acting, LiveArgs},
     output::Notices,
     privacy::PrivacyArgs,
+    proxy_url,
     record::{Begun, begin, end_as},
+    record_url::UrlArgs,
     values,
 };
 
@@ -32,6 +34,7 @@ use super::{
 Examples:
   tapedeck proxy --fault 'tools/call echo @2: error' -- npx -y @modelcontextprotocol/server-everything
   tapedeck proxy --faults plan.json --scenario flaky --report reports/ -- python server.py
+  tapedeck proxy --url http://127.0.0.1:9000/mcp --listen 127.0.0.1:9001 --fault 'tools/call: status status=429 nth=1'
 
 In a client's configuration:
   {\"command\": \"tapedeck\", \"args\": [\"proxy\", \"--fault\", \"*: latency ms=200\", \"--\", \"npx\", \"-y\", \"some-server\"]}
@@ -40,24 +43,36 @@ A rule that never acted makes it end with status 1, unless the server ended with
 )]
 pub(super) struct ProxyArgs {
     /// The server's command
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present_any = ["url", "listen"], conflicts_with = "url", value_name = "CMD")]
     command: Vec<OsString>,
 
     #[command(flatten)]
-    log: LogArgs,
+    pub(super) log: LogArgs,
 
     #[command(flatten)]
-    live: LiveArgs,
+    pub(super) url: UrlArgs,
+
+    #[command(flatten)]
+    pub(super) live: LiveArgs,
 
     /// Let larger messages pass without looking at them
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = values::size)]
-    max_message: usize,
+    pub(super) max_message: usize,
 
     #[command(flatten)]
-    privacy: PrivacyArgs,
+    pub(super) privacy: PrivacyArgs,
 }
 
 pub(super) fn run(args: &ProxyArgs) -> Result<ExitCode, Failure> {
+    match (&args.url.server.url, args.url.front.address()) {
+        (Some(url), Some(listen)) => {
+            return proxy_url::run(url, listen, args).inspect_err(|failure| args.live.refused(failure));
+        }
+        (Some(url), None) => return proxy_url::bridge(url, args),
+        // Nobody waits on stdin.
+        (None, Some(_)) => args.url.check()?,
+        (None, None) => {}
+    }
     match Session::prepare(args) {
         Ok(session) => session.pass(),
         Err(failure) => {
@@ -78,6 +93,7 @@ struct Session {
 
 impl Session {
     fn prepare(args: &ProxyArgs) -> Result<Self, Failure> {
+        args.url.check()?;
         let notices = Arc::new(args.log.notices()?);
         // Arguments may be secrets.
         let name = args.command.first().map(|program| program.to_string_lossy().into_owned());
@@ -102,7 +118,7 @@ impl Session {
 }
 
 /// Keeps nothing.
-struct Nothing;
+pub(super) struct Nothing;
 
 impl Sink for Nothing {
     fn write(&mut self, _: &[Event<'_>]) -> io::Result<()> {

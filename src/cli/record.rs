@@ -85,7 +85,9 @@ pub(super) struct RecordArgs {
 
 pub(super) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     match (&args.url.server.url, args.url.front.address()) {
-        (Some(url), Some(listen)) => return record_url::run(url, listen, args),
+        (Some(url), Some(listen)) => {
+            return record_url::run(url, listen, args).inspect_err(|failure| args.live.refused(failure));
+        }
         (Some(url), None) => return bridge(url, args),
         // Nobody waits on stdin.
         (None, Some(_)) => args.url.check()?,

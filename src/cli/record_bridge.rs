@@ -24,6 +24,15 @@ use super::{
     record::{self, Begun, Tape},
 };
 
+/// The way to the server at `url`.
+pub(super) fn open(url: &str, server: &ServerArgs, notices: &Notices) -> Result<Bridge, Failure> {
+    Bridge::to(url, server.options(notices)?).map_err(|error| match error {
+        BridgeError::Url(error) => Failure::usage(format_args!("--url: {error}")),
+        BridgeError::Connect(error) => connect::unreachable(error),
+        error => Failure::peer(error),
+    })
+}
+
 /// A recording that is ready for its client. The server hears of it with the first message.
 pub(super) struct Session {
     cassette: PathBuf,
@@ -55,11 +64,7 @@ impl Session {
         record::check(&cassette, &notices)?;
         let privacy = privacy.compile()?;
         let headers = server.headers()?;
-        let bridge = Bridge::to(url, server.options(&notices)?).map_err(|error| match error {
-            BridgeError::Url(error) => Failure::usage(format_args!("--url: {error}")),
-            BridgeError::Connect(error) => connect::unreachable(error),
-            error => Failure::peer(error),
-        })?;
+        let bridge = open(url, server, &notices)?;
         let journal = Tape::begin(&cassette, STDIO_TO_HTTP, replace, &privacy, tape.require_recording)?;
         Ok(Self {
             cassette,
