@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{
     Fault,
-    catalogue::{self, Acts, Kind},
+    catalogue::{self, Acts, Kind, Where},
     error::{PlanError, list},
     value::{Object, Value},
     when::When,
 };
-use crate::traffic::Direction;
+use crate::{cassette::model, traffic::Direction};
 
 /// One rule of a plan.
 #[derive(Debug)]
@@ -112,7 +112,10 @@ impl Rule {
                 text: String::from_utf8_lossy(value.raw()).into_owned(),
                 in_cassette: true,
                 at: value.at(),
-                when: When { key: Some(key.to_owned()), ..When::default() },
+                when: When {
+                    request: model::When { key: Some(key.to_owned()), ..Default::default() },
+                    ..When::default()
+                },
                 trigger: Trigger::default(),
                 probability: None,
                 does: Does::Always(act(value)?),
@@ -130,6 +133,12 @@ impl Rule {
             Some((end, _)) => format!("`{}…`", &self.name[..end]),
             None => format!("`{}`", self.name),
         }
+    }
+
+    /// Whether what it does can be done to a request, by the revision of that.
+    pub(super) fn can_act(&self, is_modern: bool) -> bool {
+        let never = if is_modern { Where::Legacy } else { Where::Modern };
+        self.does.acts().all(|act| act.kind.exists != never)
     }
 
     /// Whether chance decides when it acts, or what exactly it does.

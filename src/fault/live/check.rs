@@ -3,7 +3,7 @@
 use crate::{
     cassette::key::quoted,
     fault::{Plan, PlanError, Scope},
-    wire::jsonrpc::{name_pointer, text},
+    wire::jsonrpc::{subject, text},
 };
 
 impl Scope {
@@ -20,7 +20,7 @@ impl Plan {
     /// With the rule that cannot, and what it could be instead.
     pub fn check_live(&self, is_http: bool) -> Result<(), PlanError> {
         self.check(Scope::live(is_http))?;
-        let keys = self.rules.iter().filter_map(|rule| Some((rule, rule.when.key.as_deref()?)));
+        let keys = self.rules.iter().filter_map(|rule| Some((rule, rule.when.request.key.as_deref()?)));
         for (rule, key) in keys {
             if let Some(why) = no_key(key) {
                 let text = format!("rule {}: `{key}` is no key of live traffic: {why}", rule.short_name());
@@ -42,7 +42,7 @@ fn no_key(key: &str) -> Option<String> {
         );
     };
     let (method, name) = about.split_once(' ').map_or((about, None), |(method, name)| (method, Some(name)));
-    match (name_pointer(method), name) {
+    match (subject(method), name) {
         (None, Some(_)) => Some(format!("requests `{method}` have no name; write `{method} @{number}`")),
         (Some(_), None) => Some(format!(
             "requests `{method}` have a name; write `{method} NAME @{number}`, or `method` and `nth`"
