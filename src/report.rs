@@ -1,4 +1,5 @@
-//! What a replay reports: one JSON object, written at the start, at each miss and at the end.
+//! What a replay, or live traffic under faults, reports: one JSON object, written at the start, at each miss and at
+//! the end.
 
 pub mod events;
 pub(crate) mod ledger;
@@ -20,7 +21,8 @@ pub struct Report {
     pub report: u32,
     /// The whole in one word.
     pub verdict: Verdict,
-    /// The cassette that was replayed; where those of several servers were, each as `SERVER=CASSETTE`.
+    /// The cassette that was replayed; where those of several servers were, each as `SERVER=CASSETTE`. Of live traffic,
+    /// the cassette that it was recorded into, else the server's program or URL.
     pub cassette: String,
     /// How many calls of each method came.
     pub calls: BTreeMap<String, u64>,

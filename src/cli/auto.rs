@@ -1,6 +1,6 @@
 //! `tapedeck auto`: replays where there is a cassette, else records one.
 
-use std::{ffi::OsString, path::Path};
+use std::{ffi::OsString, path::Path, sync::Arc};
 
 use clap::{Args, ValueEnum};
 use mcp_tapedeck::{exit_code::ExitCode, store};
@@ -91,7 +91,7 @@ impl AutoArgs {
             return replay::Session::prepare(&cassette, &self.play, &self.privacy, notices)
                 .map(|session| Session::Replay(Box::new(session)));
         }
-        let replace = self.record == When::Replace;
+        let (replace, notices) = (self.record == When::Replace, Arc::new(notices));
         if let Some(url) = &self.server.url {
             let Self { tape, privacy, server, .. } = self;
             return record_bridge::Session::prepare(&cassette, replace, tape, privacy, url, server, notices)

@@ -39,28 +39,12 @@ impl FaultArgs {
             Failure::file(format_args!("{path}:{}: {}", files::place(cassette, error.at), error.text))
         };
         let (mut plan, own) = of_cassette(cassette).map_err(in_cassette)?;
-        for fault in &self.fault {
-            plan.add_short(fault)
-                .map_err(|error| Failure::usage(format_args!("--fault '{fault}': {}", error.text)))?;
-        }
+        self.add_short_forms(&mut plan)?;
         if let Some(place) = cassette.assert {
             plan.add_assert(&cassette.text, place.span()).map_err(in_cassette)?;
         }
-        let mut named = self.scenario.as_deref();
         let mut known = Vec::new();
-        if let Some(path) = &self.faults {
-            let text = fs::read(path).map_err(|error| Failure::io("read", path, &error))?;
-            let shown = path.display();
-            let plans = Plans::read(&text).map_err(|error| Failure::file(format_args!("{shown}:{error}")))?;
-            known.extend(plans.scenarios().map(str::to_owned));
-            let is_found = match serving.is_tended {
-                true => plan.add_switched(plans, named, true),
-                false => plan
-                    .add(plans, named, true)
-                    .map_err(|text| Failure::usage(format_args!("{shown}: {text}")))?,
-            };
-            named = named.filter(|_| !is_found);
-        }
+        let mut named = self.add_file(&mut plan, &mut known, serving.is_tended)?;
         if let Some(plans) = own {
             known.extend(plans.scenarios().map(str::to_owned));
             let is_found = match serving.is_tended {
@@ -71,12 +55,57 @@ impl FaultArgs {
             };
             named = named.filter(|_| !is_found);
         }
-        if let Some(named) = named {
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            return Err(Failure::usage(format_args!("there is no scenario `{named}`; there is {known}")));
-        }
+        must_be_there(named, &known)?;
         plan.seed = self.seed.unwrap_or(plan.seed);
         plan.check(Scope::of(cassette, serving.is_http)).map_err(|error| Failure::file(error.text))?;
         Ok((!plan.is_empty()).then(|| Arc::new(plan)))
     }
+
+    /// The plan that acts on live traffic.
+    pub(super) fn live_plan(&self, is_http: bool) -> Result<Plan, Failure> {
+        let mut plan = Plan::default();
+        self.add_short_forms(&mut plan)?;
+        let mut known = Vec::new();
+        let named = self.add_file(&mut plan, &mut known, false)?;
+        must_be_there(named, &known)?;
+        plan.seed = self.seed.unwrap_or(plan.seed);
+        plan.check_live(is_http).map_err(|error| Failure::file(error.text))?;
+        Ok(plan)
+    }
+
+    fn add_short_forms(&self, plan: &mut Plan) -> Result<(), Failure> {
+        for fault in &self.fault {
+            plan.add_short(fault)
+                .map_err(|error| Failure::usage(format_args!("--fault '{fault}': {}", error.text)))?;
+        }
+        Ok(())
+    }
+
+    /// Adds what the plan's file says; the scenario that is still looked for, and those that are `known`.
+    fn add_file(
+        &self,
+        plan: &mut Plan,
+        known: &mut Vec<String>,
+        is_tended: bool,
+    ) -> Result<Option<&str>, Failure> {
+        let named = self.scenario.as_deref();
+        let Some(path) = &self.faults else { return Ok(named) };
+        let text = fs::read(path).map_err(|error| Failure::io("read", path, &error))?;
+        let shown = path.display();
+        let plans = Plans::read(&text).map_err(|error| Failure::file(format_args!("{shown}:{error}")))?;
+        known.extend(plans.scenarios().map(str::to_owned));
+        let is_found = match is_tended {
+            true => plan.add_switched(plans, named, true),
+            false => plan
+                .add(plans, named, true)
+                .map_err(|text| Failure::usage(format_args!("{shown}: {text}")))?,
+        };
+        Ok(named.filter(|_| !is_found))
+    }
+}
+
+fn must_be_there(named: Option<&str>, known: &[String]) -> Result<(), Failure> {
+    let Some(named) = named else { return Ok(()) };
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(Failure::usage(format_args!("there is no scenario `{named}`; there is {known}")))
 }

@@ -7,7 +7,10 @@ use mcp_tapedeck::exit_code::ExitCode;
 
 /// The commands a person meets, by group. A test sees to it that none is missing.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Everyday", &["record", "replay", "run", "join", "auto", "wrap", "verdict", "events", "show", "demo"]),
+    (
+        "Everyday",
+        &["record", "proxy", "replay", "run", "join", "auto", "wrap", "verdict", "events", "show", "demo"],
+    ),
     ("Files", &["edit", "lint", "fmt", "freeze", "convert", "recover", "schema"]),
     ("Service", &["completions", "help"]),
 ];

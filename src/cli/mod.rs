@@ -26,8 +26,11 @@ mod join;
 mod junit;
 mod lint;
 mod listen;
+mod live;
 mod output;
 mod privacy;
+mod proxy;
+mod proxy_url;
 mod record;
 mod record_bridge;
 mod record_url;
@@ -71,6 +74,7 @@ enum Command {
     Freeze(freeze::FreezeArgs),
     Join(join::JoinArgs),
     Lint(lint::LintArgs),
+    Proxy(proxy::ProxyArgs),
     Record(record::RecordArgs),
     Recover(recover::RecoverArgs),
     Replay(replay::ReplayArgs),
@@ -102,9 +106,9 @@ fn parse(line: Vec<OsString>) -> Result<Command, ExitCode> {
     // Nobody waits on the stdin of a front that listens.
     let listens = line.iter().any(|word| word.to_string_lossy().starts_with("--listen"));
     let is_front = !listens
-        && line
-            .get(1)
-            .is_some_and(|name| ["record", "replay", "auto", "join"].iter().any(|front| name == front));
+        && line.get(1).is_some_and(|name| {
+            ["record", "proxy", "replay", "auto", "join"].iter().any(|front| name == front)
+        });
     let parsed = command.try_get_matches_from(line).and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.map(|cli| cli.command).map_err(|error| {
         output::arguments(&error);
@@ -132,6 +136,7 @@ impl Command {
             Self::Freeze(args) => freeze::run(&args),
             Self::Join(args) => join::run(&args),
             Self::Lint(args) => lint::run(&args),
+            Self::Proxy(args) => proxy::run(&args),
             Self::Record(args) => record::run(&args),
             Self::Recover(args) => recover::run(&args),
             Self::Replay(args) => replay::run(&args),

@@ -4,7 +4,7 @@ use std::{
     ffi::OsString,
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, mpsc::Receiver},
     time::{Duration, Instant},
 };
 
@@ -19,13 +19,14 @@ use mcp_tapedeck::{
     record::Changes,
     store::{self, FoldOptions, FoldOutcome, Journal, Own, StoreError},
     traffic::{Event, Exit},
-    transport::stdio::Server,
+    transport::stdio::{Client, Server},
 };
 
 use super::{
     args::{self, CassetteArgs, LogArgs, TapeArgs},
     failure::Failure,
     files, front,
+    live::{Acting, LiveArgs, Running},
     output::Notices,
     privacy::{Cleaner, Privacy, PrivacyArgs},
     record_bridge,
@@ -47,6 +48,7 @@ Examples:
   tapedeck record session.json -- npx -y @modelcontextprotocol/server-everything
   tapedeck record --cassette sessions/ -- python server.py     a cassette for each start
   tapedeck record session.json --replace -- python server.py   keeps what people wrote
+  tapedeck record session.json --fault 'tools/call echo: latency ms=500' -- python server.py
   tapedeck record session.json --url https://mcp.example/mcp --header 'Authorization: Bearer env:TOKEN'
   tapedeck record session.json --url http://127.0.0.1:9000/mcp --listen 127.0.0.1:9001   for clients that speak HTTP
 
@@ -75,12 +77,17 @@ pub(super) struct RecordArgs {
     pub(super) tape: TapeArgs,
 
     #[command(flatten)]
+    pub(super) live: LiveArgs,
+
+    #[command(flatten)]
     pub(super) privacy: PrivacyArgs,
 }
 
 pub(super) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     match (&args.url.server.url, args.url.front.address()) {
-        (Some(url), Some(listen)) => return record_url::run(url, listen, args),
+        (Some(url), Some(listen)) => {
+            return record_url::run(url, listen, args).inspect_err(|failure| args.live.refused(failure));
+        }
         (Some(url), None) => return bridge(url, args),
         // Nobody waits on stdin.
         (None, Some(_)) => args.url.check()?,
@@ -89,11 +96,18 @@ pub(super) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let prepared = args.log.notices().and_then(|notices| {
         args.url.check()?;
         let cassette = args.cassette.path()?;
+        let notices = Arc::new(notices);
+        let name = file_of(&cassette).display().to_string();
+        let acting = args.live.prepare(name, false, &args.privacy, &notices)?;
         Session::prepare(&cassette, args.replace, &args.tape, &args.privacy, &args.command, notices)
+            .map(|session| Session { acting, ..session })
     });
     match prepared {
         Ok(session) => session.record(),
-        Err(failure) => Ok(front::refuse(&failure)),
+        Err(failure) => {
+            args.live.refused(&failure);
+            Ok(front::refuse(&failure))
+        }
     }
 }
 
@@ -102,11 +116,18 @@ fn bridge(url: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
     let prepared = args.log.notices().and_then(|notices| {
         let cassette = args.cassette.path()?;
         let RecordArgs { replace, tape, privacy, .. } = args;
+        let notices = Arc::new(notices);
+        let name = file_of(&cassette).display().to_string();
+        let acting = args.live.prepare(name, false, privacy, &notices)?;
         record_bridge::Session::prepare(&cassette, *replace, tape, privacy, url, &args.url.server, notices)
+            .map(|session| session.under(acting))
     });
     match prepared {
         Ok(session) => session.record(),
-        Err(failure) => Ok(front::refuse(&failure)),
+        Err(failure) => {
+            args.live.refused(&failure);
+            Ok(front::refuse(&failure))
+        }
     }
 }
 
@@ -118,7 +139,8 @@ pub(super) struct Session {
     tape: Tape,
     options: RecordOptions,
     cleaner: Cleaner,
-    notices: Notices,
+    acting: Option<Acting>,
+    notices: Arc<Notices>,
 }
 
 impl Session {
@@ -129,7 +151,7 @@ impl Session {
         tape: &TapeArgs,
         privacy: &PrivacyArgs,
         command: &[OsString],
-        notices: Notices,
+        notices: Arc<Notices>,
     ) -> Result<Self, Failure> {
         let cassette = file_of(cassette);
         check(&cassette, &notices)?;
@@ -147,18 +169,20 @@ impl Session {
             ..RecordOptions::default()
         };
         let fold = FoldOptions { keep_journals: tape.keep_journal, ..FoldOptions::default() };
-        Ok(Self { cassette, fold, server, tape: journal, options, cleaner, notices })
+        Ok(Self { cassette, fold, server, tape: journal, options, cleaner, acting: None, notices })
     }
 
     /// Passes everything between client and server until their session is over, then writes the cassette; ends as
     /// the server did.
     pub(super) fn record(self) -> Result<ExitCode, Failure> {
-        let Self { cassette, fold, server, tape, options, cleaner, notices } = self;
+        let Self { cassette, fold, server, tape, options, cleaner, acting, notices } = self;
         let client = front::take_client(&notices)?;
+        let (max_message, signals) = (options.max_message, options.signals);
+        let Begun { running, client, signals, ends } = begin(acting, client, max_message, signals, &notices)?;
         notices.info(format_args!("recording into {}", cassette.display()));
-        let notices = Arc::new(notices);
         let warner = Arc::clone(&notices);
-        let options = RecordOptions { warn: Box::new(move |text| warner.warn(text)), ..options };
+        let options =
+            RecordOptions { signals, ends, warn: Box::new(move |text| warner.warn(text)), ..options };
         let ended = proxy::record(server, client, tape, options);
         let Ended { exit, asked, missed, sink } = ended.map_err(Failure::file)?;
         if missed > 0 {
@@ -169,7 +193,8 @@ impl Session {
             Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
             None => notices.warn("the disk held up the last messages; they may be missing in the recording"),
         }
-        end_as(exit, asked.map(|(signal, _)| signal))
+        let own = running.map(|running| running.end(asked.is_some(), &notices));
+        end_as(exit, asked.map(|(signal, _)| signal), own.unwrap_or(ExitCode::Good))
     }
 }
 
@@ -227,10 +252,33 @@ pub(super) fn told(outcome: &FoldOutcome) -> String {
     }
 }
 
-/// Ends this process as the server ended.
-fn end_as(exit: Exit, asked: Option<i32>) -> Result<ExitCode, Failure> {
+/// What a session begins with.
+pub(super) struct Begun {
+    /// Faults at work between its client and it, where any are.
+    pub running: Option<Running>,
+    pub client: Client,
+    /// What it is told to pass on to its server: signals, or what faults let through of them.
+    pub signals: Option<Signals>,
+    pub ends: Option<Receiver<i32>>,
+}
+
+/// Lets faults act between a client and the session, where any are to.
+pub(super) fn begin(
+    acting: Option<Acting>,
+    client: Client,
+    max_message: usize,
+    signals: Option<Signals>,
+    notices: &Arc<Notices>,
+) -> Result<Begun, Failure> {
+    let Some(acting) = acting else { return Ok(Begun { running: None, client, signals, ends: None }) };
+    let (running, client, ends) = acting.between(client, max_message, signals, notices)?;
+    Ok(Begun { running: Some(running), client, signals: None, ends: Some(ends) })
+}
+
+/// Ends this process as the server ended; where that was well, with a status of our `own`.
+pub(super) fn end_as(exit: Exit, asked: Option<i32>, own: ExitCode) -> Result<ExitCode, Failure> {
     match exit {
-        Exit { status: Some(0), .. } => Ok(ExitCode::Good),
+        Exit { status: Some(0), .. } => Ok(own),
         Exit { status: None, signal: None, .. } => end_like(Exit { signal: asked, ..exit }),
         _ => end_like(exit),
     }

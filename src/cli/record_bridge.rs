@@ -18,10 +18,20 @@ use super::{
     connect::{self, ServerArgs},
     failure::Failure,
     front,
+    live::Acting,
     output::Notices,
     privacy::{Cleaner, PrivacyArgs},
-    record::{self, Tape},
+    record::{self, Begun, Tape},
 };
+
+/// The way to the server at `url`.
+pub(super) fn open(url: &str, server: &ServerArgs, notices: &Notices) -> Result<Bridge, Failure> {
+    Bridge::to(url, server.options(notices)?).map_err(|error| match error {
+        BridgeError::Url(error) => Failure::usage(format_args!("--url: {error}")),
+        BridgeError::Connect(error) => connect::unreachable(error),
+        error => Failure::peer(error),
+    })
+}
 
 /// A recording that is ready for its client. The server hears of it with the first message.
 pub(super) struct Session {
@@ -35,7 +45,8 @@ pub(super) struct Session {
     max_message: usize,
     require_recording: bool,
     cleaner: Cleaner,
-    notices: Notices,
+    acting: Option<Acting>,
+    notices: Arc<Notices>,
 }
 
 impl Session {
@@ -47,17 +58,13 @@ impl Session {
         privacy: &PrivacyArgs,
         url: &str,
         server: &ServerArgs,
-        notices: Notices,
+        notices: Arc<Notices>,
     ) -> Result<Self, Failure> {
         let cassette = record::file_of(cassette);
         record::check(&cassette, &notices)?;
         let privacy = privacy.compile()?;
         let headers = server.headers()?;
-        let bridge = Bridge::to(url, server.options(&notices)?).map_err(|error| match error {
-            BridgeError::Url(error) => Failure::usage(format_args!("--url: {error}")),
-            BridgeError::Connect(error) => connect::unreachable(error),
-            error => Failure::peer(error),
-        })?;
+        let bridge = open(url, server, &notices)?;
         let journal = Tape::begin(&cassette, STDIO_TO_HTTP, replace, &privacy, tape.require_recording)?;
         Ok(Self {
             cassette,
@@ -69,8 +76,14 @@ impl Session {
             max_message: tape.max_message,
             require_recording: tape.require_recording,
             cleaner: Cleaner::new(privacy),
+            acting: None,
             notices,
         })
+    }
+
+    /// Faults act on its traffic.
+    pub(super) fn under(self, acting: Option<Acting>) -> Self {
+        Self { acting, ..self }
     }
 
     /// Passes everything between client and server until the client closes its side, then writes the cassette.
@@ -79,8 +92,9 @@ impl Session {
         let (max_message, require_recording) = (self.max_message, self.require_recording);
         let (cleaner, notices) = (self.cleaner, self.notices);
         let client = front::take_client(&notices)?;
+        // Without its client a bridge ends by itself.
+        let Begun { running, client, .. } = record::begin(self.acting, client, max_message, None, &notices)?;
         notices.info(format_args!("recording into {}", cassette.display()));
-        let notices = Arc::new(notices);
         let warner = Arc::clone(&notices);
         let options = BridgeOptions {
             max_message,
@@ -105,9 +119,10 @@ impl Session {
             Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
             None => {}
         }
+        let own = running.map(|running| running.end(asked.is_some(), &notices));
         match unreachable {
             Some(why) => Err(Failure::peer(why)),
-            None => Ok(ExitCode::Good),
+            None => Ok(own.unwrap_or(ExitCode::Good)),
         }
     }
 }

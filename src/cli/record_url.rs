@@ -13,6 +13,7 @@ use super::{
     connect::{self, ServeTlsArgs, ServerArgs},
     failure::Failure,
     listen::{FrontArgs, Ready},
+    live::{Acting, told},
     output::Notices,
     privacy::Cleaner,
     record::{self, RecordArgs, Tape},
@@ -67,9 +68,10 @@ impl UrlArgs {
 }
 
 pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
-    let notices = args.log.notices()?;
+    let notices = Arc::new(args.log.notices()?);
     let cassette = record::file_of(&args.cassette.path()?);
     record::check(&cassette, &notices)?;
+    let acting = args.live.prepare(cassette.display().to_string(), true, &args.privacy, &notices)?;
     let privacy = args.privacy.compile()?;
     let headers = args.url.server.headers()?;
     let front = args.url.open(url, listen, &notices)?;
@@ -77,7 +79,7 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     let cleaner = Cleaner::new(privacy);
     let front = args.url.tell(front)?;
     notices.info(format_args!("recording {url} into {}; clients use {}", cassette.display(), front.url()));
-    let notices = Arc::new(notices);
+    let (faults, report) = acting.map(Acting::over_http).unzip();
     let warner = Arc::clone(&notices);
     let options = ReverseOptions {
         max_message: args.tape.max_message,
@@ -86,10 +88,11 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
         allow_origins: args.url.front.allow_origin.clone(),
         headers,
         hide: Box::new(cleaner.clone()),
+        faults,
         warn: Box::new(move |text| warner.warn(text)),
         ..ReverseOptions::default()
     };
-    let ReverseEnded { asked, missed, unreachable, sink } =
+    let ReverseEnded { asked, missed, unreachable, report: last, sink } =
         front.record(tape, options).map_err(Failure::file)?;
     if missed > 0 {
         notices.warn(format_args!("{missed} messages were not recorded"));
@@ -97,8 +100,9 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     cleaner.told().iter().for_each(|replaced| notices.info(replaced));
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };
     sink.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices);
+    let own = told(last.as_ref(), report.flatten().as_ref(), &notices);
     match unreachable {
         Some(why) => Err(Failure::peer(why)),
-        None => Ok(ExitCode::Good),
+        None => Ok(own),
     }
 }

@@ -42,10 +42,12 @@ pub struct Request<'a> {
     pub message: &'a Message<'a>,
     /// Its method.
     pub method: &'a str,
-    /// The recorded exchange it asks for.
+    /// The recorded exchange it asks for; in live traffic the one that a recording would make of it.
     pub key: Option<&'a str>,
-    /// The number of the recorded session.
+    /// The number of the session: of the recorded one, or of the live one in live traffic.
     pub session: Option<u32>,
+    /// Whether it is of 2026-07-28 or later, where that decides which faults can act; none where that is settled.
+    pub is_modern: Option<bool>,
 }
 
 /// What happens to a request.
@@ -132,7 +134,9 @@ impl Engine {
     /// What happens to a request; `form` gives its canonical form.
     pub fn decide(&mut self, request: &Request<'_>, form: impl FnOnce() -> Vec<u8>) -> Option<Decision> {
         let plan = Arc::clone(&self.plan);
-        let fits = |rule: &Rule| rule.scenario.is_none_or(|at| self.on[at]) && rule.fits(request);
+        let can_act = |rule: &Rule| request.is_modern.is_none_or(|modern| rule.can_act(modern));
+        let is_on = |rule: &Rule| rule.scenario.is_none_or(|at| self.on[at]);
+        let fits = |rule: &Rule| is_on(rule) && rule.fits(request) && can_act(rule);
         let fitting: Vec<usize> = (0..plan.rules.len()).filter(|&at| fits(&plan.rules[at])).collect();
         if fitting.is_empty() {
             return None;

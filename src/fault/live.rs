@@ -209,6 +209,11 @@ impl Live {
         }
     }
 
+    /// Whether a fault acts on what is said on this lane because of the request that opened it.
+    pub fn is_affected(&self, lane: Lane) -> bool {
+        self.stage.acts_on(lane)
+    }
+
     /// When to poll again although nothing came.
     pub fn deadline(&self) -> Option<Micros> {
         let held = self.held.first_key_value().map(|((due, _), _)| *due);

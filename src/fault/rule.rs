@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Fault, Request,
-    catalogue::{self, Acts, Kind, On},
+    catalogue::{self, Acts, Kind, On, Where},
     error::{PlanError, list},
     value::{Object, Value},
     when::When,
@@ -171,6 +171,12 @@ impl Rule {
             Some((end, _)) => format!("`{}…`", &self.name[..end]),
             None => format!("`{}`", self.name),
         }
+    }
+
+    /// Whether what it does can be done to a request, by the revision of that.
+    pub(super) fn can_act(&self, is_modern: bool) -> bool {
+        let never = if is_modern { Where::Legacy } else { Where::Modern };
+        self.does.acts().all(|act| act.kind.exists != never)
     }
 
     /// Whether chance decides when it acts, or what exactly it does.

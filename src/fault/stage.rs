@@ -75,6 +75,11 @@ impl Stage {
         self.by_lane.get(&output.lane().0).copied()
     }
 
+    /// Whether a lane is that of an affected request.
+    pub fn acts_on(&self, lane: Lane) -> bool {
+        self.by_lane.contains_key(&lane.0)
+    }
+
     /// Something is said because of an affected request: what goes now is put to `out`.
     pub fn pass(&mut self, now: Micros, acting: Acting, output: Output, out: &mut VecDeque<Output>) {
         self.perform(now, acting, vec![Step::Do(output)], out);

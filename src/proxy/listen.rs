@@ -3,12 +3,10 @@
 //! - `deck`: a server and its takes, and `route`: which of them a request is for
 //! - `take`: a replayer, and the responses it has under way; `clock`: the run's time
 //! - `connection`: a client's connection
-//! - `body`: a response on its way
 //! - `admin`: tending the run
 //! - `pipe`: a process that has joined, for a client on stdio
 
 pub mod admin;
-mod body;
 mod clock;
 mod connection;
 mod deck;

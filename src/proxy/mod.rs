@@ -1,6 +1,7 @@
 //! Sessions with the outside world: the only place that waits, reads the clock and moves bytes.
 //!
 //! - [`record`]: a client and a server that is a child process, with a tap between them
+//! - [`live`]: faults between a client and either of those; `outbox`, what waits to be written to a pipe
 //! - [`replay`]: a client and a cassette in place of the server
 //! - [`listen`]: clients on HTTP, and such that join, and cassettes in place of servers
 //! - [`join`]: a client on stdio that is served by another process of ours; [`run`]: the command such a process is for
@@ -20,6 +21,8 @@ pub mod front;
 pub mod join;
 #[cfg(unix)]
 pub mod listen;
+#[cfg(unix)]
+pub mod live;
 #[cfg(unix)]
 pub mod record;
 #[cfg(unix)]
@@ -42,7 +45,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(unix)]
 mod child;
 #[cfg(unix)]
+mod outbox;
+#[cfg(unix)]
 mod recorder;
+#[cfg(unix)]
+mod reply;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]

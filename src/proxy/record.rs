@@ -48,6 +48,8 @@ pub struct RecordOptions {
     pub grace: Grace,
     /// Signals to pass on to the server.
     pub signals: Option<Signals>,
+    /// Signals from elsewhere that are passed on to the server as those are.
+    pub ends: Option<Receiver<i32>>,
     /// What is hidden from the sink.
     pub hide: Box<dyn Hide>,
     /// Told once, in the middle of the session, when the sink has failed: one sentence.
@@ -61,6 +63,7 @@ impl Default for RecordOptions {
             require_recording: false,
             grace: Grace::default(),
             signals: None,
+            ends: None,
             hide: Box::new(()),
             warn: Box::new(|_| ()),
         }
@@ -102,9 +105,16 @@ pub fn record<S: Sink + 'static>(
     sink: S,
     options: RecordOptions,
 ) -> Result<Ended<S>, RecordError> {
-    let RecordOptions { max_message, require_recording, grace, signals, hide, warn } = options;
+    let RecordOptions { max_message, require_recording, grace, signals, ends, hide, warn } = options;
     let (happened, happenings) = mpsc::channel();
-    let signals = signals.map(|signals| signals.forward(happened.clone()));
+    let signals = signals.map(|signals| {
+        let happened = happened.clone();
+        signals.forward(move |signal| happened.send(Happened::Signal(signal)).is_ok())
+    });
+    if let Some(ends) = ends {
+        let happened = happened.clone();
+        thread::spawn(move || ends.iter().for_each(|signal| tell(&happened, Happened::Signal(signal))));
+    }
     let output = Arc::new(server.output);
     let session = Arc::new(Session {
         tap: Tap::new(sink, hide, max_message, require_recording),

@@ -1,11 +1,9 @@
 //! The replaying front on stdio: one thread that waits for the client, for the next due time, or for a signal.
 //!
-//! Neither descriptor is made non-blocking (they are shared with whoever started us). A write takes at most what a
-//! pipe that polls writable, or is empty, has room for, so a client that sends while it does not read cannot lock us
-//! up: we go on reading, and what it has not read waits in memory.
+//! Neither descriptor is made non-blocking, and no write waits, so a client that sends while it does not read cannot
+//! lock us up: we go on reading, and what it has not read waits in memory.
 
 use std::{
-    collections::VecDeque,
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     time::Instant,
@@ -13,19 +11,17 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    io::{Errno, ioctl_fionread, read, write},
+    io::{Errno, read},
 };
 
+use super::outbox::Outbox;
 use crate::{
     cassette::model::End,
-    replay::{Input, Output, Replayer},
+    replay::{Input, Replayer},
     report::{Report, events::Event},
     traffic::{Lane, Micros},
     wire::lines::{Line, LineSplitter},
 };
-
-/// The room a pipe that polls writable has at least (`PIPE_BUF`).
-const PIPE_ROOM: usize = 4096;
 
 /// How much is read at once.
 const READ: usize = 64 * 1024;
@@ -62,13 +58,9 @@ pub fn serve(
     let mut front = Front {
         start: Instant::now(),
         lines: LineSplitter::new(max_message),
-        waiting: VecDeque::new(),
-        written: 0,
-        pipe_size: pipe_size(output.as_fd()),
+        outbox: Outbox::to(output.as_fd()),
         buffer: vec![0; READ],
         input_open: true,
-        closes: false,
-        end: None,
         should_end: None,
         is_gone: false,
     };
@@ -84,14 +76,14 @@ pub fn serve(
         if !events.is_empty() {
             happened(events);
         }
-        if front.waiting.is_empty() {
-            if let Some(end) = front.end.take() {
+        if front.outbox.is_empty() {
+            if let Some(end) = front.outbox.end.take() {
                 return Ok(Ended::AsRecorded(end));
             }
             if replayer.is_done(Lane(0)) || (!front.input_open && output.is_none()) {
                 front.should_end(Ended::ByClient, replayer, tell);
             }
-            output.take_if(|_| front.closes);
+            output.take_if(|_| front.outbox.closes);
         }
         if let Some((since, ended)) = &front.should_end
             && front.now() >= since.saturating_add(replayer.lingers())
@@ -106,31 +98,13 @@ pub fn serve(
     }
 }
 
-#[cfg(target_os = "linux")]
-fn pipe_size(output: BorrowedFd<'_>) -> Option<usize> {
-    rustix::pipe::fcntl_getpipe_size(output).ok()
-}
-
-/// Elsewhere a pipe does not tell, and may change its size.
-#[cfg(not(target_os = "linux"))]
-const fn pipe_size(_: BorrowedFd<'_>) -> Option<usize> {
-    None
-}
-
 struct Front {
     start: Instant,
     lines: LineSplitter,
-    /// What the client has not taken yet, in pieces that must not share a write; of the first one `written` bytes
-    /// have gone.
-    waiting: VecDeque<Vec<u8>>,
-    written: usize,
-    /// How much the output holds, where it is a pipe.
-    pipe_size: Option<usize>,
+    /// What the client has not taken yet.
+    outbox: Outbox,
     buffer: Vec<u8>,
     input_open: bool,
-    /// The output ends behind what waits.
-    closes: bool,
-    end: Option<End>,
     /// Since when we should have ended, and why. Of what we are told from then on only the first counts.
     should_end: Option<(Micros, Ended)>,
     /// Nobody reads what we write.
@@ -155,37 +129,10 @@ impl Front {
     /// Takes all that the replayer wants sent now.
     fn collect(&mut self, replayer: &mut Replayer) {
         let now = self.now();
-        while self.end.is_none() {
-            match replayer.poll(now) {
-                Some(_) if self.closes => {}
-                Some(Output::Raw { bytes, .. }) => self.waiting.push_back(bytes),
-                Some(Output::EndLane { partial, .. }) => {
-                    self.closes = true;
-                    if !partial.is_empty() {
-                        self.waiting.push_back(partial);
-                    }
-                }
-                Some(Output::Send { bytes, apart, .. }) => match self.waiting.back_mut() {
-                    Some(last) if !apart => {
-                        last.extend_from_slice(&bytes);
-                        last.push(b'\n');
-                    }
-                    _ => {
-                        let mut piece = bytes;
-                        piece.push(b'\n');
-                        self.waiting.push_back(piece);
-                    }
-                },
-                Some(Output::End { end, .. }) => {
-                    if let Some(partial) = end.partial.clone().filter(|partial| !partial.is_empty()) {
-                        self.waiting.push_back(partial);
-                    }
-                    self.end = Some(end);
-                }
-                // A replayer that is told of lines speaks in lines.
-                Some(_) => {}
-                None => return,
-            }
+        while self.outbox.end.is_none()
+            && let Some(output) = replayer.poll(now)
+        {
+            self.outbox.say(output);
         }
     }
 
@@ -202,7 +149,7 @@ impl Front {
             return Ok(Some(Ended::Stopped));
         }
         if let Some(output) = output.filter(|_| ready.output)
-            && !self.write(output)?
+            && !self.outbox.write(output)?
         {
             return Ok(Some(Ended::ByClient));
         }
@@ -220,7 +167,7 @@ impl Front {
         stop: Option<BorrowedFd<'_>>,
     ) -> io::Result<Ready> {
         // Output is watched without any event too: that it has no reader any more is always told.
-        let wants_output = if self.waiting.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        let wants_output = if self.outbox.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         let mut fds: Vec<PollFd<'_>> =
             output.map(|output| PollFd::from_borrowed_fd(output, wants_output)).into_iter().collect();
         let output_at = (!fds.is_empty()).then_some(0);
@@ -228,7 +175,7 @@ impl Front {
             fds.push(PollFd::from_borrowed_fd(stop, PollFlags::IN));
             fds.len() - 1
         });
-        let input_at = (self.input_open && self.end.is_none()).then(|| {
+        let input_at = (self.input_open && self.outbox.end.is_none()).then(|| {
             fds.push(PollFd::from_borrowed_fd(input, PollFlags::IN));
             fds.len() - 1
         });
@@ -244,32 +191,6 @@ impl Front {
         }
         let come = |at: Option<usize>| at.is_some_and(|at| !fds[at].revents().is_empty());
         Ok(Ready { output: come(output_at), stop: come(stop_at), input: come(input_at) })
-    }
-
-    /// How much the output takes for certain once it polls writable; `wanted` is how much there is.
-    fn room(&self, output: BorrowedFd<'_>, wanted: usize) -> usize {
-        match self.pipe_size {
-            // An empty pipe takes all it can hold, and waking its reader once for that is much cheaper.
-            Some(size) if wanted > PIPE_ROOM && ioctl_fionread(output) == Ok(0) => size,
-            _ => PIPE_ROOM,
-        }
-    }
-
-    /// Writes what there is room for; false when nobody reads any more.
-    fn write(&mut self, output: BorrowedFd<'_>) -> io::Result<bool> {
-        let Some(piece) = self.waiting.front() else { return Ok(false) };
-        let rest = &piece[self.written..];
-        match write(output, &rest[..rest.len().min(self.room(output, rest.len()))]) {
-            Ok(count) => self.written += count,
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(Errno::PIPE | Errno::CONNRESET) => return Ok(false),
-            Err(error) => return Err(error.into()),
-        }
-        if self.written == piece.len() {
-            self.waiting.pop_front();
-            self.written = 0;
-        }
-        Ok(true)
     }
 
     fn read(&mut self, replayer: &mut Replayer, input: BorrowedFd<'_>) -> io::Result<()> {

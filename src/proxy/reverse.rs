@@ -7,13 +7,16 @@
 //!
 //! - `connection`: a client's connection and the one to the server
 //! - `exchange`: one request and its response, between their heads
-//! - `request`, `response`: their bodies
+//! - `request`, `response`: their bodies; `inbound`: one that was read before it is passed on
+//! - `faulty`: what stands before all that where faults act
 //! - `endpoint`, `metadata`: the places where the server names its own address to clients
 //! - `tape`, `item`: what all connections record with
 
 mod connection;
 mod endpoint;
 mod exchange;
+mod faulty;
+mod inbound;
 mod item;
 mod metadata;
 mod request;
@@ -36,13 +39,19 @@ use tokio::{
     time::timeout,
 };
 
-use self::tape::{Tape, Told};
+pub use self::faulty::{Faults, Happened};
+use self::{
+    faulty::Stand,
+    tape::{Tape, Told},
+};
 use super::{
     lock,
     recorder::{Hide, Sink},
+    reply::Cut,
     signals::Signals,
 };
 use crate::{
+    report::Report,
     traffic::Event,
     transport::http::{
         HEAD_TIME,
@@ -74,6 +83,8 @@ pub struct ReverseOptions {
     pub head_time: Duration,
     /// What is hidden from the sink.
     pub hide: Box<dyn Hide>,
+    /// What goes wrong on purpose, for clients alone.
+    pub faults: Option<Faults>,
     /// Told once, while traffic passes, when the sink has failed: one sentence.
     pub warn: Box<dyn FnMut(&str) + Send>,
 }
@@ -88,6 +99,7 @@ impl Default for ReverseOptions {
             headers: Vec::new(),
             head_time: HEAD_TIME,
             hide: Box::new(()),
+            faults: None,
             warn: Box::new(|_| ()),
         }
     }
@@ -102,6 +114,8 @@ pub struct ReverseEnded<S> {
     pub missed: u64,
     /// Why the server could not be reached, where no request ever reached it.
     pub unreachable: Option<String>,
+    /// What faults did, where there were any, with the verdict.
+    pub report: Option<Report>,
     /// The sink, with all events in it.
     pub sink: S,
 }
@@ -222,10 +236,10 @@ impl Reverse {
         options: ReverseOptions,
     ) -> Result<ReverseEnded<S>, ReverseError> {
         let kept = Arc::new(Mutex::new(Some(sink)));
-        let ReverseEnded { asked, missed, unreachable, sink: () } =
-            self.serve(Some(Box::new(Lent(Arc::clone(&kept)))), options)?;
+        let ended = self.serve(Some(Box::new(Lent(Arc::clone(&kept)))), options)?;
+        let ReverseEnded { asked, missed, unreachable, report, sink: () } = ended;
         let sink = lock(&kept).take().expect("it was only lent");
-        Ok(ReverseEnded { asked, missed, unreachable, sink })
+        Ok(ReverseEnded { asked, missed, unreachable, report, sink })
     }
 
     /// Serves clients until it is ended, and records nothing. What `options` say of a recording is of no account.
@@ -280,6 +294,7 @@ impl Reverse {
             tape: Arc::new(tape),
             upstream: Upstream { origin: self.origin, host, connector, headers: options.headers },
             acceptor: self.acceptor,
+            faults: options.faults.map(Stand::begin),
             guard: server::guard(self.address, options.allow_hosts, options.allow_origins),
             address: self.address.to_string(),
             head_time: options.head_time,
@@ -309,7 +324,8 @@ impl Reverse {
         let missed = front.tape.finish();
         let reach = std::mem::take(&mut *lock(&front.reach));
         let unreachable = reach.why_never.filter(|_| !reach.was_reached);
-        end.map(|asked| ReverseEnded { asked, missed, unreachable, sink: () })
+        let report = front.faults.as_ref().map(|stand| stand.finish());
+        end.map(|asked| ReverseEnded { asked, missed, unreachable, report, sink: () })
     }
 }
 
@@ -330,6 +346,7 @@ struct Front {
     tape: Arc<Tape>,
     upstream: Upstream,
     acceptor: Option<Acceptor>,
+    faults: Option<Arc<Stand>>,
     guard: Guard,
     /// Where it listens.
     address: String,
@@ -376,11 +393,6 @@ impl<S: Sink> Sink for Lent<S> {
         lock(&self.0).as_mut().map_or(Ok(()), |sink| sink.write(events))
     }
 }
-
-/// The connection was cut off by the server, so the client's is cut off.
-#[derive(Debug, thiserror::Error)]
-#[error("the server cut the connection off")]
-struct Cut;
 
 /// Whether the other side reset the connection.
 fn is_reset(error: &(dyn Error + 'static)) -> bool {

@@ -9,7 +9,6 @@ use std::{
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
-        mpsc::Sender,
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -318,12 +317,12 @@ impl Signals {
         })
     }
 
-    /// Sends each to the session that listens, until it is stopped.
-    pub(super) fn forward(mut self, to: Sender<Happened>) -> Forwarding {
+    /// Tells `to` of each, until that says false or this is stopped.
+    pub(super) fn forward(mut self, mut to: impl FnMut(i32) -> bool + Send + 'static) -> Forwarding {
         let handle = self.incoming.handle();
         let thread = thread::spawn(move || {
             for signal in self.incoming.forever() {
-                if to.send(Happened::Signal(signal)).is_err() {
+                if !to(signal) {
                     break;
                 }
             }
@@ -333,6 +332,7 @@ impl Signals {
 }
 
 /// Signals on their way to a session.
+#[derive(Debug)]
 pub(super) struct Forwarding {
     handle: signal_hook::iterator::Handle,
     thread: JoinHandle<()>,

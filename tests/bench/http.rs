@@ -199,9 +199,18 @@ impl Server {
     }
 
     fn recorder(upstream: &Self, cassette: &Path) -> Self {
-        let address = free_address();
         let mut command = tapedeck();
         command.arg("record").arg("--cassette").arg(cassette);
+        Self::before(upstream, &mut command)
+    }
+
+    /// It passes everything on and records nothing.
+    fn proxy(upstream: &Self) -> Self {
+        Self::before(upstream, tapedeck().arg("proxy"))
+    }
+
+    fn before(upstream: &Self, command: &mut Command) -> Self {
+        let address = free_address();
         command.args(["--url", &format!("http://{}/mcp", upstream.address), "--listen"]);
         Self::start(command.arg(address.to_string()), address)
     }
@@ -363,6 +372,21 @@ pub(crate) fn record_latency(_: &Options) {
     let pairs = Pairs::take(|| ours.p50(2000), || other.p50(2000));
     let names = ["round trip, p50, through the recorder", "round trip, p50, through nginx"];
     pairs.report_ratio("recorder / nginx", names, Unit::MICROSECONDS, Goal::AtMost(1.3));
+}
+
+/// 32 connections through us, where nothing is recorded, and through nginx.
+pub(crate) fn proxy_throughput(_: &Options) {
+    for (name, size, form) in KINDS {
+        println!("  {name}");
+        let upstream = Server::null();
+        let folder = folder();
+        let Some(nginx) = Server::nginx(&upstream, folder.path()) else { return };
+        let proxy = Server::proxy(&upstream);
+        let (mut ours, mut other) = (Client::new(&proxy, CONNECTIONS), Client::new(&nginx, CONNECTIONS));
+        let pairs = Pairs::take(|| ours.rate(REQUESTS, size, form), || other.rate(REQUESTS, size, form));
+        let names = ["answers, 32 connections, through the proxy", "answers, 32 connections, through nginx"];
+        pairs.report_ratio("proxy / nginx", names, Unit::THOUSANDS, Goal::AtLeast(1.0));
+    }
 }
 
 /// 32 connections to a replay, and to the server that was recorded.

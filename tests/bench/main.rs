@@ -44,6 +44,7 @@ const BENCHMARKS: &[Benchmark] = &[
     ("memory replay", memory::loading),
     ("http record throughput", http::record_throughput),
     ("http record latency", http::record_latency),
+    ("http proxy throughput", http::proxy_throughput),
     ("http replay throughput", http::replay_throughput),
     ("http memory streams", http::open_streams),
 ];

@@ -2,6 +2,7 @@
 //! recording says what that was.
 
 mod clients;
+mod faults;
 mod passing;
 mod servers;
 
@@ -11,7 +12,10 @@ use std::{
     thread::JoinHandle,
 };
 
-use mcp_tapedeck::proxy::reverse::{Reverse, ReverseOptions, Stop};
+use mcp_tapedeck::{
+    Report,
+    proxy::reverse::{Reverse, ReverseOptions, Stop},
+};
 
 use crate::support::http::{ANSWER, CALL, Lines, Peer, STREAM, call, chunk, json};
 
@@ -20,7 +24,7 @@ struct Scene {
     origin: String,
     lines: Lines,
     stop: Stop,
-    front: JoinHandle<()>,
+    front: JoinHandle<Option<Report>>,
 }
 
 impl Scene {
@@ -32,16 +36,16 @@ impl Scene {
         Self::serving(|front, sink| {
             let mut options = ReverseOptions::default();
             change(&mut options);
-            Box::new(move || drop(front.record(sink, options).unwrap()))
+            Box::new(move || front.record(sink, options).unwrap().report)
         })
     }
 
     /// Without a recording.
     fn passing() -> Self {
-        Self::serving(|front, _| Box::new(move || drop(front.pass(ReverseOptions::default()).unwrap())))
+        Self::serving(|front, _| Box::new(move || front.pass(ReverseOptions::default()).unwrap().report))
     }
 
-    fn serving(serve: impl FnOnce(Reverse, Lines) -> Box<dyn FnOnce() + Send>) -> Self {
+    fn serving(serve: impl FnOnce(Reverse, Lines) -> Box<dyn FnOnce() -> Option<Report> + Send>) -> Self {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", server.local_addr().unwrap());
         let front = Reverse::listen(&url, "127.0.0.1:0").unwrap();
@@ -65,11 +69,15 @@ impl Scene {
 
     /// What was recorded, when all is over.
     fn end(self) -> Vec<String> {
+        self.end_with_report().0
+    }
+
+    fn end_with_report(self) -> (Vec<String>, Option<Report>) {
         self.stop.stop();
-        self.front.join().unwrap();
+        let report = self.front.join().unwrap();
         let upstream = self.server.local_addr().unwrap().to_string();
         let lines = self.lines.0.lock().unwrap();
-        lines.iter().map(|line| line.replace(&upstream, "SERVER")).collect()
+        (lines.iter().map(|line| line.replace(&upstream, "SERVER")).collect(), report)
     }
 }
 

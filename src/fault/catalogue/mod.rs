@@ -49,6 +49,7 @@ mod wrong_version;
 
 use std::sync::Arc;
 
+pub(super) use self::server_request::SERVER_REQUEST;
 use super::{Fault, PlanError, Request, error::list, plan::Scope, value::Object};
 
 /// How a fault takes part.

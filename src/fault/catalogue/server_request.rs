@@ -8,6 +8,11 @@ use crate::{
     wire::scan::push_string,
 };
 
+/// How the ids of such requests begin.
+const BEGIN: &str = "\"fault-request-";
+/// The same, as it is looked for.
+pub(in crate::fault) const SERVER_REQUEST: &[u8] = BEGIN.as_bytes();
+
 /// Its method, and params behind it.
 #[derive(Debug)]
 struct ServerRequest(Vec<u8>);
@@ -31,7 +36,7 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
 impl Fault for ServerRequest {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
         // No id comes twice in a session.
-        let mut bytes = format!(r#"{{"jsonrpc":"2.0","id":"fault-request-{}""#, of.count).into_bytes();
+        let mut bytes = format!(r#"{{"jsonrpc":"2.0","id":{BEGIN}{}""#, of.count).into_bytes();
         bytes.extend_from_slice(&self.0);
         Ahead(bytes).effect(of)
     }

@@ -7,7 +7,7 @@ use crate::{
     cassette::key,
     fault::{
         Chosen, Decision, Effect, Request, Target,
-        catalogue::speak,
+        catalogue::{SERVER_REQUEST, speak},
         step::{Output, Step},
     },
     report::{
@@ -54,6 +54,12 @@ impl Live {
             match message.kind {
                 Kind::Request => self.request(now, came, &original, &message, session, events.first()),
                 Kind::Notification => self.notification(came, &message, session),
+                Kind::Result | Kind::Error if answers_a_fault(&original) => {
+                    if came.http.is_some() {
+                        self.say(now, speak::response_on(came.lane, 202, Vec::new(), Vec::new()));
+                    }
+                    Passing::Never
+                }
                 _ => Passing::Now,
             }
         };
@@ -148,11 +154,17 @@ impl Live {
         if let (Some(ledger), Some(event)) = (&mut self.ledger, event) {
             ledger.get_mut(*event).into_iter().for_each(|open| open.event.key.clone_from(&key));
         }
+        let is_modern = message.is_modern();
         // Since 2026-07-28 all traffic of one front is one session.
-        let number =
-            if session == 0 { message.is_modern().then_some(1) } else { u32::try_from(session).ok() };
-        let request =
-            Request { server: None, message, method: &method, key: key.as_deref(), session: number };
+        let number = if session == 0 { is_modern.then_some(1) } else { u32::try_from(session).ok() };
+        let request = Request {
+            server: None,
+            message,
+            method: &method,
+            key: key.as_deref(),
+            session: number,
+            is_modern: Some(is_modern),
+        };
         let decision = self.engine.decide(&request, || self.look.form(message));
         let passing = match decision {
             None => Passing::Now,
@@ -285,12 +297,22 @@ impl Live {
         }
         let id = message.id().filter(|_| message.kind == Kind::Request).unwrap_or(b"null");
         let error = jsonrpc::error(id, -32001, "Session not found", None);
-        for step in speak::response_on(came.lane, 404, speak::typed("application/json"), error) {
+        self.say(now, speak::response_on(came.lane, 404, speak::typed("application/json"), error));
+    }
+
+    /// Says what is not because of any request.
+    fn say(&mut self, now: Micros, steps: Vec<Step>) {
+        for step in steps {
             if let Step::Do(output) = step {
                 self.stage.go(now, None, output, &mut self.outputs);
             }
         }
     }
+}
+
+/// Whether a client answers a request that a fault has made: its server knows nothing of that.
+fn answers_a_fault(answer: &Message<'_>) -> bool {
+    answer.id().is_some_and(|id| id.starts_with(SERVER_REQUEST))
 }
 
 /// How long effects hold back something that passes them.

@@ -139,6 +139,28 @@ fn what_goes_to_the_server_waits_and_its_cancel_does_not_overtake_it() {
 }
 
 #[test]
+fn what_a_fault_has_asked_is_not_answered_to_the_server() {
+    let mut live = live(r#"{"do": "server_request", "times": 1}"#);
+    says(&mut live, 0, &call(1, "a"));
+    let said = hears(&mut live, 0, &answer(1));
+    assert!(said.len() == 2 && said[0].contains(r#""id":"fault-request-1","method":"ping""#), "{said:?}");
+    let to = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+    assert_eq!(says(&mut live, 0, &to(r#""fault-request-1""#)), Passing::Never);
+    assert_eq!(says(&mut live, 0, &to(r#""request-1""#)), Passing::Now);
+}
+
+#[test]
+fn a_fault_does_not_act_in_a_revision_in_which_it_cannot_exist() {
+    let mut live = live(r#"{"do": "session_expired"}, {"do": "input_required_loop"}"#);
+    let modern = r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+    for (id, line) in [("1", modern), ("2", &call(2, "a"))] {
+        assert_eq!(says(&mut live, 0, line), Passing::Never, "{id}");
+    }
+    let said = done(&mut live, 0);
+    assert!(said[0].contains("inputRequests") && said[1].contains("Session not found"), "{said:?}");
+}
+
+#[test]
 fn a_server_ends_in_the_answers_place() {
     let mut live = live(r#"{"do": "exit", "status": 3}"#);
     says(&mut live, 0, &call(1, "a"));

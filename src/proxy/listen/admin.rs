@@ -33,13 +33,16 @@ use self::{
     answer::answer,
     ask::{Ask, Problem},
 };
-use super::{Front, body::Cut, connection};
+use super::{
+    super::reply::{Cut, ResponseBody},
+    Front, connection,
+};
 use crate::transport::http::{HEAD_TIME, MAX_HEAD};
 
 /// Longer bodies are refused.
 const MAX_BODY: usize = 64 << 10;
 
-type Answer = Response<super::body::ResponseBody>;
+type Answer = Response<ResponseBody>;
 
 /// Where a run is tended.
 #[derive(Debug)]
@@ -114,7 +117,7 @@ fn told(answer: Result<Vec<u8>, Problem>) -> Answer {
         Ok(bytes) => (StatusCode::OK, None, bytes),
         Err(problem) => (problem.status, problem.allow, problem.json()),
     };
-    let mut response = Response::new(super::body::ResponseBody::Whole(Some(Bytes::from(bytes))));
+    let mut response = Response::new(ResponseBody::Whole(Some(Bytes::from(bytes))));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -11,19 +11,18 @@ use std::{
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::{ACCESS_CONTROL_REQUEST_HEADERS, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN},
+    header::{ACCESS_CONTROL_REQUEST_HEADERS, HOST, HeaderValue, ORIGIN},
     service::service_fn,
 };
 use tokio::net::TcpStream;
 
 use super::{
+    super::reply::{self, Cut, ResponseBody, own},
     Front,
-    body::{Cut, ResponseBody},
     route::NoRoute,
-    take::{Piece, Reply},
 };
 use crate::{
-    replay::{HttpRequest, ResponseHead},
+    replay::HttpRequest,
     transport::http::{
         HEAD_TIME,
         body::next_data,
@@ -115,27 +114,7 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
         body: &body,
         opens_connection: !link.is_used.swap(true, Ordering::Relaxed),
     };
-    match route.take.ask(&request) {
-        Reply::Whole(head, body) => Ok(response(&head, ResponseBody::Whole(Some(body)))),
-        Reply::Passing(mut passing) => match passing.pieces.recv().await {
-            Some(Piece::Head(head)) => {
-                let body = ResponseBody::passing(passing, Arc::clone(&link.control), head.stream);
-                Ok(response(&head, body))
-            }
-            other => {
-                passing.place.ends();
-                let reset = matches!(
-                    other,
-                    Some(Piece::End { end: Some(crate::cassette::model::StreamEnd::Reset), .. })
-                );
-                std::future::poll_fn(|cx| link.control.poll_written(cx)).await;
-                if reset {
-                    link.control.reset_at_end();
-                }
-                Err(Cut)
-            }
-        },
-    }
+    reply::respond(route.take.ask(&request), &link.control).await
 }
 
 /// A request's body; none where it is too long.
@@ -152,28 +131,6 @@ pub(super) async fn read(mut body: Incoming, limit: usize) -> Result<Option<Byte
         bytes.keep(&data);
     }
     Ok(bytes.end().ok().map(Bytes::from))
-}
-
-fn response(head: &ResponseHead, body: ResponseBody) -> Response<ResponseBody> {
-    let mut response = Response::new(body);
-    // The loader lets nothing else pass.
-    *response.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::OK);
-    for (name, value) in &head.headers {
-        if let (Ok(name), Ok(value)) =
-            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value))
-        {
-            response.headers_mut().append(name, value);
-        }
-    }
-    response
-}
-
-/// A response of our own.
-fn own(status: StatusCode, text: String) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::Whole(Some(Bytes::from(text))));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    response
 }
 
 /// What a page may send: the headers of the protocol, and those that mirror arguments (F4.2), which it names.

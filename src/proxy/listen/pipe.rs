@@ -12,9 +12,10 @@ use tokio::{
 };
 
 use super::{
+    super::reply::Place,
     Front,
     deck::TOO_MANY_TAKES,
-    take::{Place, Spoken, Take},
+    take::{Spoken, Take},
 };
 use crate::{
     proxy::join::{self, Hello},

@@ -1,68 +1,30 @@
 //! A take: its replayer, the responses and pipes that are under way, and its clock.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
+    ops::ControlFlow,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
-use hyper::body::Bytes;
-use tokio::{
-    sync::{Notify, mpsc},
-    time::{sleep_until, timeout_at},
-};
+use tokio::sync::{Notify, mpsc};
 
-use super::{super::lock, Shared};
+use super::{
+    super::{
+        lock,
+        reply::{self, Leaves, Passing, Piece, Place, Reply},
+    },
+    Shared,
+};
 use crate::{
-    cassette::model::{End, StreamEnd},
-    replay::{Due, HttpRequest, Input, Now, Output, Replayer, ResponseHead},
+    cassette::model::End,
+    replay::{Due, HttpRequest, Input, Now, Output, Replayer},
     report::{
         Report,
         live::{PlanState, TakeState, Waiting},
     },
     traffic::{Lane, Micros},
-    wire::{
-        lines::{Line, LineSplitter},
-        sse,
-    },
+    wire::lines::{Line, LineSplitter},
 };
-
-/// A part of a response.
-pub(super) enum Piece {
-    Head(ResponseHead),
-    /// `goes_on`: more of the same message follows.
-    Data {
-        bytes: Bytes,
-        goes_on: bool,
-    },
-    /// With the end of the response our side of the connection ends.
-    HalfClose,
-    End {
-        end: Option<StreamEnd>,
-        partial: Vec<u8>,
-    },
-}
-
-impl Piece {
-    fn whole(bytes: Vec<u8>) -> Self {
-        Self::Data { bytes: bytes.into(), goes_on: false }
-    }
-}
-
-/// What comes of a request.
-pub(super) enum Reply {
-    /// A response that is whole already.
-    Whole(ResponseHead, Bytes),
-    /// One that is under way.
-    Passing(Passing),
-}
-
-/// A response that is under way.
-pub(super) struct Passing {
-    pub(super) pieces: mpsc::UnboundedReceiver<Piece>,
-    /// Tells the replayer when the client leaves.
-    pub(super) place: Place,
-}
 
 /// What goes to a client that speaks in lines.
 pub(super) enum Spoken {
@@ -72,37 +34,6 @@ pub(super) enum Spoken {
     Raw(Vec<u8>),
     /// Nothing more; how the recorded server ended, if it did.
     End(End),
-}
-
-/// A lane of a take, until its response has ended or its client has left.
-pub(super) struct Place {
-    take: Arc<Take>,
-    lane: Lane,
-    has_ended: bool,
-}
-
-impl Place {
-    pub(super) const fn lane(&self) -> Lane {
-        self.lane
-    }
-
-    /// Whether what was recorded with a wait between may come at one and the same real time.
-    pub(super) fn may_crowd(&self) -> bool {
-        self.take.shared.clock.is_wound()
-    }
-
-    /// The response is whole: that its client leaves tells nothing any more.
-    pub(super) const fn ends(&mut self) {
-        self.has_ended = true;
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if !self.has_ended {
-            self.take.left(self.lane);
-        }
-    }
 }
 
 pub(super) struct Take {
@@ -157,27 +88,15 @@ impl Take {
     }
 
     async fn keep_time(self: Arc<Self>) {
-        loop {
-            let due = {
-                let mut state = lock(&self.state);
-                if state.has_ended {
-                    return;
-                }
-                state.awaited = state.replayer.due();
-                state.awaited
-            };
-            let changed = self.changed.notified();
-            match self.shared.clock.wakes(due) {
-                None => changed.await,
-                Some(due) => {
-                    if timeout_at(due.into(), changed).await.is_err() {
-                        // Timers have a millisecond's grain; the replayer's clock has not.
-                        sleep_until((due + Duration::from_micros(1)).into()).await;
-                        self.pump(&mut lock(&self.state), None);
-                    }
-                }
+        let wakes = || {
+            let mut state = lock(&self.state);
+            if state.has_ended {
+                return ControlFlow::Break(());
             }
-        }
+            state.awaited = state.replayer.due();
+            ControlFlow::Continue(self.shared.clock.wakes(state.awaited))
+        };
+        reply::keep_time(&self.changed, wakes, || self.pump(&mut lock(&self.state), None)).await;
     }
 
     /// Takes in a request, and gives its response as far as it is known.
@@ -186,24 +105,19 @@ impl Take {
         state.last_lane += 1;
         let lane = Lane(state.last_lane);
         state.replayer.handle(self.now(), Input::Request { lane, request });
-        let mut pieces = Vec::new();
+        let mut pieces = VecDeque::new();
         self.pump(&mut state, Some((lane, &mut pieces)));
-        let pieces = match whole(pieces) {
+        let ahead = match reply::whole(pieces) {
             Ok((head, body)) => return Reply::Whole(head, body),
             Err(pieces) => pieces,
         };
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let has_ended = matches!(pieces.last(), Some(Piece::End { .. }));
-        for piece in pieces {
-            // The other end is at hand.
-            let _ = sender.send(piece);
-        }
-        if !has_ended {
+        let (sender, pieces) = mpsc::unbounded_channel();
+        if !matches!(ahead.back(), Some(Piece::End { .. })) {
             state.lanes.insert(lane.0, sender);
         }
         drop(state);
-        let place = Place { take: Arc::clone(self), lane, has_ended: false };
-        Reply::Passing(Passing { pieces: receiver, place })
+        let place = Place::new(Arc::clone(self) as _, lane);
+        Reply::Passing(Passing { ahead, pieces, place, flow: None, keeps_alive: true })
     }
 
     /// A client that speaks in lines has come: its place, and what goes to it.
@@ -213,7 +127,7 @@ impl Take {
         let lane = Lane(state.last_lane);
         let (sender, receiver) = mpsc::unbounded_channel();
         state.pipes.insert(lane.0, sender);
-        (Place { take: Arc::clone(self), lane, has_ended: false }, receiver)
+        (Place::new(Arc::clone(self) as _, lane), receiver)
     }
 
     /// Takes in bytes of a client that speaks in lines.
@@ -243,20 +157,11 @@ impl Take {
         }
     }
 
-    fn left(&self, lane: Lane) {
-        let mut state = lock(&self.state);
-        state.lanes.remove(&lane.0);
-        state.pipes.remove(&lane.0);
-        state.replayer.handle(self.now(), Input::Left { lane });
-        self.pump(&mut state, None);
-    }
-
     /// Passes on what the replayer wants sent; what goes on the lane of `own` is put there.
-    fn pump(&self, state: &mut State, mut own: Option<(Lane, &mut Vec<Piece>)>) {
+    fn pump(&self, state: &mut State, mut own: Option<(Lane, &mut VecDeque<Piece>)>) {
         let now = self.now();
         while let Some(output) = state.replayer.poll(now) {
-            let (lane, piece) = match output {
-                Output::Head { lane, head } => (lane, Piece::Head(head)),
+            let output = match output {
                 Output::Raw { lane, bytes, .. } if state.pipes.contains_key(&lane.0) => {
                     state.speak(lane, Spoken::Raw(bytes));
                     continue;
@@ -266,11 +171,6 @@ impl Take {
                     state.speak(lane, Spoken::End(End { partial, ..End::default() }));
                     continue;
                 }
-                Output::Raw { lane, bytes, goes_on } => (lane, Piece::Data { bytes: bytes.into(), goes_on }),
-                Output::Event { lane, event } => (lane, Piece::whole(sse::encode(&event))),
-                Output::Body { lane, bytes } => (lane, Piece::whole(bytes)),
-                Output::HalfClose { lane } => (lane, Piece::HalfClose),
-                Output::EndLane { lane, partial, end } => (lane, Piece::End { end, partial }),
                 Output::Send { lane, bytes, apart } => {
                     state.speak(lane, Spoken::Line { bytes, apart });
                     continue;
@@ -279,9 +179,11 @@ impl Take {
                     state.speak(lane, Spoken::End(end));
                     continue;
                 }
+                output => output,
             };
+            let Ok((lane, piece)) = Piece::of(output) else { continue };
             match &mut own {
-                Some((own, pieces)) if *own == lane => pieces.push(piece),
+                Some((own, pieces)) if *own == lane => pieces.push_back(piece),
                 _ => {
                     let is_end = matches!(piece, Piece::End { .. });
                     if let Some(sender) = state.lanes.get(&lane.0) {
@@ -422,24 +324,25 @@ impl Take {
     }
 }
 
+impl Leaves for Take {
+    fn left(&self, lane: Lane) {
+        let mut state = lock(&self.state);
+        state.lanes.remove(&lane.0);
+        state.pipes.remove(&lane.0);
+        state.replayer.handle(self.now(), Input::Left { lane });
+        self.pump(&mut state, None);
+    }
+
+    fn may_crowd(&self) -> bool {
+        self.shared.clock.is_wound()
+    }
+}
+
 impl State {
     fn speak(&self, lane: Lane, spoken: Spoken) {
         if let Some(sender) = self.pipes.get(&lane.0) {
             // A client that has left says so by itself.
             let _ = sender.send(spoken);
         }
-    }
-}
-
-/// Head and body of a response that has ended in good order already and is no stream; else the pieces again.
-fn whole(mut pieces: Vec<Piece>) -> Result<(ResponseHead, Bytes), Vec<Piece>> {
-    let is_end = |piece: &Piece| matches!(piece, Piece::End { end: None, partial } if partial.is_empty());
-    match pieces.as_mut_slice() {
-        [Piece::Head(head), rest @ .., last] if !head.stream && is_end(last) => match rest {
-            [] => Ok((std::mem::take(head), Bytes::new())),
-            [Piece::Data { bytes, .. }] => Ok((std::mem::take(head), std::mem::take(bytes))),
-            _ => Err(pieces),
-        },
-        _ => Err(pieces),
     }
 }

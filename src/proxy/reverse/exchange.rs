@@ -2,7 +2,7 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -20,6 +20,7 @@ use super::{
     Cut, Upstream,
     connection::Link,
     endpoint::Endpoint,
+    inbound::Inbound,
     is_reset,
     item::{Heads, Item},
     metadata,
@@ -57,7 +58,7 @@ pub(super) async fn handle(
             link.control.awaits_head();
             Ok(own(status, "text/plain; charset=utf-8", text.into()))
         }
-        None => forward(&link, request).await,
+        None => forward(&link, request.map(Inbound::Coming)).await,
     };
     if outcome.is_ok() {
         link.control.writes();
@@ -69,7 +70,7 @@ pub(super) async fn handle(
 }
 
 /// Why a request goes no further.
-fn refusal(link: &Link, request: &Request<Incoming>) -> Option<(StatusCode, String)> {
+pub(super) fn refusal(link: &Link, request: &Request<Incoming>) -> Option<(StatusCode, String)> {
     if *request.method() == Method::CONNECT {
         let text = "tapedeck stands in front of one server and opens no tunnels\n";
         return Some((StatusCode::METHOD_NOT_ALLOWED, text.to_owned()));
@@ -77,7 +78,14 @@ fn refusal(link: &Link, request: &Request<Incoming>) -> Option<(StatusCode, Stri
     link.front.guard.refusal(request.headers())
 }
 
-async fn forward(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response<ResponseBody>, Cut> {
+/// What the server answers.
+///
+/// # Errors
+/// When it cut the connection off.
+pub(super) async fn forward(
+    link: &Arc<Link>,
+    request: Request<Inbound>,
+) -> Result<Response<ResponseBody>, Cut> {
     let (mut head, body) = request.into_parts();
     let lane = link.front.tape.lane(head.method != Method::GET);
     let asked = Asked::new(&head);
@@ -286,14 +294,14 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         let Some(answer) = self.answer.take() else { return };
         if self.lane.client_left() && !self.link.is_closing() {
-            self.link.reading_on.fetch_add(1, Ordering::Relaxed);
+            self.link.reads_on();
             tokio::spawn(read_on_from_head(answer, Arc::clone(&self.lane), Arc::clone(&self.link)));
         }
     }
 }
 
 /// Says that the server cannot be reached, to a caller in the words of JSON-RPC.
-async fn unreachable(link: &Link, lane: &Lane, mut body: Incoming) -> Result<Response<ResponseBody>, Cut> {
+async fn unreachable(link: &Link, lane: &Lane, mut body: Inbound) -> Result<Response<ResponseBody>, Cut> {
     let mut bytes = Unfinished::new(lane.max_message());
     while let Some(data) = next_data(&mut body).await.map_err(|_| Cut)? {
         bytes.keep(&data);

@@ -7,10 +7,10 @@ use std::{
     time::Duration,
 };
 
-use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-use super::{super::lock, Cut, item::Item, tape::Lane};
+use super::{super::lock, Cut, inbound::Inbound, item::Item, tape::Lane};
 use crate::{traffic::Direction, wire::lines::Unfinished};
 
 /// How long a client that asked whether to go on is kept waiting for the server's word. Clients themselves wait about
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A body that is recorded as it passes.
 pub(super) struct RequestBody {
-    inner: Incoming,
+    inner: Inbound,
     lane: Arc<Lane>,
     /// What has come of it, where that is recorded.
     body: Option<Unfinished>,
@@ -55,7 +55,7 @@ impl GoOn {
 }
 
 impl RequestBody {
-    pub(super) fn new(inner: Incoming, lane: Arc<Lane>, is_coded: bool, go_on: Option<Arc<GoOn>>) -> Self {
+    pub(super) fn new(inner: Inbound, lane: Arc<Lane>, is_coded: bool, go_on: Option<Arc<GoOn>>) -> Self {
         let body = lane.records().then(|| Unfinished::new(if is_coded { 0 } else { lane.max_message() }));
         let go_on = go_on.map(|go_on| (go_on, Box::pin(sleep(PATIENCE))));
         Self { inner, lane, body, is_coded, has_ended: false, go_on }

@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     pin::Pin,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// How long a call whose client left is read on without a byte.
-const READ_ON: Duration = Duration::from_secs(300);
+pub(super) const READ_ON: Duration = Duration::from_secs(300);
 
 /// How much is taken in before it is passed on, where the server is faster than we are.
 const BATCH: usize = 256 << 10;
@@ -298,7 +298,7 @@ impl Passing {
                 break;
             }
         }
-        self.link.reading_on.fetch_sub(1, Ordering::Relaxed);
+        self.link.has_read_on();
     }
 }
 
@@ -312,7 +312,7 @@ pub(super) async fn read_on_from_head(response: Answer, lane: Arc<Lane>, link: A
         // It counts itself out.
         return passing.read_on().await;
     }
-    link.reading_on.fetch_sub(1, Ordering::Relaxed);
+    link.has_read_on();
 }
 
 impl Body for ResponseBody {
@@ -351,7 +351,7 @@ impl Drop for ResponseBody {
         let Some(passing) = passing.take() else { return };
         passing.link.control.awaits_head();
         if passing.end.is_none() && passing.lane.client_left() && !passing.link.is_closing() {
-            passing.link.reading_on.fetch_add(1, Ordering::Relaxed);
+            passing.link.reads_on();
             tokio::spawn(passing.read_on());
         }
     }

@@ -109,6 +109,7 @@ impl Replayer {
                     method: &step.method,
                     key: Some(&entry.key),
                     session: Some(self.cassette.sessions[entry.session as usize].number),
+                    is_modern: None,
                 })
             })
         };
@@ -135,6 +136,7 @@ impl Replayer {
             method,
             key: entry.map(|entry| &*entry.key),
             session: entry.map(|entry| self.cassette.sessions[entry.session as usize].number),
+            is_modern: None,
         };
         let Some(mut decision) = faults.engine.decide(&request, || self.matcher.form(message)) else {
             return false;

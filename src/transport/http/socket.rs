@@ -119,6 +119,11 @@ impl Control {
         self.resets.store(true, Ordering::Release);
     }
 
+    /// Whether it is to end with a reset.
+    pub fn resets(&self) -> bool {
+        self.resets.load(Ordering::Acquire)
+    }
+
     /// Our side of the connection ends in good order behind what hyper is about to write, and the peer is still heard.
     pub fn half_close(&self) {
         self.half_closes.store(!self.is_shared, Ordering::Release);

@@ -5,9 +5,12 @@ use std::{fs, path::PathBuf};
 use tempfile::TempDir;
 
 use super::stage::CASSETTE;
+use crate::support::program::TAPEDECK;
 
 /// Where the report is, in the folder.
 pub(super) const REPORT: &str = "report.json";
+/// Where the recording of live traffic is, in the folder.
+pub(super) const RECORDED: &str = "recorded.json";
 /// The answer to the first search, with the id of [`super::stage::SEARCH`].
 pub(super) const FIRST: &str =
     r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"first"}]}}"#;
@@ -33,6 +36,20 @@ pub(super) fn deck_of(cassette: &str, fault: &str) -> (TempDir, Vec<String>) {
     let report = report.to_str().expect("text");
     let arguments = ["replay", path, "--report", report, "--fault", fault].map(str::to_owned);
     (folder, arguments.into())
+}
+
+/// A folder with the cassette in it, and the arguments that let a fault act on live traffic with a server that replays
+/// it; what is recorded goes to [`RECORDED`].
+pub(super) fn live(command: &str, fault: &str) -> (TempDir, Vec<String>) {
+    let (folder, replay) = deck(fault);
+    let cassette = &replay[1];
+    let mut arguments = vec![command.to_owned()];
+    if command == "record" {
+        arguments.push(folder.path().join(RECORDED).to_str().expect("text").to_owned());
+    }
+    arguments.extend_from_slice(&replay[2..]);
+    arguments.extend(["--", TAPEDECK, "replay", cassette].map(str::to_owned));
+    (folder, arguments)
 }
 
 /// The first answer as `invalid_utf8` has it.

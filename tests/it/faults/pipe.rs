@@ -1,4 +1,5 @@
-//! Faults on stdio, as a client sees them at its pipes.
+//! Faults on stdio, as a client sees them at its pipes: those of a replay, and those on live traffic with a server that
+//! is a replay without any.
 
 use std::{
     fs,
@@ -32,6 +33,16 @@ pub(super) const TESTED: &[(&str, fn())] = &[
     ("oversize", bytes_are_what_they_are_said_to_be),
 ];
 
+/// Who lets a fault act.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Replay,
+    Proxy,
+    Record,
+}
+
+const ALL: [By; 3] = [By::Replay, By::Proxy, By::Record];
+
 /// A client and its server.
 struct Pipes {
     child: Child,
@@ -42,8 +53,12 @@ struct Pipes {
 
 impl Pipes {
     /// After the handshake.
-    fn new(fault: &str) -> Self {
-        let (folder, arguments) = deck::deck(fault);
+    fn new(by: By, fault: &str) -> Self {
+        let (folder, arguments) = match by {
+            By::Replay => deck::deck(fault),
+            By::Proxy => deck::live("proxy", fault),
+            By::Record => deck::live("record", fault),
+        };
         let mut child = Command::new(TAPEDECK)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -99,136 +114,156 @@ fn is_heard(pipes: &mut Pipes) {
 
 #[test]
 fn stdout_is_closed_in_the_answers_place() {
-    for (fault, seen) in [("close_early", ""), ("close_early bytes=9", "{\"jsonrpc")] {
-        let mut pipes = Pipes::new(&on_first(fault));
-        pipes.say(SEARCH);
-        assert_eq!(pipes.rest(), seen, "{fault}");
-        is_heard(&mut pipes);
-        assert_eq!(pipes.ends().code(), Some(0), "{fault}");
+    for by in ALL {
+        for (fault, seen) in [("close_early", ""), ("close_early bytes=9", "{\"jsonrpc")] {
+            let mut pipes = Pipes::new(by, &on_first(fault));
+            pipes.say(SEARCH);
+            assert_eq!(pipes.rest(), seen, "{by:?} {fault}");
+            is_heard(&mut pipes);
+            assert_eq!(pipes.ends().code(), Some(0), "{by:?} {fault}");
+        }
     }
 }
 
 #[test]
 fn stdout_is_closed_behind_so_much() {
-    let progress = format!("{PROGRESS}\n");
-    for (fault, seen) in
-        [("cut_after events=1", &*progress), ("cut_after bytes=3", "{\"j"), ("cut_after events=0", "")]
-    {
-        let mut pipes = Pipes::new(&format!("tools/call report: {fault}"));
-        pipes.say(REPORT);
-        assert_eq!(pipes.rest(), seen, "{fault}");
-        is_heard(&mut pipes);
-        assert_eq!(pipes.ends().code(), Some(0), "{fault}");
+    for by in ALL {
+        let progress = format!("{PROGRESS}\n");
+        for (fault, seen) in
+            [("cut_after events=1", &*progress), ("cut_after bytes=3", "{\"j"), ("cut_after events=0", "")]
+        {
+            let mut pipes = Pipes::new(by, &format!("tools/call report: {fault}"));
+            pipes.say(REPORT);
+            assert_eq!(pipes.rest(), seen, "{by:?} {fault}");
+            is_heard(&mut pipes);
+            assert_eq!(pipes.ends().code(), Some(0), "{by:?} {fault}");
+        }
     }
 }
 
 #[test]
 fn stdout_is_closed_behind_the_answer_and_the_client_is_heard() {
-    let mut pipes = Pipes::new(&on_first("half_close"));
-    pipes.say(SEARCH);
-    assert_eq!(pipes.rest(), format!("{FIRST}\n"));
-    is_heard(&mut pipes);
-    assert_eq!(pipes.ends().code(), Some(0));
+    for by in ALL {
+        let mut pipes = Pipes::new(by, &on_first("half_close"));
+        pipes.say(SEARCH);
+        assert_eq!(pipes.rest(), format!("{FIRST}\n"));
+        is_heard(&mut pipes);
+        assert_eq!(pipes.ends().code(), Some(0));
+    }
 }
 
 #[test]
 fn a_server_ends_in_the_answers_place() {
-    let ended = |fault: &str| {
-        let mut pipes = Pipes::new(&on_first(fault));
-        pipes.say(SEARCH);
-        let rest = pipes.rest();
-        let status = pipes.child.wait().expect("it ends");
-        (rest, status.code(), status.signal())
-    };
-    assert_eq!(ended("exit"), (String::new(), Some(1), None));
-    assert_eq!(ended("exit status=3 partial=Fatal:"), ("Fatal:".to_owned(), Some(3), None));
-    assert_eq!(ended("exit signal=9"), (String::new(), None, Some(9)));
+    for by in ALL {
+        let ended = |fault: &str| {
+            let mut pipes = Pipes::new(by, &on_first(fault));
+            pipes.say(SEARCH);
+            let rest = pipes.rest();
+            let status = pipes.child.wait().expect("it ends");
+            (rest, status.code(), status.signal())
+        };
+        assert_eq!(ended("exit"), (String::new(), Some(1), None));
+        assert_eq!(ended("exit status=3 partial=Fatal:"), ("Fatal:".to_owned(), Some(3), None));
+        assert_eq!(ended("exit signal=9"), (String::new(), None, Some(9)));
+    }
 }
 
 #[test]
 fn a_server_stays_although_it_is_told_to_end() {
-    // What it is told at one time with the signal may be heard first; what it is told after that is not.
-    let terminate = |pipes: &mut Pipes| {
-        let pid = i32::try_from(pipes.child.id()).ok().and_then(Pid::from_raw).expect("a process");
-        kill_process(pid, Signal::TERM).expect("it is there");
-        for answer in [FIRST, SECOND] {
-            pipes.say(SEARCH);
-            assert_eq!(pipes.line(), format!("{answer}\n").into_bytes());
-        }
-    };
-    // It serves as if nothing had happened, until its client is out of patience.
-    let mut pipes = Pipes::new("initialize @1: ignore_shutdown ms=86400000");
-    terminate(&mut pipes);
-    // Nothing is missing in what it tells of itself.
-    let report = fs::read_to_string(pipes.folder.path().join(deck::REPORT)).expect("a report");
-    assert!(report.contains("\"verdict\": \"good\""), "{report}");
-    pipes.child.kill().expect("it is there");
-    assert_eq!((pipes.rest(), pipes.ends().signal()), (String::new(), Some(9)));
-    // No sooner than it says: later than that any machine may be.
-    for is_terminated in [false, true] {
-        let mut pipes = Pipes::new("initialize @1: ignore_shutdown ms=500");
-        let start = Instant::now();
-        if is_terminated {
-            terminate(&mut pipes);
-        }
-        pipes.input = None;
-        assert_eq!(pipes.rest(), "");
-        let status = pipes.ends();
-        assert!(start.elapsed() >= Duration::from_millis(500));
-        // A signal ends it where that was told first.
-        match is_terminated {
-            true => assert_eq!(status.signal(), Some(15)),
-            false => assert_eq!(status.code(), Some(0)),
+    for by in ALL {
+        // What it is told at one time with the signal may be heard first; what it is told after that is not.
+        let terminate = |pipes: &mut Pipes| {
+            let pid = i32::try_from(pipes.child.id()).ok().and_then(Pid::from_raw).expect("a process");
+            kill_process(pid, Signal::TERM).expect("it is there");
+            for answer in [FIRST, SECOND] {
+                pipes.say(SEARCH);
+                assert_eq!(pipes.line(), format!("{answer}\n").into_bytes());
+            }
+        };
+        // It serves as if nothing had happened, until its client is out of patience.
+        let mut pipes = Pipes::new(by, "initialize @1: ignore_shutdown ms=86400000");
+        terminate(&mut pipes);
+        // Nothing is missing in what it tells of itself.
+        let report = fs::read_to_string(pipes.folder.path().join(deck::REPORT)).expect("a report");
+        assert!(report.contains("\"verdict\": \"good\""), "{report}");
+        pipes.child.kill().expect("it is there");
+        assert_eq!((pipes.rest(), pipes.ends().signal()), (String::new(), Some(9)));
+        // No sooner than it says: later than that any machine may be.
+        for is_terminated in [false, true] {
+            let mut pipes = Pipes::new(by, "initialize @1: ignore_shutdown ms=500");
+            let start = Instant::now();
+            if is_terminated {
+                terminate(&mut pipes);
+            }
+            pipes.input = None;
+            assert_eq!(pipes.rest(), "");
+            let status = pipes.ends();
+            assert!(start.elapsed() >= Duration::from_millis(500));
+            // A signal ends it where that was told first.
+            match is_terminated {
+                true => assert_eq!(status.signal(), Some(15)),
+                false => assert_eq!(status.code(), Some(0)),
+            }
         }
     }
 }
 
 /// One byte fault, the bytes up to the next answer, and that the next answer is what it was.
 #[track_caller]
-fn said(fault: &str) -> Vec<u8> {
-    let mut pipes = Pipes::new(&on_first(fault));
+fn said(by: By, fault: &str) -> Vec<u8> {
+    let mut pipes = Pipes::new(by, &on_first(fault));
     pipes.say(SEARCH);
     let mut said = pipes.line();
     pipes.say(SEARCH);
     let end = format!("{SECOND}\n").into_bytes();
     while !said.ends_with(&end) {
         let line = pipes.line();
-        assert!(!line.is_empty(), "{fault}: {}", String::from_utf8_lossy(&said));
+        assert!(!line.is_empty(), "{by:?} {fault}: {}", String::from_utf8_lossy(&said));
         said.extend(line);
     }
     said.truncate(said.len() - end.len());
-    assert_eq!(pipes.ends().code(), Some(0), "{fault}");
+    assert_eq!(pipes.ends().code(), Some(0), "{by:?} {fault}");
     said
 }
 
 #[test]
 fn bytes_are_what_they_are_said_to_be() {
-    let line = |text: &str| format!("{text}\n").into_bytes();
-    assert_eq!(said("garbage text=\"Segmentation fault\""), line("Segmentation fault"));
-    let noise = said("garbage bytes=100");
-    assert_eq!((noise.len(), noise[0], noise.iter().position(|byte| *byte == b'\n')), (101, 0xfe, Some(100)));
-    assert_eq!(said("truncate bytes=20"), line(&FIRST[..20]));
-    assert_eq!(said("malformed_json"), line(&format!("{}]", &FIRST[..FIRST.len() - 1])));
-    assert_eq!(said("invalid_utf8"), [&no_text()[..], b"\n"].concat());
-    assert_eq!(
-        said(r#"{"do": "noise_line", "text": "INFO: found"}"#),
-        line(&format!("INFO: found\n{FIRST}"))
-    );
-    let white = " ".repeat((1 << 20) - FIRST.len());
-    assert_eq!(said("oversize bytes=1048576"), line(&format!("{}{white}}}", &FIRST[..FIRST.len() - 1])));
-    assert_eq!(said("dribble chunks=50 ms=5"), line(FIRST));
-    assert_eq!(said("bandwidth bytes_per_second=100000000"), line(FIRST));
+    for by in ALL {
+        let line = |text: &str| format!("{text}\n").into_bytes();
+        assert_eq!(said(by, "garbage text=\"Segmentation fault\""), line("Segmentation fault"));
+        let noise = said(by, "garbage bytes=100");
+        assert_eq!(
+            (noise.len(), noise[0], noise.iter().position(|byte| *byte == b'\n')),
+            (101, 0xfe, Some(100))
+        );
+        assert_eq!(said(by, "truncate bytes=20"), line(&FIRST[..20]));
+        assert_eq!(said(by, "malformed_json"), line(&format!("{}]", &FIRST[..FIRST.len() - 1])));
+        assert_eq!(said(by, "invalid_utf8"), [&no_text()[..], b"\n"].concat());
+        assert_eq!(
+            said(by, r#"{"do": "noise_line", "text": "INFO: found"}"#),
+            line(&format!("INFO: found\n{FIRST}"))
+        );
+        let white = " ".repeat((1 << 20) - FIRST.len());
+        assert_eq!(
+            said(by, "oversize bytes=1048576"),
+            line(&format!("{}{white}}}", &FIRST[..FIRST.len() - 1]))
+        );
+        assert_eq!(said(by, "dribble chunks=50 ms=5"), line(FIRST));
+        assert_eq!(said(by, "bandwidth bytes_per_second=100000000"), line(FIRST));
+    }
 }
 
 #[test]
 fn what_others_are_told_does_not_come_between_the_pieces_of_a_line() {
-    let mut pipes = Pipes::new(&on_first("dribble chunks=40 ms=20"));
-    pipes.say(SEARCH);
-    let mut begun = [0; 2];
-    pipes.output.read_exact(&mut begun).expect("a pipe");
-    pipes.say(REPORT);
-    let rest = String::from_utf8(pipes.line()).expect("text");
-    assert_eq!(format!("{{\"{rest}"), format!("{FIRST}\n"));
-    assert_eq!(pipes.line(), format!("{PROGRESS}\n").into_bytes());
-    assert_eq!(pipes.ends().code(), Some(0));
+    for by in ALL {
+        let mut pipes = Pipes::new(by, &on_first("dribble chunks=40 ms=20"));
+        pipes.say(SEARCH);
+        let mut begun = [0; 2];
+        pipes.output.read_exact(&mut begun).expect("a pipe");
+        pipes.say(REPORT);
+        let rest = String::from_utf8(pipes.line()).expect("text");
+        assert_eq!(format!("{{\"{rest}"), format!("{FIRST}\n"));
+        assert_eq!(pipes.line(), format!("{PROGRESS}\n").into_bytes());
+        assert_eq!(pipes.ends().code(), Some(0));
+    }
 }

@@ -109,6 +109,18 @@ impl Peer {
         (String::from_utf8_lossy(&heard).into_owned(), reset)
     }
 
+    /// Reads on until the response, a chunked one, is whole or the connection has ended.
+    pub(crate) fn rest_or_whole(&mut self) {
+        let mut heard = Vec::new();
+        let mut room = [0; 4096];
+        while !heard.ends_with(b"\r\n0\r\n\r\n") {
+            match self.0.read(&mut room) {
+                Ok(length) if length > 0 => heard.extend_from_slice(&room[..length]),
+                _ => return,
+            }
+        }
+    }
+
     pub(crate) fn reset(self) {
         set_socket_linger(&self.0, Some(Duration::ZERO)).unwrap();
     }

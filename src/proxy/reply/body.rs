@@ -2,28 +2,34 @@
 
 use std::{
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, Sleep, sleep},
+};
 
-use super::take::{Passing, Piece};
+use super::{Passing, Piece};
 use crate::{cassette::model::StreamEnd, replay::KEEP_ALIVE, transport::http::socket::Control};
 
 /// What a client is sent.
-pub(super) enum ResponseBody {
+pub(in crate::proxy) enum ResponseBody {
     Whole(Option<Bytes>),
     Passing(Box<Under>),
 }
 
 /// A body that is under way.
-pub(super) struct Under {
+pub(in crate::proxy) struct Under {
     passing: Passing,
     control: Arc<Control>,
-    is_stream: bool,
+    keeps_alive: bool,
     /// Of an event stream that has waited: when a comment goes.
     keep_alive: Option<Pin<Box<Sleep>>>,
     /// It has ended, in good order or not.
@@ -34,17 +40,43 @@ pub(super) struct Under {
     half_closes: bool,
 }
 
-/// The recorded response was cut off, so this one is.
+/// The response is cut off: it was so when it was recorded, by its server, or by a fault.
 #[derive(Debug, thiserror::Error)]
-#[error("the recorded response was cut off here")]
-pub(super) struct Cut;
+#[error("the response is cut off here")]
+pub(in crate::proxy) struct Cut;
+
+/// How much of a response waits for its client.
+#[derive(Debug, Default)]
+pub(in crate::proxy) struct Flow {
+    waiting: AtomicUsize,
+    gone: Notify,
+}
+
+impl Flow {
+    /// So much more waits.
+    pub(in crate::proxy) fn adds(&self, size: usize) {
+        self.waiting.fetch_add(size, Ordering::Relaxed);
+    }
+
+    fn goes(&self, size: usize) {
+        self.waiting.fetch_sub(size, Ordering::Relaxed);
+        self.gone.notify_one();
+    }
+
+    /// Waits until no more than this waits.
+    pub(in crate::proxy) async fn ebbs(&self, most: usize) {
+        while self.waiting.load(Ordering::Relaxed) > most {
+            self.gone.notified().await;
+        }
+    }
+}
 
 impl ResponseBody {
     pub(super) fn passing(passing: Passing, control: Arc<Control>, is_stream: bool) -> Self {
         Self::Passing(Box::new(Under {
+            keeps_alive: is_stream && passing.keeps_alive,
             passing,
             control,
-            is_stream,
             keep_alive: None,
             ending: None,
             is_amid: false,
@@ -69,13 +101,18 @@ impl Under {
                 }
                 return Poll::Ready(Some(Err(Cut)));
             }
-            match self.passing.pieces.poll_recv(cx) {
+            let next = match self.passing.ahead.pop_front() {
+                Some(piece) => Poll::Ready(Some(piece)),
+                None => self.passing.pieces.poll_recv(cx),
+            };
+            match next {
                 Poll::Ready(Some(Piece::Data { bytes, goes_on })) => {
                     self.is_amid = goes_on;
+                    self.passing.flow.iter().for_each(|flow| flow.goes(bytes.len()));
                     return self.send(bytes);
                 }
                 Poll::Ready(Some(Piece::HalfClose)) => self.half_closes = true,
-                Poll::Ready(Some(Piece::Head(_))) => {}
+                Poll::Ready(Some(Piece::Head { .. })) => {}
                 Poll::Ready(Some(Piece::End { end, partial })) => {
                     self.passing.place.ends();
                     self.ending = Some(end);
@@ -85,7 +122,7 @@ impl Under {
                 }
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => {
-                    if !self.is_stream || self.is_amid {
+                    if !self.keeps_alive || self.is_amid {
                         return Poll::Pending;
                     }
                     // Most streams have ended before anybody has to wait.

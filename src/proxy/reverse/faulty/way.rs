@@ -1,0 +1,164 @@
+//! A response on its way to the client.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use hyper::{
+    body::Bytes,
+    http::{Extensions, response},
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::super::super::reply::{Flow, Piece};
+use crate::{cassette::model::StreamEnd, fault::step::Output, traffic::SseEvent};
+
+/// So many events wait for their own bytes: more than that were left out, and do not come.
+const MOST: usize = 1_000;
+
+/// A response, from the request on until the server has said all of it.
+pub(super) struct Way {
+    pieces: mpsc::UnboundedSender<Piece>,
+    /// Tells who reads what the server says that the client has left.
+    leave: Option<oneshot::Sender<()>>,
+    /// Tells who holds the request back that it goes.
+    go: Option<oneshot::Sender<()>>,
+    flow: Arc<Flow>,
+    /// Somebody reads what the server says.
+    pub(super) is_read: bool,
+    /// It has no end of its own that anybody waits for.
+    pub(super) is_endless: bool,
+    /// It passes as it comes: the plan is only told of it.
+    pub(super) is_plain: bool,
+    /// The server has ended it.
+    pub(super) is_whole: bool,
+    /// It has ended for its client.
+    pub(super) has_ended: bool,
+    /// Its head has gone.
+    pub(super) has_begun: bool,
+    /// What of the server's head no [`Output`] holds: how names and reason were spelled.
+    extensions: Option<Extensions>,
+    /// Events that have come, and their bytes.
+    events: VecDeque<(SseEvent<'static>, Bytes)>,
+}
+
+impl Way {
+    pub(super) fn new(
+        pieces: mpsc::UnboundedSender<Piece>,
+        leave: oneshot::Sender<()>,
+        flow: Arc<Flow>,
+        is_plain: bool,
+    ) -> Self {
+        Self {
+            pieces,
+            leave: Some(leave),
+            go: None,
+            flow,
+            is_read: false,
+            is_endless: false,
+            is_plain,
+            is_whole: false,
+            has_ended: false,
+            has_begun: false,
+            extensions: None,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The request is held back until what this gives is told.
+    pub(super) fn holds(&mut self) -> oneshot::Receiver<()> {
+        let (go, held) = oneshot::channel();
+        self.go = Some(go);
+        held
+    }
+
+    /// The request goes on to the server.
+    pub(super) fn goes(&mut self) {
+        if let Some(go) = self.go.take() {
+            // Whoever waited for it may have been told that the client has left.
+            let _ = go.send(());
+        }
+    }
+
+    /// Nobody wants the rest of what the server says.
+    pub(super) fn leaves(&mut self) {
+        if let Some(leave) = self.leave.take() {
+            // Where all is read nobody listens.
+            let _ = leave.send(());
+        }
+    }
+
+    /// What the head in the server's own words has besides status and headers.
+    pub(super) fn spelled(&mut self, extensions: Extensions) {
+        self.extensions = Some(extensions);
+    }
+
+    /// An event has come in these bytes.
+    pub(super) fn comes(&mut self, event: SseEvent<'static>, bytes: Vec<u8>) {
+        if self.events.len() == MOST {
+            self.events.pop_front();
+        }
+        self.events.push_back((event, bytes.into()));
+    }
+
+    /// Gives the client bytes as they stand.
+    pub(super) fn pass(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.send(Piece::whole(bytes));
+        }
+    }
+
+    /// Gives the client the head as it stands.
+    pub(super) fn head(&mut self, head: response::Parts, stream: bool) {
+        self.send(Piece::Head { head, stream });
+    }
+
+    /// Gives the client its end as it came.
+    pub(super) fn ends(&mut self, end: Option<StreamEnd>) {
+        self.is_whole = true;
+        if self.is_plain {
+            self.send(Piece::End { end, partial: Vec::new() });
+        }
+    }
+
+    /// Gives the client what the plan says; whether that ends the response.
+    pub(super) fn say(&mut self, output: Output) -> bool {
+        let is_end = matches!(output, Output::EndLane { .. });
+        if self.is_plain && (!is_end || self.is_whole) {
+            return is_end;
+        }
+        let own = match &output {
+            Output::Event { event, .. } => {
+                let at = self.events.iter().position(|(known, _)| known == event);
+                at.and_then(|at| self.events.remove(at)).map(|(_, bytes)| bytes)
+            }
+            _ => None,
+        };
+        if let Some(bytes) = own {
+            self.send(Piece::whole(bytes));
+        } else if let Ok((_, mut piece)) = Piece::of(output) {
+            if let Piece::Head { head, .. } = &mut piece
+                && let Some(extensions) = self.extensions.take()
+            {
+                head.extensions = extensions;
+            }
+            self.send(piece);
+        }
+        if is_end && self.is_endless && !self.is_whole {
+            self.leaves();
+        }
+        is_end
+    }
+
+    fn send(&mut self, piece: Piece) {
+        if self.has_ended {
+            return;
+        }
+        match &piece {
+            Piece::Head { .. } => self.has_begun = true,
+            Piece::Data { bytes, .. } => self.flow.adds(bytes.len()),
+            Piece::HalfClose => {}
+            Piece::End { .. } => self.has_ended = true,
+        }
+        // A client that has left says so by itself.
+        let _ = self.pieces.send(piece);
+    }
+}

@@ -1,0 +1,80 @@
+//! A request's body as its client sends it, or as it was read.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+
+/// A body that is still to be read, or has been.
+pub(super) enum Inbound {
+    Coming(Incoming),
+    Read(Read),
+}
+
+/// What was read of a body, as it came, and what is left.
+pub(super) struct Read {
+    frames: VecDeque<Frame<Bytes>>,
+    left: Option<Incoming>,
+    size: SizeHint,
+}
+
+impl Read {
+    /// Reads a body, and gives all of it once more, or none where it has more bytes than that or breaks off.
+    pub(super) async fn all(mut body: Incoming, limit: usize) -> (Self, Option<Vec<u8>>) {
+        let size = body.size_hint();
+        let mut frames = VecDeque::new();
+        let mut whole = Vec::new();
+        while !body.is_end_stream() {
+            match std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+                None => break,
+                Some(Ok(frame)) => {
+                    let data = frame.data_ref().map(AsRef::as_ref).unwrap_or_default();
+                    whole.extend_from_slice(data);
+                    frames.push_back(frame);
+                    if whole.len() > limit {
+                        return (Self { frames, left: Some(body), size }, None);
+                    }
+                }
+                // Whoever asks for the rest is told that there is none.
+                Some(Err(_)) => return (Self { frames, left: Some(body), size }, None),
+            }
+        }
+        (Self { frames, left: None, size }, Some(whole))
+    }
+}
+
+impl Body for Inbound {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        match &mut *self {
+            Self::Coming(body) => Pin::new(body).poll_frame(cx),
+            Self::Read(read) => match (read.frames.pop_front(), &mut read.left) {
+                (Some(frame), _) => Poll::Ready(Some(Ok(frame))),
+                (None, Some(left)) => Pin::new(left).poll_frame(cx),
+                (None, None) => Poll::Ready(None),
+            },
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Coming(body) => body.is_end_stream(),
+            Self::Read(read) => read.frames.is_empty() && read.left.as_ref().is_none_or(Body::is_end_stream),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Coming(body) => body.size_hint(),
+            Self::Read(read) => read.size,
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Faults between a raw server and a raw client: the client meets them, the recording does not.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use mcp_tapedeck::{
+    fault::{
+        Plan,
+        live::{Live, Options},
+    },
+    proxy::reverse::Faults,
+    redact::{Rules, Vars},
+    replay::Lens,
+    report::Verdict,
+};
+
+use super::*;
+
+impl Scene {
+    /// A recorder behind faults.
+    fn faulty(faults: &[&str]) -> Self {
+        Self::with(|options| options.faults = Some(self::faults(faults)))
+    }
+
+    /// A client that has asked this, on a connection of its own.
+    fn asks(&self, session: &str, body: &str) -> Peer {
+        let mut client = self.client();
+        client.say(post(session, body));
+        client
+    }
+
+    /// Ends in good order, and each fault acted so often.
+    fn ends_having_fired(self, fired: &[u64]) -> Vec<String> {
+        let (lines, report) = self.end_with_report();
+        let report = report.expect("there were faults");
+        assert_eq!(report.faults.iter().map(|fault| fault.fired).collect::<Vec<_>>(), fired);
+        assert_eq!(report.verdict, Verdict::Good);
+        lines
+    }
+}
+
+fn faults(faults: &[&str]) -> Faults {
+    let mut plan = Plan::default();
+    faults.iter().for_each(|fault| plan.add_short(fault).unwrap());
+    plan.check_live(true).unwrap();
+    let look = Box::new(Lens::new(&Rules::default(), Vars::default()));
+    let options = Options { name: "live".to_owned(), look, events: None };
+    Faults { live: Live::new(Arc::new(plan), options), happened: None }
+}
+
+fn post(session: &str, body: &str) -> String {
+    format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{session}Content-Length: {}\r\n\r\n{body}", body.len())
+}
+
+/// A response whose head nothing acts on, but whose length is ours to tell.
+fn told(head: &str, body: &str) -> String {
+    format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
+}
+
+/// A response in the server's place.
+fn instead(head: &str, body: &str) -> String {
+    told(head, body).replace("Content-Length", "content-length")
+}
+
+const JSON: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+const CHUNKED: &str = "transfer-encoding: chunked\r\n\r\n";
+const OTHER: &str = r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"b"}}"#;
+const INITIALIZE: &str =
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+const PROGRESS: &str = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}"#;
+
+#[test]
+fn what_nothing_acts_on_passes_byte_for_byte_as_it_comes() {
+    let scene = Scene::faulty(&[r#"tools/call a: {"do": "timeout", "optional": true}"#]);
+    let mut client = scene.client();
+    client.say(format!(
+        "POST /mcp?x HTTP/1.1\r\nhOsT: localhost\r\nX-One: a\r\nTransfer-Encoding: chunked\r\n\r\n{}{}0\r\n\r\n",
+        chunk(&OTHER[..9]),
+        chunk(&OTHER[9..])
+    ));
+    let mut server = scene.accept();
+    let head = format!(
+        "POST /mcp?x HTTP/1.1\r\nhOsT: {}\r\nX-One: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+        scene.upstream()
+    );
+    server.hears(head + &chunk(&OTHER[..9]) + &chunk(&OTHER[9..]) + "0\r\n\r\n");
+    server.say("HTTP/1.1 299 Quite Fine\r\nMcp-Session-ID: a,b\r\nCONTENT-length: 4\r\n\r\n");
+    client.hears("HTTP/1.1 299 Quite Fine\r\nMcp-Session-ID: a,b\r\nCONTENT-length: 4\r\n\r\n");
+    for byte in ["t", "e", "x", "t"] {
+        server.say(byte);
+        client.hears(byte);
+    }
+    for request in [post("", OTHER), "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned()] {
+        client.say(&request);
+        server.head();
+        if request.starts_with("POST") {
+            server.hears(OTHER);
+        }
+        server.say(STREAM);
+        if request.starts_with("POST") {
+            client.hears(STREAM);
+        }
+        server.say(chunk(": hi\n\ndata: 1\n\n"));
+        if request.starts_with("POST") {
+            client.hears(chunk(": hi\n\ndata: 1\n\n"));
+        } else {
+            client.hears(STREAM);
+            client.hears(chunk(": hi\n\n") + &chunk("data: 1\n\n"));
+        }
+        for text in ["id", ": 2\r", "\n\r\n: ", "\n"] {
+            server.say(chunk(text));
+            client.hears(chunk(text));
+        }
+        server.say("0\r\n\r\n");
+        client.hears("0\r\n\r\n");
+    }
+    scene.ends_having_fired(&[0]);
+}
+
+#[test]
+fn a_status_in_the_servers_place_is_all_that_the_client_hears_and_the_server_hears_nothing() {
+    let scene = Scene::faulty(&["tools/call a: status status=429 retry_after=1 nth=1"]);
+    let mut client = scene.client();
+    client.say(call("localhost"));
+    client.hears("HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n");
+    client.say(call("localhost"));
+    let mut server = scene.accept();
+    server.takes_call();
+    server.say(json(ANSWER));
+    client.hears(json(ANSWER));
+    let lines = scene.ends_having_fired(&[1]);
+    assert!(lines.iter().all(|line| line.starts_with("1 ")), "{lines:#?}");
+}
+
+#[test]
+fn a_session_that_has_expired_is_gone_until_another_begins_and_others_stay() {
+    let scene = Scene::faulty(&["tools/call a: session_expired nth=1"]);
+    let mut server: Vec<Peer> = Vec::new();
+    let mut sessions = Vec::new();
+    for id in ["one", "two", "three"] {
+        let mut client = scene.client();
+        client.say(post("", INITIALIZE));
+        let mut peer = scene.accept();
+        peer.head();
+        peer.hears(INITIALIZE);
+        let answer = json(ANSWER).replace("Content-Type", &format!("Mcp-Session-Id: {id}\r\nContent-Type"));
+        peer.say(&answer);
+        client.hears(&answer);
+        server.push(peer);
+        sessions.push((format!("Mcp-Session-Id: {id}\r\n"), client));
+        if id == "two" {
+            let (session, client) = &mut sessions[0];
+            let gone = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
+            for id in ["null", "7"] {
+                let gone = gone.replace("null", id);
+                client.say(post(session, CALL));
+                client.hears(instead("HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\n", &gone));
+            }
+            client.say(format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\n{session}\r\n"));
+            assert!(client.head().starts_with("HTTP/1.1 404 "));
+        }
+    }
+    for ((session, client), server) in sessions[1..].iter_mut().zip(&mut server[1..]) {
+        client.say(post(session, CALL));
+        assert!(server.head().contains(session.trim_end()));
+        server.hears(CALL);
+        server.say(json(ANSWER));
+        client.hears(json(ANSWER));
+    }
+    scene.ends_having_fired(&[1]);
+}
+
+#[test]
+fn a_connection_breaks_for_the_client_and_the_answer_is_recorded() {
+    for (fault, seen, reset) in [
+        ("reset_peer", String::new(), true),
+        ("reset_peer bytes=9", format!("{JSON}{CHUNKED}{}", chunk(&ANSWER[..9])), true),
+        ("close_early bytes=9", format!("{JSON}{CHUNKED}{}", chunk(&ANSWER[..9])), false),
+        ("lost_answer", format!("{JSON}{CHUNKED}"), false),
+        ("refuse", String::new(), true),
+    ] {
+        let scene = Scene::faulty(&[&format!("tools/call a: {fault}")]);
+        let mut other = scene.client();
+        other.say(post("", OTHER));
+        let mut others = scene.accept();
+        others.head();
+        let mut client = scene.asks("", CALL);
+        let server = (fault != "refuse").then(|| {
+            let mut server = scene.accept();
+            server.takes_call();
+            server.say(json(ANSWER));
+            server
+        });
+        assert_eq!(client.rest(), (seen, reset), "{fault}");
+        drop(server);
+        others.say(json(ANSWER));
+        other.hears(json(ANSWER));
+        let lines = scene.ends_having_fired(&[1]);
+        let is_recorded =
+            lines.contains(&format!("2 < message {ANSWER}")) && lines.contains(&"2 < closed".to_owned());
+        assert_eq!(is_recorded, fault != "refuse", "{fault}: {lines:#?}");
+        assert!(!lines.contains(&"2 > closed".to_owned()), "{fault}: {lines:#?}");
+    }
+}
+
+#[test]
+fn a_stream_is_cut_off_for_the_client_and_recorded_to_its_end() {
+    let event = format!("id: 1\r\ndata: {PROGRESS}\r\n\r\n");
+    let (head, plain) = (STREAM.to_owned(), chunk(&event));
+    for (fault, seen) in
+        [("cut_after events=1", format!("{head}{plain}")), ("cut_after events=0", head.clone())]
+    {
+        let scene = Scene::faulty(&[&format!("tools/call a: {fault}")]);
+        let mut client = scene.asks("", CALL);
+        let mut server = scene.accept();
+        server.takes_call();
+        server.say(STREAM.to_owned() + &chunk(&event));
+        assert_eq!(client.rest(), (seen, false), "{fault}");
+        server.say(chunk(&format!("data: {ANSWER}\n\n")) + "0\r\n\r\n");
+        // Our side closes when all is read.
+        assert_eq!(server.rest(), (String::new(), false));
+        let lines = scene.ends_having_fired(&[1]);
+        let expected =
+            [format!("1 < event {PROGRESS}"), format!("1 < event {ANSWER}"), "1 < closed".to_owned()];
+        assert_eq!(lines[3..], expected, "{fault}");
+    }
+}
+
+#[test]
+fn our_side_ends_behind_the_answer_and_the_client_is_heard() {
+    let scene = Scene::faulty(&["tools/call a: half_close nth=1"]);
+    let mut client = scene.asks("", CALL);
+    let mut server = scene.accept();
+    server.takes_call();
+    server.say(json(ANSWER));
+    assert_eq!(client.rest(), (format!("{JSON}{CHUNKED}{}0\r\n\r\n", chunk(ANSWER)), false));
+    client.say(call("localhost"));
+    server.takes_call();
+    scene.ends_having_fired(&[1]);
+}
+
+#[test]
+fn answers_are_what_they_are_said_to_be_and_the_connection_is_as_good_as_it_was() {
+    let wrong = r#"{"jsonrpc":"2.0","id":987654321,"result":{}}"#;
+    for (fault, expected) in [
+        ("truncate bytes=9", told(JSON, &ANSWER[..9])),
+        ("garbage text=<html>", told(JSON, "<html>")),
+        ("wrong_id", told(JSON, wrong)),
+        ("malformed_json", told(JSON, &format!("{}]", &ANSWER[..ANSWER.len() - 1]))),
+        ("wrong_content_type", told(&JSON.replace("application/json", "text/html"), ANSWER)),
+        ("missing_header name=content-type", told("HTTP/1.1 200 OK\r\n", ANSWER)),
+        ("latency ms=1", told(JSON, ANSWER)),
+        ("slow_start ms=1", told(JSON, ANSWER)),
+    ] {
+        let scene = Scene::faulty(&[&format!("tools/call a: {fault} nth=1")]);
+        let mut client = scene.asks("", CALL);
+        let mut server = scene.accept();
+        server.takes_call();
+        server.say(json(ANSWER));
+        client.hears(&expected);
+        client.say(call("localhost"));
+        server.takes_call();
+        server.say(json(ANSWER));
+        client.hears(json(ANSWER));
+        let lines = scene.ends_having_fired(&[1]);
+        assert_eq!(lines.iter().filter(|line| line.ends_with(ANSWER)).count(), 2, "{fault}: {lines:#?}");
+    }
+}
+
+#[test]
+fn events_that_come_late_come_in_their_own_bytes() {
+    let scene = Scene::faulty(&["tools/call a: latency ms=20"]);
+    let mut client = scene.asks("", CALL);
+    let mut server = scene.accept();
+    server.takes_call();
+    let events = [": hi\n\nid:1\ndata:1\n\n".to_owned(), format!("event: message\r\ndata: {ANSWER}\r\n\r\n")];
+    server.say(STREAM.to_owned() + &chunk(&events.concat()) + &chunk(": bye") + "0\r\n\r\n");
+    client.hears(STREAM);
+    client.hears(chunk(&events[0]) + &chunk(&events[1]) + &chunk(": bye") + "0\r\n\r\n");
+    scene.ends_having_fired(&[1]);
+}
+
+#[test]
+fn a_server_that_ends_cuts_all_off_and_knows_nobody() {
+    let scene = Scene::faulty(&["tools/call a: exit"]);
+    let session = "Mcp-Session-Id: one\r\n";
+    let mut client = scene.asks("", INITIALIZE);
+    let mut server = scene.accept();
+    server.head();
+    server.hears(INITIALIZE);
+    let answer = json(ANSWER).replace("Content-Type", &format!("{session}Content-Type"));
+    server.say(&answer);
+    client.hears(&answer);
+    let mut listening = scene.client();
+    listening.say(format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\n{session}\r\n"));
+    let mut stream = scene.accept();
+    stream.head();
+    stream.say(STREAM.to_owned() + &chunk("data: 1\n\n"));
+    listening.hears(STREAM.to_owned() + &chunk("data: 1\n\n"));
+    let mut waiting = scene.asks(session, OTHER);
+    let mut others = scene.accept();
+    others.head();
+    others.hears(OTHER);
+    client.say(post(session, CALL));
+    server.takes_call();
+    server.say(json(ANSWER));
+    for client in [&mut client, &mut listening, &mut waiting] {
+        assert_eq!(client.rest(), (String::new(), false));
+    }
+    // The stream has nobody left; the call is still answered, for the recording.
+    assert_eq!(stream.rest(), (String::new(), false));
+    others.say(json(ANSWER));
+    assert_eq!(others.rest(), (String::new(), false));
+    assert!(scene.asks(session, OTHER).head().starts_with("HTTP/1.1 404 "));
+    let lines = scene.ends_having_fired(&[1]);
+    assert_eq!(lines.iter().filter(|line| line.ends_with(ANSWER)).count(), 3, "{lines:#?}");
+}
+
+#[test]
+fn the_answers_of_old_servers_come_on_the_stream_of_their_client() {
+    let scene = Scene::faulty(&[
+        "tools/call a: wrong_id",
+        r#"tools/call b: {"do": "error", "code": -1, "message": "no"}"#,
+    ]);
+    let mut listening = scene.client();
+    listening.say("GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let mut stream = scene.accept();
+    stream.head();
+    let endpoint = "event: endpoint\r\ndata: /messages?s=1\r\n\r\n";
+    stream.say(STREAM.to_owned() + &chunk(endpoint));
+    listening.hears(STREAM.to_owned() + &chunk(endpoint));
+    let to_messages = |body: &str| post("", body).replace("/mcp", "/messages?s=1");
+    let accepted = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
+    let mut client = scene.client();
+    client.say(to_messages(CALL));
+    let mut server = scene.accept();
+    server.takes_call();
+    server.say(accepted);
+    client.hears(accepted);
+    let other = chunk("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}\n\n");
+    stream.say(chunk(": ping\n\n") + &chunk(&format!("event: message\ndata: {ANSWER}\n\n")) + &other);
+    let wrong = r#"{"jsonrpc":"2.0","id":987654321,"result":{}}"#;
+    listening.hears(chunk(": ping\n\n") + &chunk(&format!("event: message\ndata: {wrong}\n\n")) + &other);
+    client.say(to_messages(OTHER));
+    client.hears(instead("HTTP/1.1 202 Accepted\r\n", "Accepted"));
+    let error = r#"{"jsonrpc":"2.0","id":8,"error":{"code":-1,"message":"no"}}"#;
+    listening.hears(chunk(&format!("event: message\ndata: {error}\n\n")));
+    scene.ends_having_fired(&[1, 1]);
+}
+
+#[test]
+fn a_client_that_leaves_is_seen_to_leave() {
+    let scene = Scene::faulty(&["tools/call a: latency ms=1", "tools/call b: timeout"]);
+    let modern = CALL
+        .replace(r#""name""#, r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"name""#);
+    let client = scene.asks("", &modern);
+    let mut server = scene.accept();
+    server.head();
+    server.hears(&modern);
+    drop(client);
+    assert_eq!(server.rest(), (String::new(), false));
+    // A legacy call goes on.
+    let client = scene.asks("", CALL);
+    let mut server = scene.accept();
+    server.takes_call();
+    drop(client);
+    server.say(json(ANSWER));
+    assert_eq!(server.rest(), (String::new(), false));
+    drop(scene.asks("", OTHER));
+    let lines = scene.end();
+    assert!(lines.contains(&"1 > closed".to_owned()), "{lines:#?}");
+    assert!(lines.contains(&format!("2 < message {ANSWER}")), "{lines:#?}");
+}
+
+#[test]
+fn a_recording_with_faults_is_the_one_without() {
+    let recorded = |faults: &[&str]| {
+        let scene = if faults.is_empty() { Scene::new() } else { Scene::faulty(faults) };
+        for body in [CALL, OTHER] {
+            let mut client = scene.asks("", body);
+            let mut server = scene.accept();
+            server.head();
+            server.hears(body);
+            server.say(STREAM.to_owned() + &chunk(&format!("data: {PROGRESS}\n\n")));
+            server.say(chunk(&format!("data: {ANSWER}\n\n")) + "0\r\n\r\n");
+            client.rest_or_whole();
+        }
+        scene.end().into_iter().collect::<BTreeSet<_>>()
+    };
+    let plain = recorded(&[]);
+    assert_eq!(plain, recorded(&["tools/call a: cut_after events=1", "tools/call b: reset_peer"]));
+    assert_eq!(plain, recorded(&["tools/call a: garbage", "tools/call b: duplicate"]));
+}
