@@ -3,7 +3,7 @@
 //!
 //! A request is read whole and shown to the plan, then it passes as without one, or is answered in the server's place.
 //! What the server says is read by a task of its own, so that it is recorded to its end where a fault has ended it for
-//! the client. A response that nothing acts on passes byte for byte as it comes; one that is acted on becomes
+//! the client; where nothing is recorded the server sees its client leave. A response that nothing acts on passes byte for byte as it comes; one that is acted on becomes
 //! [`Output`]s, and what of it comes out unchanged goes in its own bytes.
 //!
 //! - `cutter`: an event stream, event by event, with its bytes
@@ -136,7 +136,8 @@ impl Stand {
         let is_plain = passing != Passing::Never && !state.live.is_affected(lane);
         let mut way = Way::new(sender, leave, Arc::clone(&flow), is_plain);
         way.is_read = passing != Passing::Never;
-        way.is_endless = head.method == Method::GET;
+        // A recording has a call to its end; a stream that is listened to may have none.
+        way.is_for_client = head.method == Method::GET || !link.front.tape.records();
         if way.is_read {
             let held = (passing == Passing::Later).then(|| way.holds());
             let forward = Forward::new(self, link, &head, lane, &flow);

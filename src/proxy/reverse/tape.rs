@@ -66,6 +66,11 @@ impl Tape {
         }
     }
 
+    /// Whether what happens is looked at.
+    pub(super) const fn records(&self) -> bool {
+        self.records
+    }
+
     /// A lane for a request that has just come in. A call is waited for, for a moment, when all ends.
     pub(super) fn lane(self: &Arc<Self>, is_call: bool) -> Arc<Lane> {
         let number = traffic::Lane(self.lanes.fetch_add(1, Ordering::Relaxed) + 1);
@@ -156,7 +161,7 @@ impl Lane {
 
     /// Whether what happens is looked at.
     pub(super) fn records(&self) -> bool {
-        self.tape.records
+        self.tape.records()
     }
 
     /// Notes what happened; it is written with what comes next.

@@ -226,6 +226,21 @@ fn a_stream_is_cut_off_for_the_client_and_recorded_to_its_end() {
 }
 
 #[test]
+fn a_server_sees_its_client_cut_off_where_nothing_is_recorded() {
+    let scene = Scene::serving(|front, _| {
+        let faults = Some(faults(&["tools/call a: cut_after events=1"]));
+        Box::new(move || front.pass(ReverseOptions { faults, ..ReverseOptions::default() }).unwrap().report)
+    });
+    let mut client = scene.asks("", CALL);
+    let mut server = scene.accept();
+    server.takes_call();
+    server.say(STREAM.to_owned() + &chunk("data: 1\n\n"));
+    assert_eq!(client.rest(), (STREAM.to_owned() + &chunk("data: 1\n\n"), false));
+    assert_eq!(server.rest(), (String::new(), false));
+    assert_eq!(scene.ends_having_fired(&[1]), Vec::<String>::new());
+}
+
+#[test]
 fn our_side_ends_behind_the_answer_and_the_client_is_heard() {
     let scene = Scene::faulty(&["tools/call a: half_close nth=1"]);
     let mut client = scene.asks("", CALL);

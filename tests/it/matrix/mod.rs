@@ -4,6 +4,8 @@
 mod bridge;
 mod cassette;
 #[cfg(unix)]
+mod faults;
+#[cfg(unix)]
 mod http;
 mod inspector;
 mod pair;

@@ -24,8 +24,8 @@ pub(super) struct Way {
     flow: Arc<Flow>,
     /// Somebody reads what the server says.
     pub(super) is_read: bool,
-    /// It has no end of its own that anybody waits for.
-    pub(super) is_endless: bool,
+    /// Nobody wants what the server says when it has ended for its client.
+    pub(super) is_for_client: bool,
     /// It passes as it comes: the plan is only told of it.
     pub(super) is_plain: bool,
     /// The server has ended it.
@@ -53,7 +53,7 @@ impl Way {
             go: None,
             flow,
             is_read: false,
-            is_endless: false,
+            is_for_client: false,
             is_plain,
             is_whole: false,
             has_ended: false,
@@ -142,7 +142,7 @@ impl Way {
             }
             self.send(piece);
         }
-        if is_end && self.is_endless && !self.is_whole {
+        if is_end && self.is_for_client && !self.is_whole {
             self.leaves();
         }
         is_end
