@@ -197,12 +197,17 @@ impl Front {
         output: Option<BorrowedFd<'_>>,
         stop: Option<BorrowedFd<'_>>,
     ) -> io::Result<Option<Ended>> {
+        if let Some(output) = output.filter(|_| !self.waiting.is_empty())
+            && let Some(room) = self.empty_room(output)
+        {
+            return Ok((!self.write(output, room)?).then_some(Ended::ByClient));
+        }
         let ready = self.poll(replayer, input, output, stop)?;
         if ready.stop {
             return Ok(Some(Ended::Stopped));
         }
         if let Some(output) = output.filter(|_| ready.output)
-            && !self.write(output)?
+            && !self.write(output, PIPE_ROOM)?
         {
             return Ok(Some(Ended::ByClient));
         }
@@ -246,20 +251,17 @@ impl Front {
         Ok(Ready { output: come(output_at), stop: come(stop_at), input: come(input_at) })
     }
 
-    /// How much the output takes for certain once it polls writable; `wanted` is how much there is.
-    fn room(&self, output: BorrowedFd<'_>, wanted: usize) -> usize {
-        match self.pipe_size {
-            // An empty pipe takes all it can hold, and waking its reader once for that is much cheaper.
-            Some(size) if wanted > PIPE_ROOM && ioctl_fionread(output) == Ok(0) => size,
-            _ => PIPE_ROOM,
-        }
+    /// How much the output takes for certain because it is an empty pipe: all that it can hold, without being waited
+    /// for, and waking its reader once for that is much cheaper.
+    fn empty_room(&self, output: BorrowedFd<'_>) -> Option<usize> {
+        self.pipe_size.filter(|_| ioctl_fionread(output) == Ok(0))
     }
 
     /// Writes what there is room for; false when nobody reads any more.
-    fn write(&mut self, output: BorrowedFd<'_>) -> io::Result<bool> {
+    fn write(&mut self, output: BorrowedFd<'_>, room: usize) -> io::Result<bool> {
         let Some(piece) = self.waiting.front() else { return Ok(false) };
         let rest = &piece[self.written..];
-        match write(output, &rest[..rest.len().min(self.room(output, rest.len()))]) {
+        match write(output, &rest[..rest.len().min(room)]) {
             Ok(count) => self.written += count,
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(Errno::PIPE | Errno::CONNRESET) => return Ok(false),
