@@ -88,21 +88,26 @@ impl Outbox {
         }
     }
 
-    /// How much the descriptor takes for certain once it polls writable; `wanted` is how much there is.
-    fn room(&self, output: BorrowedFd<'_>, wanted: usize) -> usize {
-        match self.pipe_size {
-            // An empty pipe takes all it can hold, and waking its reader once for that is much cheaper.
-            Some(size) if wanted > PIPE_ROOM && ioctl_fionread(output) == Ok(0) => size,
-            _ => PIPE_ROOM,
+    /// Writes what waits for a pipe that is empty: it takes all that it can hold without being waited for, and waking its
+    /// reader once for that is much cheaper. False when nobody reads there any more; none where that is not known.
+    pub(super) fn write_at_once(&mut self, output: BorrowedFd<'_>) -> io::Result<Option<bool>> {
+        let is_empty = |_: &usize| !self.waiting.is_empty() && ioctl_fionread(output) == Ok(0);
+        match self.pipe_size.filter(is_empty) {
+            Some(room) => self.write_up_to(output, room).map(Some),
+            None => Ok(None),
         }
     }
 
     /// Writes what a descriptor that polls writable has room for; false when nobody reads there any more.
     pub(super) fn write(&mut self, output: BorrowedFd<'_>) -> io::Result<bool> {
+        self.write_up_to(output, PIPE_ROOM)
+    }
+
+    fn write_up_to(&mut self, output: BorrowedFd<'_>, room: usize) -> io::Result<bool> {
         // It polls although nothing waits: it has no reader.
         let Some(piece) = self.waiting.front() else { return Ok(false) };
         let rest = &piece[self.written..];
-        match write(output, &rest[..rest.len().min(self.room(output, rest.len()))]) {
+        match write(output, &rest[..rest.len().min(room)]) {
             Ok(count) => {
                 self.written += count;
                 self.size -= count;

@@ -144,6 +144,11 @@ impl Front {
         output: Option<BorrowedFd<'_>>,
         stop: Option<BorrowedFd<'_>>,
     ) -> io::Result<Option<Ended>> {
+        if let Some(output) = output
+            && let Some(is_read) = self.outbox.write_at_once(output)?
+        {
+            return Ok((!is_read).then_some(Ended::ByClient));
+        }
         let ready = self.poll(replayer, input, output, stop)?;
         if ready.stop {
             return Ok(Some(Ended::Stopped));

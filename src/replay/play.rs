@@ -487,10 +487,8 @@ impl Play {
                 let run = self.runs[at as usize].as_mut().expect("a live run");
                 let step = &scene.script.steps[run.step as usize];
                 let rank = scene.script.items(step).get(item as usize).map_or(END, |item| item.rank);
-                self.ready.remove(&(rank, at));
                 if rank == END {
                     // Kept in place of an item so that cancelling still finds the run.
-                    self.ready.insert((END, at), ());
                     return if step.dies {
                         let exchange = &scene.cassette.exchanges[step.exchange as usize];
                         Action::End { session: exchange.session, run: Some(at) }
@@ -498,6 +496,7 @@ impl Play {
                         Action::Finished { run: at }
                     };
                 }
+                self.ready.remove(&(rank, at));
                 run.item += 1;
                 run.last = scene.now;
                 run.blocked_since = None;

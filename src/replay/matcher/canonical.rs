@@ -260,7 +260,11 @@ fn close(frame: &Frame, members: &[Member], places: &Places, out: &mut Vec<u8>) 
         out.truncate(frame.start);
         return;
     }
-    if !members.is_sorted_by(|a, b| a.name.of(out) <= b.name.of(out)) {
+    if members.is_sorted_by(|a, b| a.name.of(out) <= b.name.of(out)) {
+        // As they stand.
+    } else if let [first, _] = members {
+        out[frame.start + 1..].rotate_left(first.form.len());
+    } else {
         let mut members = members.to_vec();
         members.sort_by(|a, b| a.name.of(out).cmp(b.name.of(out)));
         for member in &members {
@@ -322,6 +326,13 @@ fn push_word(word: &[u8], out: &mut Vec<u8>) {
 
 /// Appends a number as sign, digits without zeros at either end, and exponent: `1`, `1.0` and `10e-1` alike.
 fn push_decimal(number: &[u8], out: &mut Vec<u8>) {
+    if let [b'1'..=b'9', .., b'1'..=b'9'] | [b'1'..=b'9'] = number
+        && number.iter().all(u8::is_ascii_digit)
+    {
+        out.push(b'n');
+        out.extend_from_slice(number);
+        return;
+    }
     let negative = number.starts_with(b"-");
     let unsigned = &number[usize::from(negative)..];
     let (mantissa, exponent) = match memchr::memchr2(b'e', b'E', unsigned) {

@@ -21,6 +21,9 @@ const ACCEPT: u8 = 4;
 const RESUMES: u8 = 2;
 const AUTH: u8 = 1;
 
+/// What the official SDKs accept.
+const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";
+
 /// What the answer to an HTTP request can depend on beside its message.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
@@ -124,6 +127,9 @@ impl Facts {
     }
 
     fn accepts_as_usual(&self) -> bool {
+        if matches!(&*self.accept, [accept] if **accept == *USUAL_ACCEPT) {
+            return true;
+        }
         let accepts = |wanted: &str| names_type(&self.accept, wanted);
         accepts("text/event-stream") && (self.is_get || accepts("application/json"))
     }

@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::{Found, Now, Replayer, facts::FITS, lives::Pending};
+use super::{
+    Found, Now, Replayer,
+    facts::FITS,
+    lives::{Pending, in_flight},
+};
 use crate::{
     replay::{
         matcher::canonical::{PLACEHOLDER, canonical},
@@ -13,7 +17,7 @@ use crate::{
     },
     report::{AnswerReport, Reason, SEQUENCE},
     traffic::{Direction, Lane},
-    wire::jsonrpc::{Kind, Message, id_key},
+    wire::jsonrpc::{Kind, Message},
 };
 
 impl Replayer {
@@ -192,8 +196,8 @@ impl Replayer {
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.run = Some((found.play, run));
         }
-        if let Some(id) = message.id_key().filter(|_| message.kind == Kind::Request) {
-            self.lives[live].in_flight.insert(id.into_owned(), (found.play, run));
+        if let Some(id) = message.id().filter(|id| message.kind == Kind::Request && *id != b"null") {
+            self.lives[live].in_flight.insert(in_flight(id), (found.play, run));
         }
         if found.play == 0 {
             self.pool_live = live;
@@ -299,8 +303,8 @@ impl Replayer {
 
     fn cancel(&mut self, now: Now, id: &[u8]) {
         self.note_cancelled(id);
-        let in_flight = &mut self.lives[self.at_hand.live].in_flight;
-        let Some((play, run)) = in_flight.remove(&*id_key(id)) else { return };
+        let requests = &mut self.lives[self.at_hand.live].in_flight;
+        let Some((play, run)) = requests.remove(&in_flight(id)) else { return };
         let scene = scene!(self, play, now);
         self.plays[play].cancel(scene, run);
         self.agenda.wake(play);

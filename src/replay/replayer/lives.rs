@@ -1,18 +1,22 @@
 //! Live sessions: those of a client on stdio one after the other, over HTTP side by side.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 use super::{Replayer, conduct::Conduct, items::Way, resume::Sent};
 use crate::{
     cassette::model::{Session, StreamEnd},
     redact::Pairing,
-    replay::{own::Declared, play::Play, rewrite::Correlators},
+    replay::{
+        matcher::canonical::{Digest, digest},
+        numbers::ByNumber,
+        own::Declared,
+        play::Play,
+        rewrite::Correlators,
+    },
     traffic::Lane,
+    wire::jsonrpc::id_key,
 };
 
 /// A live session, or what has none.
@@ -29,8 +33,8 @@ pub(super) struct Live {
     pub declared: Declared,
     /// The client's capabilities, raw.
     pub capabilities: Option<Vec<u8>>,
-    /// Requests in flight, by id.
-    pub in_flight: HashMap<Vec<u8>, (usize, u32)>,
+    /// Requests in flight, by what stands for their ids ([`in_flight`]).
+    pub in_flight: ByNumber<Digest, (usize, u32)>,
     pub pending: Vec<Pending>,
     /// Its open `GET` stream.
     pub get: Option<Lane>,
@@ -78,6 +82,11 @@ pub(super) struct Held {
     pub item: u32,
     pub bytes: Vec<u8>,
     pub to: Arc<Correlators>,
+}
+
+/// What stands for an id among the requests in flight.
+pub(super) fn in_flight(id: &[u8]) -> Digest {
+    digest(&id_key(id))
 }
 
 impl Session {

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     Now, Output, Replayer,
     items::{Going, Way},
-    lives::Pending,
+    lives::{Pending, in_flight},
     streams::is_line,
 };
 use crate::{
@@ -314,9 +314,9 @@ impl Replayer {
         let asked = step.is_asked();
         let lost = asked && entry.unanswered == Some(Unanswered::Lost);
         // The client may have used the id again.
-        let (in_flight, id) = (&mut self.lives[live].in_flight, id_key(&to.live_id));
-        if let Some((id, of)) = in_flight.remove_entry(&*id).filter(|(_, of)| *of != (play, at)) {
-            in_flight.insert(id, of);
+        let (requests, id) = (&mut self.lives[live].in_flight, in_flight(&to.live_id));
+        if requests.get(&id) == Some(&(play, at)) {
+            requests.remove(&id);
         }
         let scene = scene!(self, play, now);
         self.plays[play].remove(scene, at);
