@@ -11,6 +11,7 @@ use super::{
     failure::Failure,
     files, front,
     privacy::PrivacyArgs,
+    real::OnMiss,
     record, record_bridge, replay,
 };
 
@@ -89,6 +90,11 @@ impl AutoArgs {
         };
         if !records {
             return replay::Session::prepare(&cassette, &self.play, &self.privacy, notices)
+                .and_then(|session| match self.play.on_miss {
+                    // What is given is for when there is no cassette.
+                    OnMiss::Error => Ok(session),
+                    _ => session.with_real(&self.play, &self.command, &self.server, replay::BOTH),
+                })
                 .map(|session| Session::Replay(Box::new(session)));
         }
         let replace = self.record == When::Replace;

@@ -26,7 +26,7 @@ use super::{
     connect::ServeTlsArgs,
     deck::Place,
     failure::Failure,
-    files,
+    files, real,
     replay::{self, Session},
     values,
 };
@@ -182,7 +182,7 @@ pub(super) struct Opened {
 impl Opened {
     /// Serves clients until the command has ended (how), or without one until a signal comes; and the verdict.
     pub(super) fn serve(self, command: Option<TestCommand>) -> Result<(Option<Exit>, ExitCode), Failure> {
-        let Self { front, session: Session { decks, report, events, notices }, options } = self;
+        let Self { front, session: Session { decks, report, events, notices, upstreams }, options } = self;
         let mut missed = |latest: &Report| {
             if let Some(miss) = latest.misses.last() {
                 notices.log("miss", &miss.message);
@@ -192,9 +192,12 @@ impl Opened {
         let happened =
             events.map(|events| Arc::new(move |happened: Vec<Event>| events.append(&happened)) as Happened);
         let options = ListenOptions { happened, ..options };
-        let ended = front.serve(decks.into_served(), command, options, &mut missed);
+        let ended = front.serve(decks.into_served(upstreams.clone()), command, options, &mut missed);
         let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
         replay::write(report.as_ref(), &ended.report, &notices);
+        if let Some(upstreams) = upstreams {
+            real::end(&upstreams, ended.command.is_none().then_some(real::TERM), None);
+        }
         if ended.report.verdict == Verdict::Good {
             return Ok((ended.command, ExitCode::Good));
         }

@@ -28,6 +28,7 @@ mod lint;
 mod listen;
 mod output;
 mod privacy;
+mod real;
 mod record;
 mod record_bridge;
 mod record_url;

@@ -10,6 +10,7 @@ use mcp_tapedeck::{
 
 use super::{
     args::{LogArgs, PlayArgs},
+    connect::ServerArgs,
     deck::DecksArgs,
     failure::Failure,
     listen::ListenArgs,
@@ -50,12 +51,19 @@ pub(super) struct RunArgs {
 
     #[command(flatten)]
     listen: ListenArgs,
+
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let notices = args.log.notices()?;
     let decks = args.decks.prepare(&args.play, &args.privacy, true, &notices)?;
-    let mut opened = args.listen.open(Session::of(decks, &args.play, notices)?)?;
+    let mut opened = {
+        let session = Session::of(decks, &args.play, notices)?;
+        let names = "its address as `--url URL`; behind `--` stands the test command";
+        args.listen.open(session.with_real(&args.play, &[], &args.server, names)?)?
+    };
     let origin = opened.front.origin();
     let places = opened.session.decks.places(&origin);
     let mut environment: Vec<(String, OsString)> = Vec::new();

@@ -28,7 +28,7 @@ use tokio::{
 };
 
 use self::deck::Deck;
-use super::{join::Meeting, run::TestCommand, signals::Signals};
+use super::{join::Meeting, run::TestCommand, signals::Signals, upstream::Upstreams};
 use crate::{
     replay::Replayer,
     report::{Report, events::Event},
@@ -61,6 +61,8 @@ pub struct Served {
     pub first: Replayer,
     /// Makes the replayer of a further take.
     pub new: Box<dyn Fn() -> Replayer + Send + Sync>,
+    /// Where requests go that are no misses for it; none where they stay misses.
+    pub upstreams: Option<Arc<Upstreams>>,
 }
 
 /// All servers that a front stands for.

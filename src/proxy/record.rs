@@ -48,6 +48,8 @@ pub struct RecordOptions {
     pub grace: Grace,
     /// Signals to pass on to the server.
     pub signals: Option<Signals>,
+    /// Further signals to pass on, which did not come to this process.
+    pub asked: Option<Receiver<i32>>,
     /// What is hidden from the sink.
     pub hide: Box<dyn Hide>,
     /// Told once, in the middle of the session, when the sink has failed: one sentence.
@@ -61,6 +63,7 @@ impl Default for RecordOptions {
             require_recording: false,
             grace: Grace::default(),
             signals: None,
+            asked: None,
             hide: Box::new(()),
             warn: Box::new(|_| ()),
         }
@@ -102,9 +105,13 @@ pub fn record<S: Sink + 'static>(
     sink: S,
     options: RecordOptions,
 ) -> Result<Ended<S>, RecordError> {
-    let RecordOptions { max_message, require_recording, grace, signals, hide, warn } = options;
+    let RecordOptions { max_message, require_recording, grace, signals, asked, hide, warn } = options;
     let (happened, happenings) = mpsc::channel();
     let signals = signals.map(|signals| signals.forward(happened.clone()));
+    if let Some(asked) = asked {
+        let happened = happened.clone();
+        thread::spawn(move || asked.iter().for_each(|signal| tell(&happened, Happened::Signal(signal))));
+    }
     let output = Arc::new(server.output);
     let session = Arc::new(Session {
         tap: Tap::new(sink, hide, max_message, require_recording),

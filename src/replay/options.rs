@@ -46,6 +46,8 @@ pub struct Options {
     /// Events are collected, for [`Replayer::take_events`](super::Replayer::take_events): so many there are by now in
     /// all takes of the run.
     pub events: Option<Arc<AtomicU64>>,
+    /// A request that would be a miss goes to the real server instead.
+    pub passes_on: bool,
 }
 
 /// When recorded messages are sent.
@@ -97,6 +99,7 @@ impl Default for Options {
             faults: None,
             server: None,
             events: None,
+            passes_on: false,
         }
     }
 }

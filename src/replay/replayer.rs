@@ -8,6 +8,7 @@
 //! - `pipes`: clients that speak in lines
 //! - `events`: what became of each message
 //! - `resume`: streams that a client fetches the rest of
+//! - `upstream`: requests that go on to the real server
 //! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer; `untold`, how a
 //!   response ended, where that is to be said in a message
 
@@ -48,9 +49,12 @@ mod sse;
 mod streams;
 mod unmatched;
 mod untold;
+mod upstream;
 
 pub(super) use self::pipes::Pipes;
-use self::{agenda::Agenda, events::Events, faulty::Faults, lives::Live, streams::Stream};
+use self::{
+    agenda::Agenda, events::Events, faulty::Faults, lives::Live, streams::Stream, upstream::Upstreams,
+};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern},
     exchange::{Input, Output},
@@ -148,6 +152,9 @@ pub struct Replayer {
     agenda: Agenda,
     faults: Option<Faults>,
     events: Option<Events>,
+    upstreams: Upstreams,
+    /// Which recording is played.
+    recording: u32,
     /// When the latest of what was taken in came, or the outputs were asked for.
     now: Micros,
     report: Report,
@@ -160,6 +167,8 @@ pub struct Replayer {
 struct AtHand {
     /// Index of its live session.
     live: usize,
+    /// It as it came, where a request may be passed on.
+    line: Vec<u8>,
     /// Its id and progress token, before redaction.
     id: Vec<u8>,
     token: Option<Box<[u8]>>,
@@ -213,6 +222,8 @@ impl Replayer {
         let replayer = Self {
             faults: options.faults.clone().map(Faults::new),
             events: options.events.clone().map(Events::new),
+            upstreams: Upstreams::default(),
+            recording: sessions.first().map_or(1, |&at| cassette.sessions[at as usize].recording),
             now: 0,
             played: vec![false; scripts.len()],
             lives: vec![Live::default()],
@@ -254,6 +265,8 @@ impl Replayer {
             Input::Left { lane } if self.pipes.has(lane) => self.gone(now, lane),
             Input::Left { lane } => self.left(now, lane),
             Input::Closed { lane } => self.closed(lane),
+            Input::Upstream { upstream, line } => self.upstream_said(upstream as usize, line),
+            Input::UpstreamEnded { upstream, why } => self.upstream_ended(upstream as usize, why),
         }
         self.advance(now);
     }
@@ -325,13 +338,14 @@ impl Replayer {
     /// The verdict on a report: this take's, or that of several takes of the same cassette.
     pub fn judge(&self, mut report: Report) -> Report {
         report.asserts = self.options.faults.iter().flat_map(|plan| plan.judge(&report)).collect();
+        let passed_on = self.options.strict && !report.passed_on.is_empty();
         let left_over = self.options.strict && report.unused.iter().any(|key| !self.may_be_unused(key));
         let is_bad = match self.options.server {
             // A rule may be for another server of the run.
             Some(_) => report.is_bad_for_itself(),
             None => report.is_bad(),
         };
-        report.verdict = if is_bad || left_over { Verdict::Bad } else { Verdict::Good };
+        report.verdict = if is_bad || left_over || passed_on { Verdict::Bad } else { Verdict::Good };
         report
     }
 

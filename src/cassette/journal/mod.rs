@@ -71,6 +71,17 @@ impl JournalHeader {
     }
 }
 
+/// Where the messages of a journal belong that goes on with what was recorded before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Continues {
+    /// The recording.
+    pub recording: u32,
+    /// Its session that they stand behind; none where they are a further session of it.
+    pub session: Option<u32>,
+    /// The journal that this session came from: a number alone may come back.
+    pub journal: Option<String>,
+}
+
 /// Where a frame stands in its journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FramePlace {

@@ -7,7 +7,11 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{super::lock, Happened, Served, take::Take};
+use super::{
+    super::{lock, upstream::Upstreams},
+    Happened, Served,
+    take::Take,
+};
 use crate::{replay::Replayer, report::Report};
 
 /// So many takes of a server there may be: each plays the whole cassette, and anybody can name one.
@@ -22,18 +26,20 @@ pub(super) struct Deck {
     /// Told when a take has a new miss.
     missing: Arc<Notify>,
     happened: Option<Happened>,
+    upstreams: Option<Arc<Upstreams>>,
 }
 
 impl Deck {
     pub(super) fn new(served: Served, missing: &Arc<Notify>, happened: Option<&Happened>) -> Self {
-        let Served { name, first, new } = served;
-        let first = Take::begin("", first, Arc::clone(missing), happened.cloned());
+        let Served { name, first, new, upstreams } = served;
+        let first = Take::begin("", first, Arc::clone(missing), happened.cloned(), upstreams.clone());
         Self {
             name,
             takes: Mutex::new(HashMap::from([(String::new(), first)])),
             new,
             missing: Arc::clone(missing),
             happened: happened.cloned(),
+            upstreams,
         }
     }
 
@@ -46,7 +52,8 @@ impl Deck {
         if takes.len() >= MOST_TAKES {
             return None;
         }
-        let take = Take::begin(name, (self.new)(), Arc::clone(&self.missing), self.happened.clone());
+        let (missing, upstreams) = (Arc::clone(&self.missing), self.upstreams.clone());
+        let take = Take::begin(name, (self.new)(), missing, self.happened.clone(), upstreams);
         takes.insert(name.to_owned(), Arc::clone(&take));
         Some(take)
     }

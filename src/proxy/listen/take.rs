@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Weak},
     time::{Duration, Instant},
 };
 
@@ -12,7 +12,13 @@ use tokio::{
     time::{sleep_until, timeout_at},
 };
 
-use super::{super::lock, Happened};
+use super::{
+    super::{
+        lock,
+        upstream::{Heard, Link, Upstreams},
+    },
+    Happened,
+};
 use crate::{
     cassette::model::{End, StreamEnd},
     replay::{HttpRequest, Input, Output, Replayer, ResponseHead},
@@ -107,6 +113,10 @@ pub(super) struct Take {
     /// Gets its events, with its name where it is not the default one.
     happened: Option<Happened>,
     name: Option<String>,
+    /// Where requests go that are no misses for it.
+    upstreams: Option<Arc<Upstreams>>,
+    /// For those that tell it what real servers say.
+    own: Weak<Self>,
 }
 
 struct State {
@@ -117,6 +127,8 @@ struct State {
     closed: Vec<Lane>,
     last_lane: u32,
     misses: u64,
+    /// The ways to its real servers.
+    links: HashMap<u32, Link>,
     /// The deadline that the task that keeps the time waits for.
     awaited: Option<Micros>,
 }
@@ -128,16 +140,19 @@ impl Take {
         replayer: Replayer,
         missing: Arc<Notify>,
         happened: Option<Happened>,
+        upstreams: Option<Arc<Upstreams>>,
     ) -> Arc<Self> {
-        let (lanes, pipes, closed) = Default::default();
-        let state = State { replayer, lanes, pipes, closed, last_lane: 0, misses: 0, awaited: None };
-        let take = Arc::new(Self {
+        let (lanes, pipes, closed, links) = Default::default();
+        let state = State { replayer, lanes, pipes, closed, links, last_lane: 0, misses: 0, awaited: None };
+        let take = Arc::new_cyclic(|own| Self {
             start: Instant::now(),
             state: Mutex::new(state),
             changed: Notify::new(),
             missing,
             happened,
             name: (!name.is_empty()).then(|| name.to_owned()),
+            upstreams,
+            own: own.clone(),
         });
         drop(tokio::spawn(Arc::clone(&take).keep_time()));
         take
@@ -267,6 +282,14 @@ impl Take {
                     state.speak(lane, Spoken::End(end));
                     continue;
                 }
+                Output::Upstream { upstream, line, .. } => {
+                    self.say_to(state, upstream, line);
+                    continue;
+                }
+                Output::EndUpstream { upstream, .. } => {
+                    state.links.remove(&upstream);
+                    continue;
+                }
             };
             match &mut own {
                 Some((own, pieces)) if *own == lane => pieces.push(piece),
@@ -302,10 +325,40 @@ impl Take {
         }
     }
 
-    /// Ends all responses and pipes that are under way.
+    /// Says a line to a real server.
+    fn say_to(&self, state: &mut State, upstream: u32, line: Vec<u8>) {
+        if !state.links.contains_key(&upstream) {
+            let Some(upstreams) = &self.upstreams else { return };
+            let own = self.own.clone();
+            let tell = move |heard| own.upgrade().into_iter().for_each(|take| take.heard(upstream, &heard));
+            match upstreams.open(state.replayer.continues(upstream), tell) {
+                Ok(link) => drop(state.links.insert(upstream, link)),
+                Err(error) => {
+                    let why = format!("the real server cannot be reached: {error}");
+                    state.replayer.handle(self.now(), Input::UpstreamEnded { upstream, why: &why });
+                    return;
+                }
+            }
+        }
+        state.links[&upstream].say(line);
+    }
+
+    /// A real server does something.
+    fn heard(&self, upstream: u32, heard: &Heard) {
+        let mut state = lock(&self.state);
+        let input = match heard {
+            Heard::Line(line) => Input::Upstream { upstream, line },
+            Heard::Ended(why) => Input::UpstreamEnded { upstream, why },
+        };
+        state.replayer.handle(self.now(), input);
+        self.pump(&mut state, None);
+    }
+
+    /// Ends all responses, pipes and real servers that are under way.
     pub(super) fn close(&self) {
         let (lanes, pipes) = {
             let mut state = lock(&self.state);
+            state.links.clear();
             (std::mem::take(&mut state.lanes), std::mem::take(&mut state.pipes))
         };
         for sender in pipes.into_values() {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::{Found, Replayer, facts::FITS, lives::Pending};
 use crate::{
+    cassette::model::Unanswered,
     replay::{
         matcher::canonical::{PLACEHOLDER, canonical},
         own,
@@ -20,6 +21,9 @@ impl Replayer {
     /// Takes in one message; what is known of what carried it stands in `at_hand`.
     pub(super) fn message(&mut self, now: Micros, lane: Lane, bytes: &[u8]) {
         let original = Message::read(bytes);
+        if self.passes_on() {
+            self.at_hand.line = bytes.to_vec();
+        }
         self.at_hand.id.clear();
         self.at_hand.id.extend_from_slice(original.id().unwrap_or_default());
         self.at_hand.token = original.progress_token().map(Box::from);
@@ -29,7 +33,7 @@ impl Replayer {
         let message = if changed { Message::read(&redacted) } else { original };
         match message.kind {
             Kind::Result | Kind::Error => {
-                let answered = self.response(now, &message);
+                let answered = self.response(now, lane, &message);
                 self.accept_answer(lane, answered);
             }
             Kind::Request => {
@@ -43,7 +47,10 @@ impl Replayer {
                 if let Some(id) = message.cancelled_id() {
                     self.cancel(now, id);
                 }
-                self.silent(now, lane, &message);
+                match self.passes_on() && self.notifies_upstream(lane, &message) {
+                    true => self.accept(lane),
+                    false => self.silent(now, lane, &message),
+                }
             }
             Kind::Batch => {
                 message
@@ -145,6 +152,11 @@ impl Replayer {
         let script = &self.scripts[self.plays[found.play].script];
         let step = &script.steps[found.step as usize];
         let (exchange, rank, dead_from) = (step.exchange, step.rank, script.dead_from);
+        let is_lost = self.cassette.exchanges[exchange as usize].unanswered == Some(Unanswered::Lost);
+        if is_lost && self.passes_on() && message.kind == Kind::Request {
+            self.plays[found.play].take(found.step);
+            return self.miss(lane, message, Reason::Incomplete, Some(exchange));
+        }
         if found.repeat && !self.at_hand.goes_on {
             if self.options.repeat_is_miss() && !own::may_be_left_over(&step.method) {
                 return self.miss(lane, message, Reason::Consumed, Some(exchange));
@@ -250,7 +262,7 @@ impl Replayer {
     fn batch(&mut self, now: Micros, lane: Lane, message: &Message<'_>) {
         let asks = message.members().any(|member| member.kind == Kind::Request);
         for member in message.members().filter(|member| member.kind.is_response()) {
-            self.response(now, &member);
+            self.response(now, lane, &member);
         }
         match self.find(message) {
             Some(found) if asks || !found.repeat => self.start(now, lane, message, found),
@@ -260,11 +272,15 @@ impl Replayer {
     }
 
     /// The client answers a server request: which item of which exchange.
-    fn response(&mut self, now: Micros, message: &Message<'_>) -> Option<(u32, u32)> {
+    fn response(&mut self, now: Micros, lane: Lane, message: &Message<'_>) -> Option<(u32, u32)> {
         let id = message.id_key()?;
         let pending = &mut self.lives[self.at_hand.live].pending;
         let at = pending.iter().position(|pending| pending.id == *id)?;
         let pending = pending.remove(at);
+        if let Some(asked) = &pending.upstream {
+            self.answer_upstream(lane, asked, message);
+            return None;
+        }
         if let Some(run) = pending.run {
             self.plays[pending.play].answered(run, pending.item, now);
             self.agenda.wake(pending.play);

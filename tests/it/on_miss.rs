@@ -1,0 +1,316 @@
+//! `--on-miss`: what nobody recorded is answered by the real server.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpStream,
+    path::PathBuf,
+    process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{front::Front, http::Peer, program::TAPEDECK, server::text};
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+fn measure(id: &str, city: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"measure","arguments":{{"city":"{city}"}},"_meta":{{"progressToken":{id}}}}}}}"#
+    )
+}
+
+/// A server's command, and a cassette of a session with it in which Oslo was measured, and Lisbon.
+struct Stage {
+    folder: TempDir,
+    server: Vec<String>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let server = [TAPEDECK, "demo-server"].map(String::from).to_vec();
+        let stage = Self { folder: tempfile::tempdir().expect("a folder"), server };
+        let input = [INITIALIZE, INITIALIZED, &measure("1", "Oslo"), &measure("2", "Lisbon"), ""].join("\n");
+        let recorded = stage.run(&["record", "c.json"], &stage.server, &input);
+        assert!(recorded.status.success(), "{recorded:?}");
+        stage
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("it is there")
+    }
+
+    fn report(&self) -> Value {
+        serde_json::from_str(&self.read("r.json")).expect("JSON")
+    }
+
+    fn command(&self, words: &[&str], server: &[String]) -> Command {
+        let mut command = Command::new(TAPEDECK);
+        command.args(words).current_dir(self.folder.path());
+        if !server.is_empty() {
+            command.arg("--").args(server);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end with this input.
+    fn run(&self, words: &[&str], server: &[String], input: &str) -> Output {
+        let mut child = self.command(words, server).spawn().expect("it starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        // One that refuses its command line reads nothing.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        child.wait_with_output().expect("it ends")
+    }
+
+    fn talk(&self, words: &[&str], server: &[String]) -> Talk {
+        let mut child = self.command(words, server).spawn().expect("it starts");
+        let input = child.stdin.take().expect("a pipe");
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        Talk { child, input: Some(input), output }
+    }
+
+    /// A talk of a client that has begun its session.
+    fn begin(&self, words: &[&str], server: &[String]) -> Talk {
+        let mut talk = self.talk(words, server);
+        talk.say(INITIALIZE);
+        assert_eq!(talk.hear()["id"], 0);
+        talk.say(INITIALIZED);
+        talk
+    }
+}
+
+/// A client on stdio.
+struct Talk {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Talk {
+    fn say(&mut self, line: &str) {
+        writeln!(self.input.as_mut().expect("it is open"), "{line}").expect("it is read");
+    }
+
+    fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("text");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line:?}"))
+    }
+
+    /// The answer to a measurement, behind its progress.
+    fn measured(&mut self, id: &Value) -> String {
+        for step in 1..=2 {
+            let progress = self.hear();
+            let params = json!([progress["params"]["progressToken"], progress["params"]["progress"]]);
+            assert_eq!(params, json!([id, step]), "{progress}");
+        }
+        let answer = self.hear();
+        assert_eq!(&answer["id"], id, "{answer}");
+        answer["result"]["content"][0]["text"].as_str().expect("a text").to_owned()
+    }
+
+    /// Closes its side; how the replay ends.
+    fn end(mut self) -> (Option<i32>, String) {
+        drop(self.input.take());
+        let output = self.child.wait_with_output().expect("it ends");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+const UPSTREAM: [&str; 6] = ["replay", "c.json", "--report", "r.json", "--on-miss", "upstream"];
+
+#[test]
+fn on_stdio_the_real_server_answers_what_was_not_recorded_and_the_cassette_the_rest() {
+    let stage = Stage::new();
+    let before = stage.read("c.json");
+    let mut talk = stage.begin(&UPSTREAM, &stage.server);
+    talk.say(&measure("1", "Oslo"));
+    let recorded = talk.measured(&json!(1));
+    assert!(before.contains(recorded.lines().next().expect("a line")), "{recorded}");
+    talk.say(&measure("\"b\"", "Bergen"));
+    assert!(talk.measured(&json!("b")).starts_with("Bergen at "));
+    talk.say(&measure("2", "Lisbon"));
+    assert!(talk.measured(&json!(2)).starts_with("Lisbon at "));
+    talk.say(&measure("0.5", "Bergen"));
+    talk.measured(&json!(0.5));
+    let (status, stderr) = talk.end();
+    assert_eq!((status, &*stderr), (Some(0), ""));
+    let report = stage.report();
+    assert_eq!(report["verdict"], "good");
+    assert_eq!(
+        report["passed_on"],
+        json!([{"request": "tools/call measure", "reason": "params_differ", "count": 2}])
+    );
+    assert_eq!(report["misses"], json!([]));
+    assert_eq!(stage.read("c.json"), before);
+    let names: Vec<_> = std::fs::read_dir(stage.folder.path()).expect("a folder").flatten().collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[test]
+fn the_real_server_starts_with_the_first_miss() {
+    let stage = Stage::new();
+    let server = ["sh", "-c", "touch started; exec \"$0\" demo-server", TAPEDECK].map(String::from);
+    let mut talk = stage.begin(&UPSTREAM, &server);
+    talk.say(&measure("1", "Oslo"));
+    talk.measured(&json!(1));
+    assert!(!stage.path("started").exists());
+    talk.say(&measure("2", "Bergen"));
+    talk.measured(&json!(2));
+    assert!(stage.path("started").exists());
+    assert_eq!(talk.end().0, Some(0));
+}
+
+#[test]
+fn a_server_that_is_not_there_or_dies_is_told_to_the_client_and_bad() {
+    let dies = "read a; echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}'; read b; read c; exit 7";
+    let stage = Stage::new();
+    for (server, why) in [
+        (&["no-such-program"][..], "no-such-program"),
+        (&["sh", "-c", "exit 3"], "the real server has ended, with status 3"),
+        (&["sh", "-c", dies], "the real server has ended, with status 7"),
+    ] {
+        let server: Vec<String> = server.iter().map(ToString::to_string).collect();
+        let mut talk = stage.begin(&UPSTREAM, &server);
+        talk.say(&measure("7", "Bergen"));
+        let answer = talk.hear();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-33001)), "{answer}");
+        assert!(answer["error"]["message"].as_str().expect("a text").contains(why), "{answer}");
+        // The cassette goes on.
+        talk.say(&measure("1", "Oslo"));
+        talk.measured(&json!(1));
+        let (status, stderr) = talk.end();
+        assert_eq!(status, Some(1), "{stderr}");
+        assert!(stderr.contains("1 request passed on and not answered"), "{stderr}");
+        let report = stage.report();
+        assert_eq!((&report["verdict"], &report["passed_on"][0]["failed"]), (&json!("bad"), &json!(1)));
+    }
+    let words = [&UPSTREAM[..], &["--url", "http://127.0.0.1:9/mcp"]].concat();
+    let mut talk = stage.begin(&words, &[]);
+    talk.say(&measure("7", "Bergen"));
+    let answer = talk.hear();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-33001)), "{answer}");
+    assert!(answer["error"]["message"].as_str().expect("a text").contains("127.0.0.1:9"), "{answer}");
+    assert_eq!(talk.end().0, Some(1));
+}
+
+#[test]
+fn what_is_missing_or_too_much_is_said_with_the_next_step() {
+    let stage = Stage::new();
+    let server = &stage.server[..];
+    for (words, server, why) in [
+        (&["replay", "c.json", "--on-miss", "upstream"][..], &[][..], "its command behind `--`"),
+        (&["replay", "c.json"], server, "`--on-miss upstream`"),
+        (&["replay", "c.json", "--url", "http://127.0.0.1:9/mcp"], &[], "`--on-miss upstream`"),
+        (&["replay", "c.json", "--on-miss", "upstream", "--url", "http://127.0.0.1:9/"], server, "--url"),
+        (&["replay", "c.json", "--on-miss", "upstream", "--url", "not a url"], &[], "--url"),
+        (&["replay", "c.json", "--on-miss", "perhaps"], server, "upstream"),
+        (&["run", "c.json", "--on-miss", "upstream"], server, "`--url URL`"),
+        (
+            &["run", "c.json", "c.json", "--on-miss", "upstream", "--url", "http://127.0.0.1:9/"],
+            server,
+            "two servers",
+        ),
+        (
+            &[
+                "run",
+                "--server",
+                "a=c.json",
+                "--server",
+                "b=c.json",
+                "--on-miss",
+                "upstream",
+                "--url",
+                "http://127.0.0.1:9/",
+            ],
+            server,
+            "one cassette",
+        ),
+    ] {
+        let refused = stage.run(words, server, &format!("{INITIALIZE}\n"));
+        let stderr = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{words:?}: {stderr}");
+        assert!(stderr.contains(why), "{words:?}: {stderr}");
+    }
+}
+
+/// What is posted to a front, and what it says to that; session id and body.
+fn post(front: &Front, session: Option<&str>, body: &str) -> (String, String) {
+    let host = &front.origin["http://".len()..];
+    let mut peer = Peer::new(TcpStream::connect(host).expect("it listens"));
+    let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
+    peer.say(format!(
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n{session}\r\n{body}",
+        body.len()
+    ));
+    let head = peer.head();
+    let id =
+        head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap_or_default().to_owned();
+    (id, peer.rest().0)
+}
+
+#[test]
+fn over_http_each_session_has_a_real_server_of_its_own() {
+    let stage = Stage::new();
+    let server =
+        ["sh", "-c", "echo x >> \"$1\"; exec \"$0\" demo-server", TAPEDECK, &text(&stage.path("started"))]
+            .map(String::from);
+    let cassette = text(&stage.path("c.json"));
+    // The options of a front that is tested stand behind these, and before a command.
+    let mut front = vec!["replay", &cassette, "--on-miss", "upstream"];
+    let url = {
+        // A server over HTTP: another replay that passes on, so that both ways are in it.
+        let mut words = front.clone();
+        let listen = ["--listen", "127.0.0.1:0", "--ready-file", "real.ready", "--"];
+        words.extend(listen);
+        let mut command = Command::new(TAPEDECK);
+        command.args(&words).args(&server).current_dir(stage.folder.path());
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Real { child: child.expect("it starts"), url: ready(&stage.path("real.ready")) }
+    };
+    front.extend(["--url", &url.url]);
+    let front = Front::start(&front, stage.folder.path());
+    let sessions: Vec<String> = (0..2).map(|_| post(&front, None, INITIALIZE).0).collect();
+    assert_ne!(sessions[0], sessions[1]);
+    for (session, id) in [(0, "5"), (1, "5"), (0, "\"5\""), (1, "6")] {
+        let (_, body) = post(&front, Some(&sessions[session]), &measure(id, "Bergen"));
+        assert!(body.contains(&format!("\"id\":{id},\"result\"")) && body.contains("Bergen at"), "{body}");
+        assert!(body.contains(&format!("\"progressToken\":{id}")), "{body}");
+        let (_, body) = post(&front, Some(&sessions[session]), &measure(id, "Oslo"));
+        assert!(body.contains("Oslo at"), "{body}");
+    }
+    assert_eq!(stage.read("started").lines().count(), 2);
+    front.end();
+}
+
+/// A front that is somebody's real server.
+struct Real {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ready(file: &std::path::Path) -> String {
+    loop {
+        // It is put there whole.
+        if let Ok(text) = std::fs::read(file) {
+            let ready: Value = serde_json::from_slice(&text).expect("JSON");
+            return ready["url"].as_str().expect("a URL").to_owned();
+        }
+        std::thread::yield_now();
+    }
+}
