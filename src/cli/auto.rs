@@ -20,6 +20,7 @@ use super::{
 #[command(after_help = "Examples:
   tapedeck auto session.json -- npx -y @modelcontextprotocol/server-everything
   tapedeck auto session.json --url https://mcp.example/mcp
+  tapedeck auto session.json --on-miss record -- python server.py  asks it what the cassette has not
   tapedeck auto session.json --record none -- python server.py     in CI: never start the server")]
 pub(super) struct AutoArgs {
     #[command(flatten)]
@@ -93,7 +94,11 @@ impl AutoArgs {
                 .and_then(|session| match self.play.on_miss {
                     // What is given is for when there is no cassette.
                     OnMiss::Error => Ok(session),
-                    _ => session.with_real(&self.play, &self.command, &self.server, replay::BOTH),
+                    _ => session.with_real(
+                        (&self.play, &self.privacy),
+                        (&self.command, &self.server),
+                        replay::BOTH,
+                    ),
                 })
                 .map(|session| Session::Replay(Box::new(session)));
         }

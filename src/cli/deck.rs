@@ -43,6 +43,8 @@ pub(super) struct DecksArgs {
 /// A cassette that is ready.
 struct Deck {
     name: String,
+    /// Its cassette.
+    path: PathBuf,
     replayer: Replayer,
     /// Makes a replayer like it.
     again: Box<dyn Fn() -> Replayer + Send + Sync>,
@@ -175,7 +177,7 @@ impl Deck {
             again(options).expect("the first one was made of the same")
         });
         notices.info(format_args!("replaying {path}"));
-        Ok(Self { name, replayer, again })
+        Ok(Self { name, path: loaded.path, replayer, again })
     }
 }
 
@@ -233,6 +235,11 @@ impl Decks {
             .hint("`--on-miss` is for one cassette"))
     }
 
+    /// The first one's cassette.
+    pub(super) fn first(&self) -> &Path {
+        &self.decks[0].path
+    }
+
     /// The first one.
     pub(super) fn into_first(self) -> Replayer {
         self.decks.into_iter().next().expect("there is one").replayer
@@ -240,7 +247,7 @@ impl Decks {
 
     /// All of them, as a front takes them.
     pub(super) fn into_served(self, upstreams: Option<Arc<Upstreams>>) -> Serves {
-        let served = |Deck { name, replayer, again }| Served {
+        let served = |Deck { name, replayer, again, .. }| Served {
             name,
             first: replayer,
             new: again,

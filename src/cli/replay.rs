@@ -44,13 +44,13 @@ Examples:
   tapedeck replay session.json --listen 127.0.0.1:8123
   tapedeck replay --server primary=a.json --server backup=b.json --listen 127.0.0.1:8123
   tapedeck replay session.json --listen 127.0.0.1:8123 --events events.jsonl
-  tapedeck replay session.json --on-miss upstream -- python server.py   asks it what nobody recorded
+  tapedeck replay session.json --on-miss record -- python server.py   asks it what nobody recorded, and adds that
 
 In a client's configuration:
   {\"command\": \"tapedeck\", \"args\": [\"replay\", \"/path/session.json\"]}
 
 A request for which the cassette holds no answer is a miss: it gets an error that says what differs, and the replay
-ends with status 1. With --on-miss upstream the real server answers it.")]
+ends with status 1. With --on-miss upstream the real server answers it, and with record both are added to the cassette.")]
 pub(super) struct ReplayArgs {
     #[command(flatten)]
     decks: DecksArgs,
@@ -81,7 +81,11 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         if !args.listen.is_given() {
             decks.for_stdio()?;
         }
-        Session::of(decks, &args.play, notices)?.with_real(&args.play, &args.command, &args.server, BOTH)
+        Session::of(decks, &args.play, notices)?.with_real(
+            (&args.play, &args.privacy),
+            (&args.command, &args.server),
+            BOTH,
+        )
     });
     if let Err(failure) = &prepared {
         refused(args.play.report.as_deref(), failure);
@@ -145,12 +149,12 @@ impl Session {
     /// With the real server for what nobody recorded, where that is asked for.
     pub(super) fn with_real(
         mut self,
-        play: &PlayArgs,
-        command: &[OsString],
-        server: &ServerArgs,
+        (play, privacy): (&PlayArgs, &PrivacyArgs),
+        (command, server): (&[OsString], &ServerArgs),
         names: &str,
     ) -> Result<Self, Failure> {
-        self.upstreams = real::prepare(play.on_miss, command, server, names, &self.notices)?;
+        let recording = real::Recording { cassette: self.decks.first(), privacy };
+        self.upstreams = real::prepare(play.on_miss, command, server, &recording, names, &self.notices)?;
         if self.upstreams.is_some() {
             self.decks.for_one_server()?;
         }

@@ -24,6 +24,7 @@ use super::{
   tapedeck run session.json -- pytest
   tapedeck run --server primary=a.json --server backup=b.json -- npx vitest run
   tapedeck run session.json --strict --report reports/ -- cargo test
+  tapedeck run session.json --on-miss record --url https://mcp.example/mcp -- pytest
 
 The command finds in its environment:
   TAPEDECK_URL        where clients reach the server over HTTP (of several, the first)
@@ -62,7 +63,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let mut opened = {
         let session = Session::of(decks, &args.play, notices)?;
         let names = "its address as `--url URL`; behind `--` stands the test command";
-        args.listen.open(session.with_real(&args.play, &[], &args.server, names)?)?
+        args.listen.open(session.with_real((&args.play, &args.privacy), (&[], &args.server), names)?)?
     };
     let origin = opened.front.origin();
     let places = opened.session.decks.places(&origin);

@@ -49,13 +49,18 @@ impl Stage {
         serde_json::from_str(&self.read("r.json")).expect("JSON")
     }
 
-    fn command(&self, words: &[&str], server: &[String]) -> Command {
-        let mut command = Command::new(TAPEDECK);
+    fn program(&self, program: &str, words: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(words).current_dir(self.folder.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn command(&self, words: &[&str], server: &[String]) -> Command {
+        let mut command = self.program(TAPEDECK, words);
         if !server.is_empty() {
             command.arg("--").args(server);
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
@@ -69,19 +74,10 @@ impl Stage {
         child.wait_with_output().expect("it ends")
     }
 
-    fn talk(&self, words: &[&str], server: &[String]) -> Talk {
-        let mut child = self.command(words, server).spawn().expect("it starts");
-        let input = child.stdin.take().expect("a pipe");
-        let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        Talk { child, input: Some(input), output }
-    }
-
     /// A talk of a client that has begun its session.
     fn begin(&self, words: &[&str], server: &[String]) -> Talk {
-        let mut talk = self.talk(words, server);
-        talk.say(INITIALIZE);
-        assert_eq!(talk.hear()["id"], 0);
-        talk.say(INITIALIZED);
+        let mut talk = Talk::of(self.command(words, server));
+        talk.begin();
         talk
     }
 }
@@ -94,6 +90,20 @@ struct Talk {
 }
 
 impl Talk {
+    fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("it starts");
+        let input = child.stdin.take().expect("a pipe");
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        Self { child, input: Some(input), output }
+    }
+
+    /// Begins a session.
+    fn begin(&mut self) {
+        self.say(INITIALIZE);
+        assert_eq!(self.hear()["id"], 0);
+        self.say(INITIALIZED);
+    }
+
     fn say(&mut self, line: &str) {
         writeln!(self.input.as_mut().expect("it is open"), "{line}").expect("it is read");
     }
@@ -150,8 +160,7 @@ fn on_stdio_the_real_server_answers_what_was_not_recorded_and_the_cassette_the_r
     );
     assert_eq!(report["misses"], json!([]));
     assert_eq!(stage.read("c.json"), before);
-    let names: Vec<_> = std::fs::read_dir(stage.folder.path()).expect("a folder").flatten().collect();
-    assert_eq!(names.len(), 2, "{names:?}");
+    assert_eq!(stage.names(), ["c.json", "r.json"]);
 }
 
 #[test]
@@ -260,24 +269,15 @@ fn post(front: &Front, session: Option<&str>, body: &str) -> (String, String) {
 #[test]
 fn over_http_each_session_has_a_real_server_of_its_own() {
     let stage = Stage::new();
-    let server =
-        ["sh", "-c", "echo x >> \"$1\"; exec \"$0\" demo-server", TAPEDECK, &text(&stage.path("started"))]
-            .map(String::from);
     let cassette = text(&stage.path("c.json"));
-    // The options of a front that is tested stand behind these, and before a command.
-    let mut front = vec!["replay", &cassette, "--on-miss", "upstream"];
-    let url = {
-        // A server over HTTP: another replay that passes on, so that both ways are in it.
-        let mut words = front.clone();
-        let listen = ["--listen", "127.0.0.1:0", "--ready-file", "real.ready", "--"];
-        words.extend(listen);
-        let mut command = Command::new(TAPEDECK);
-        command.args(&words).args(&server).current_dir(stage.folder.path());
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        Real { child: child.expect("it starts"), url: ready(&stage.path("real.ready")) }
-    };
-    front.extend(["--url", &url.url]);
-    let front = Front::start(&front, stage.folder.path());
+    let started = text(&stage.path("started"));
+    // The real server is over HTTP: another replay that passes on, so that both ways are in it.
+    let real = ["replay", &cassette, "--on-miss", "upstream", "--", "sh", "-c"];
+    let real = [&real[..], &["echo x >> \"$1\"; exec \"$0\" demo-server", TAPEDECK, &started]].concat();
+    let real = Front::start(&real, &stage.path(""));
+    let folder = tempfile::tempdir().expect("a folder");
+    let front =
+        Front::start(&["replay", &cassette, "--on-miss", "upstream", "--url", &real.url], folder.path());
     let sessions: Vec<String> = (0..2).map(|_| post(&front, None, INITIALIZE).0).collect();
     assert_ne!(sessions[0], sessions[1]);
     for (session, id) in [(0, "5"), (1, "5"), (0, "\"5\""), (1, "6")] {
@@ -289,28 +289,181 @@ fn over_http_each_session_has_a_real_server_of_its_own() {
     }
     assert_eq!(stage.read("started").lines().count(), 2);
     front.end();
+    real.end();
 }
 
-/// A front that is somebody's real server.
-struct Real {
-    child: Child,
-    url: String,
+const RECORD: [&str; 6] = ["replay", "c.json", "--report", "r.json", "--on-miss", "record"];
+
+/// Asserts that nothing was changed in a cassette but that exchanges were added behind the last one; how many.
+fn assert_only_added(before: &str, after: &str) -> usize {
+    let kept = before.strip_suffix("\n  ]\n}\n").expect("a cassette ends so");
+    let added = after.strip_prefix(kept).unwrap_or_else(|| panic!("{after}"));
+    assert!(
+        added.starts_with(",\n    {\n      \"key\": ") && added.ends_with("\n    }\n  ]\n}\n"),
+        "{added}"
+    );
+    added.matches("\"journal\": ").count()
 }
 
-impl Drop for Real {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
 }
 
-fn ready(file: &std::path::Path) -> String {
-    loop {
-        // It is put there whole.
-        if let Ok(text) = std::fs::read(file) {
-            let ready: Value = serde_json::from_slice(&text).expect("JSON");
-            return ready["url"].as_str().expect("a URL").to_owned();
+impl Stage {
+    /// Asserts that a program of ours has nothing against the cassette.
+    fn assert_well_formed(&self) {
+        for words in [&["fmt", "--check", "c.json"][..], &["lint", "c.json", "--allow", "handshake-early"]] {
+            let output = self.run(words, &[], "");
+            assert!(output.status.success(), "{words:?}: {}", said(&output));
         }
-        std::thread::yield_now();
     }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).expect("a folder").flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn what_was_passed_on_is_added_and_the_next_replay_needs_no_server() {
+    let stage = Stage::new();
+    let before = stage.read("c.json");
+    let play = |words: &[&str], server: &[String]| {
+        let mut talk = stage.begin(words, server);
+        let mut heard = Vec::new();
+        for (id, city) in [("1", "Oslo"), ("\"b\"", "Bergen"), ("2", "Lisbon"), ("3", "Bergen")] {
+            talk.say(&measure(id, city));
+            heard.push(talk.measured(&serde_json::from_str(id).expect("JSON")));
+        }
+        talk.say(&measure("4", "Nowhere"));
+        heard.push(talk.hear().to_string());
+        assert_eq!(talk.end(), (Some(0), String::new()));
+        heard
+    };
+    let heard = play(&RECORD, &stage.server);
+    assert_eq!(stage.report()["passed_on"][0]["count"], 3);
+    // The server was asked twice for Bergen, as the second time no answer was recorded yet.
+    assert_ne!(heard[1], heard[3]);
+    assert_eq!(assert_only_added(&before, &stage.read("c.json")), 3);
+    stage.assert_well_formed();
+    let again = play(&["replay", "c.json", "--report", "r.json", "--strict"], &[]);
+    assert_eq!(again, heard);
+    assert_eq!(stage.report()["verdict"], "good");
+    // With nothing to add it stays as it is.
+    let after = stage.read("c.json");
+    play(&RECORD, &["no-such-program".to_owned()]);
+    assert_eq!(stage.read("c.json"), after);
+    assert_eq!(stage.names(), ["c.json", "r.json"]);
+}
+
+#[test]
+fn what_a_client_has_heard_outlives_a_replay_that_is_killed() {
+    let stage = Stage::new();
+    let before = stage.read("c.json");
+    let mut talk = stage.begin(&RECORD, &stage.server);
+    talk.say(&measure("5", "Bergen"));
+    let heard = talk.measured(&json!(5));
+    talk.child.kill().expect("it runs");
+    talk.child.wait().expect("it was killed");
+    assert_eq!(stage.read("c.json"), before);
+    let play = |words: &[&str]| {
+        let mut talk = stage.begin(words, &[]);
+        talk.say(&measure("7", "Bergen"));
+        assert_eq!(talk.measured(&json!(7)), heard);
+        talk.say(&measure("8", "Oslo"));
+        talk.measured(&json!(8));
+        assert_eq!(talk.end().0, Some(0));
+    };
+    // Whoever reads the cassette reads its journal too.
+    play(&["replay", "c.json"]);
+    assert_eq!(stage.names().len(), 3);
+    let recovered = stage.run(&["recover", "c.json"], &[], "");
+    assert!(recovered.status.success(), "{}", said(&recovered));
+    assert_eq!(stage.names(), ["c.json", "r.json"]);
+    assert_eq!(assert_only_added(&before, &stage.read("c.json")), 1);
+    play(&["replay", "c.json"]);
+}
+
+#[test]
+fn what_is_secret_is_not_written_but_reaches_the_server() {
+    let stage = Stage::new();
+    let secret = format!("ghp_{}", "a1B2".repeat(9));
+    let mut talk = stage.begin(&RECORD, &stage.server);
+    talk.say(&measure("5", &secret));
+    let answer = talk.hear().to_string();
+    assert!(answer.contains(&secret), "{answer}");
+    assert_eq!(talk.end().0, Some(0));
+    let cassette = stage.read("c.json");
+    assert!(
+        !cassette.contains(&secret) && cassette.contains("There is no station in <redacted:"),
+        "{cassette}"
+    );
+    let mut talk = stage.begin(&["replay", "c.json"], &[]);
+    talk.say(&measure("5", &secret));
+    assert!(talk.hear().to_string().contains("There is no station in <redacted:"));
+    assert_eq!(talk.end().0, Some(0));
+}
+
+#[test]
+fn sessions_side_by_side_add_to_the_one_that_they_play() {
+    let stage = Stage::new();
+    let before = stage.read("c.json");
+    let cassette = text(&stage.path("c.json"));
+    let words = ["replay", &cassette, "--on-miss", "record", "--", TAPEDECK, "demo-server"];
+    let front = Front::start(&words, &stage.path(""));
+    let sessions: Vec<String> = (0..2).map(|_| post(&front, None, INITIALIZE).0).collect();
+    let mut heard = Vec::new();
+    for (session, id, city) in
+        [(0, "5", "Bergen"), (1, "5", "Nowhere"), (0, "6", "Elsewhere"), (1, "7", "Bergen")]
+    {
+        heard.push(post(&front, Some(&sessions[session]), &measure(id, city)).1);
+    }
+    front.end();
+    assert_eq!(assert_only_added(&before, &stage.read("c.json")), 4);
+    stage.assert_well_formed();
+    assert_eq!(stage.names().iter().filter(|name| name.contains("journal")).count(), 0);
+    let front = Front::start(&["replay", &cassette], &stage.path(""));
+    let session = post(&front, None, INITIALIZE).0;
+    for (city, of) in [("Nowhere", 1), ("Elsewhere", 2)] {
+        let body = post(&front, Some(&session), &measure("9", city)).1;
+        assert!(body.contains(city) && heard[of].contains(city), "{body}");
+    }
+    front.end();
+}
+
+#[test]
+fn a_run_passes_on_to_a_url_and_its_test_command_is_no_server() {
+    let stage = Stage::new();
+    let cassette = text(&stage.path("c.json"));
+    let words = ["replay", &cassette, "--on-miss", "upstream", "--", TAPEDECK, "demo-server"];
+    let real = Front::start(&words, &stage.path(""));
+    let shell = format!("\"{TAPEDECK}\" join \"$TAPEDECK_RUN\" c < input");
+    std::fs::write(stage.path("input"), [INITIALIZE, INITIALIZED, &measure("3", "Bergen"), ""].join("\n"))
+        .expect("it is written");
+    let ran = stage.run(
+        &["run", "c.json", "--on-miss", "record", "--url", &real.url],
+        &["sh", "-c", &shell].map(String::from),
+        "",
+    );
+    assert!(ran.status.success() && said(&ran).contains("Bergen at"), "{}", said(&ran));
+    assert!(stage.read("c.json").contains("Bergen at"));
+    real.end();
+}
+
+#[test]
+fn auto_passes_on_what_its_cassette_has_not() {
+    let stage = Stage::new();
+    // What this process recorded itself would be gone on with, so another one starts it.
+    let line = format!("\"{TAPEDECK}\" auto c.json --on-miss record -- \"{TAPEDECK}\" demo-server; exit $?");
+    let mut talk = Talk::of(stage.program("sh", &["-c", &line]));
+    talk.begin();
+    talk.say(&measure("1", "Oslo"));
+    let measured = talk.measured(&json!(1));
+    assert!(stage.read("c.json").contains(measured.lines().next().expect("a line")));
+    talk.say(&measure("2", "Bergen"));
+    talk.measured(&json!(2));
+    assert_eq!(talk.end().0, Some(0));
 }

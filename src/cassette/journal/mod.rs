@@ -59,6 +59,8 @@ pub struct JournalHeader {
     pub replace: bool,
     /// The cassette's path, only where the journal could not be written beside it.
     pub cassette: Option<String>,
+    /// Where it belongs, where it is no recording of its own.
+    pub continues: Option<Continues>,
 }
 
 impl JournalHeader {

@@ -134,6 +134,12 @@ impl Replayer {
             }
             facts.fit(cassette, exchange)
         };
+        // An answer that was lost comes last: it may have been asked for again since.
+        let fit = |step: u32, for_http: bool| {
+            let is_lost = cassette.exchanges[steps[step as usize].exchange as usize].unanswered
+                == Some(Unanswered::Lost);
+            fit(step, for_http).map(|fit| fit - u8::from(is_lost && fit > 0))
+        };
         if !self.is_http && self.lives[self.at_hand.live].is_over {
             return None;
         }
@@ -166,6 +172,8 @@ impl Replayer {
             }
         } else if self.options.strict
             && !found.repeat
+            // What was added later was recorded in another run: nothing had come before it.
+            && !self.cassette.is_added(exchange)
             && let Some(early) = self.plays[found.play].too_early(script, found.step)
         {
             let early = script.steps[early as usize].exchange;
@@ -227,7 +235,9 @@ impl Replayer {
             live_token: self.at_hand.token.clone(),
         };
         let (mut bytes, mut batch) = (Vec::new(), Vec::new());
-        let (speaks_of_tokens, is_batch) = (entry.server.len() > 1, message.kind == Kind::Batch);
+        // Of one that was never answered, the only item may be progress.
+        let speaks_of_tokens = entry.server.len() > 1 || entry.unanswered.is_some();
+        let is_batch = message.kind == Kind::Batch;
         if (speaks_of_tokens || is_batch) && client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
             let recorded = Message::read(&bytes);
             to.recorded_token = recorded.progress_token().map(Box::from);
