@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::spelling::Spelling;
-use crate::wire::Span;
+use crate::wire::{Span, jsonrpc};
 
 /// A place in a cassette's text; cassettes over 4 GiB are refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -424,6 +424,20 @@ pub struct When {
     pub uri: Option<String>,
     /// `key`: the recorded exchange's key.
     pub key: Option<String>,
+}
+
+impl When {
+    /// Whether it fits a message of this method, whatever the message's key is.
+    pub fn fits(&self, method: &str, message: &jsonrpc::Message<'_>) -> bool {
+        let subjects = [("tool", &self.tool), ("prompt", &self.prompt), ("uri", &self.uri)];
+        self.method.as_deref().is_none_or(|wanted| wanted == method)
+            && subjects.into_iter().all(|(subject, wanted)| {
+                wanted.as_deref().is_none_or(|wanted| {
+                    jsonrpc::subject(method).is_some_and(|(about, _)| about == subject)
+                        && message.name().is_some_and(|name| name == wanted)
+                })
+            })
+    }
 }
 
 impl Session {

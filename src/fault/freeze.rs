@@ -6,8 +6,7 @@ use super::{engine::Request, error::PlanError, rule::Rule, value::Value};
 use crate::{
     report::{Firing, Report},
     wire::{
-        Span,
-        jsonrpc::{self, name_pointer},
+        Span, jsonrpc,
         scan::{self, push_string},
     },
 };
@@ -229,7 +228,7 @@ impl Source<'_> {
         let mut tests: Vec<(String, String)> = Vec::new();
         if let Some(method) = &firing.method {
             tests.push(("/method".to_owned(), method.clone()));
-            let pointer = name_pointer(method).zip(firing.name.clone());
+            let pointer = jsonrpc::subject(method).map(|(_, at)| at).zip(firing.name.clone());
             tests.extend(pointer.map(|(pointer, name)| (format!("/params{pointer}"), name)));
         }
         for (name, value) in members(self.text, when) {

@@ -146,7 +146,7 @@ pub fn of_cassette(cassette: &Cassette) -> Result<(Plan, Option<Plans>), PlanErr
     let rules = plans.scenarios.iter().flat_map(|(_, rules)| rules).chain(&plans.always);
     for rule in rules {
         let is_there = |key: &str| cassette.exchanges.iter().any(|entry| *entry.key == *key);
-        if let Some(key) = rule.when.key.as_deref().filter(|key| !is_there(key)) {
+        if let Some(key) = rule.when.request.key.as_deref().filter(|key| !is_there(key)) {
             let text =
                 format!("a fault rule names the key `{key}`, which no exchange has; correct its `when`");
             return Err(PlanError::new(rule.at, text).locate(&cassette.text));
@@ -267,7 +267,7 @@ impl Plan {
     {
         // Of several servers, one may be meant that is not this one.
         let is_here = |rule: &&Rule| rule.when.server.as_deref() == server;
-        let names = |rule: &&Rule| rule.when.key.is_some() || rule.when.names_something();
+        let names = |rule: &&Rule| rule.when.names_something();
         let mut rules = self.rules.iter().filter(is_here).filter(names);
         let stranger = rules.find(|rule| !recorded(&|request| rule.when.names(request)))?;
         let name = short_name(&stranger.name);

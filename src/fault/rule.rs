@@ -9,7 +9,7 @@ use super::{
     value::{Object, Value},
     when::When,
 };
-use crate::traffic::Direction;
+use crate::{cassette::model, traffic::Direction};
 
 /// One rule of a plan.
 #[derive(Debug)]
@@ -112,7 +112,10 @@ impl Rule {
                 text: String::from_utf8_lossy(value.raw()).into_owned(),
                 in_cassette: true,
                 at: value.at(),
-                when: When { key: Some(key.to_owned()), ..When::default() },
+                when: When {
+                    request: model::When { key: Some(key.to_owned()), ..Default::default() },
+                    ..When::default()
+                },
                 trigger: Trigger::default(),
                 probability: None,
                 does: Does::Always(act(value)?),

@@ -63,15 +63,10 @@ fn push_requests(requests: &str, out: &mut Vec<u8>) -> Result<(), PlanError> {
     push_member("method", method, out);
     let Some(name) = name.map(str::trim) else { return Ok(()) };
     let name = if name.starts_with('"') { jsonrpc::text(name.as_bytes()) } else { name.into() };
-    let member = match method {
-        "tools/call" => "tool",
-        "prompts/get" => "prompt",
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "uri",
-        _ => {
-            let text =
-                format!("requests `{method}` have no name; write `{method}`, or a key with its number");
-            return Err(PlanError::new(0, text));
-        }
+    let subject = jsonrpc::subject(method).map(|(subject, _)| subject);
+    let Some(member) = subject.filter(|subject| *subject != "task") else {
+        let text = format!("requests `{method}` have no name; write `{method}`, or a key with its number");
+        return Err(PlanError::new(0, text));
     };
     push_member(member, &name, out);
     Ok(())

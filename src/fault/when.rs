@@ -10,6 +10,7 @@ use super::{
     value::{Object, Value},
 };
 use crate::{
+    cassette::model,
     traffic::Direction,
     wire::{Span, jsonrpc, scan},
 };
@@ -18,11 +19,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct When {
     pub(super) server: Option<String>,
-    pub(super) method: Option<String>,
-    pub(super) tool: Option<String>,
-    pub(super) prompt: Option<String>,
-    pub(super) uri: Option<String>,
-    pub(super) key: Option<String>,
+    /// What it has in common with the selector of a match rule.
+    pub(super) request: model::When,
     /// The recorded session's number.
     pub(super) session: Option<u32>,
     /// Which way that travels on which the fault acts.
@@ -47,11 +45,11 @@ impl When {
         let mut when = Self::default();
         for (name, slot) in [
             ("server", &mut when.server),
-            ("method", &mut when.method),
-            ("tool", &mut when.tool),
-            ("prompt", &mut when.prompt),
-            ("uri", &mut when.uri),
-            ("key", &mut when.key),
+            ("method", &mut when.request.method),
+            ("tool", &mut when.request.tool),
+            ("prompt", &mut when.request.prompt),
+            ("uri", &mut when.request.uri),
+            ("key", &mut when.request.key),
         ] {
             *slot = object.get(name).map(|value| value.string(name)).transpose()?.map(Cow::into_owned);
         }
@@ -63,7 +61,8 @@ impl When {
         if let Some(tests) = object.get("where") {
             when.tests = tests_of(tests)?;
         }
-        let names = [("tool", &when.tool), ("prompt", &when.prompt), ("uri", &when.uri)];
+        let names =
+            [("tool", &when.request.tool), ("prompt", &when.request.prompt), ("uri", &when.request.uri)];
         let mut given = names.iter().filter(|(_, name)| name.is_some());
         if let (Some((first, _)), Some((second, _))) = (given.next(), given.next()) {
             let text = format!("`when` names `{first}` and `{second}`, and no request has both");
@@ -81,27 +80,19 @@ impl When {
 
     /// Whether it fits a request, whatever its values are.
     pub(super) fn names(&self, request: &Request<'_>) -> bool {
-        let message = request.message;
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
-        let named = |wanted: &Option<String>, methods: &[&str]| {
-            wanted.as_deref().is_none_or(|wanted| {
-                methods.contains(&request.method) && message.name().is_some_and(|name| name == wanted)
-            })
-        };
-        self.method.as_deref().is_none_or(|wanted| wanted == request.method)
-            && named(&self.tool, &["tools/call"])
-            && named(&self.prompt, &["prompts/get"])
-            && named(&self.uri, &["resources/read", "resources/subscribe", "resources/unsubscribe"])
-            && is(&self.key, request.key)
+        self.request.fits(request.method, request.message)
+            && is(&self.request.key, request.key)
             && is(&self.server, request.server)
             && self.session.is_none_or(|session| request.session == Some(session))
     }
 
     /// What of it can be looked up in a recording.
     pub(super) fn names_something(&self) -> bool {
-        self.method.is_some() || self.tool.is_some() || self.prompt.is_some() || self.uri.is_some()
+        let model::When { method, tool, prompt, uri, key } = &self.request;
+        [method, tool, prompt, uri, key].into_iter().any(Option::is_some)
     }
 }
 

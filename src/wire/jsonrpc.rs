@@ -199,7 +199,7 @@ impl<'a> Message<'a> {
 
     /// What a request is about, beside its method: the tool's or prompt's name, the resource's URI, the task's id.
     pub fn name(&self) -> Option<Cow<'a, str>> {
-        let pointer = name_pointer(&self.method())?;
+        let (_, pointer) = subject(&self.method())?;
         self.param(pointer).filter(|raw| raw.first() == Some(&b'"')).map(text)
     }
 
@@ -232,12 +232,14 @@ fn may_have_meta(params: &[u8]) -> bool {
     NAME.find(params).is_some() || memchr::memchr(b'\\', params).is_some()
 }
 
-/// Where, below `params`, stands what requests of a method are about: see [`Message::name`].
-pub(crate) fn name_pointer(method: &str) -> Option<&'static str> {
+/// What requests of a method are about: what that is called, and where it stands below `params`; see
+/// [`Message::name`].
+pub(crate) fn subject(method: &str) -> Option<(&'static str, &'static str)> {
     match method {
-        "tools/call" | "prompts/get" => Some("/name"),
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some("/uri"),
-        "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => Some("/taskId"),
+        "tools/call" => Some(("tool", "/name")),
+        "prompts/get" => Some(("prompt", "/name")),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some(("uri", "/uri")),
+        "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => Some(("task", "/taskId")),
         _ => None,
     }
 }

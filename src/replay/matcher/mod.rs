@@ -15,13 +15,13 @@
 
 pub mod canonical;
 
-use std::{borrow::Cow, collections::HashMap};
+use std::collections::HashMap;
 
 use regex::bytes::Regex;
 
 use self::canonical::{Exemption, Places, canonical, digest};
 use crate::{
-    cassette::model::{self, Cassette, MatchRule, When},
+    cassette::model::{self, Cassette, MatchRule},
     wire::{
         jsonrpc::{Kind, Message},
         scan,
@@ -158,7 +158,8 @@ impl Matcher {
     }
 
     fn fitting(&self, message: &Message<'_>) -> Vec<usize> {
-        let fitting = |rule: &MatchRule| rule.when.key.is_none() && fits(&rule.when, message);
+        let method = message.method();
+        let fitting = |rule: &MatchRule| rule.when.key.is_none() && rule.when.fits(&method, message);
         (0..self.rules.len()).filter(|&at| fitting(&self.rules[at])).collect()
     }
 
@@ -261,18 +262,4 @@ fn push_form(message: &Message<'_>, places: &Places, out: &mut Vec<u8>) {
             out.extend_from_slice(scan::trim(message.bytes).of(message.bytes));
         }
     }
-}
-
-/// Whether a selector without its key fits a message.
-fn fits(when: &When, message: &Message<'_>) -> bool {
-    let method = message.method();
-    let named = |wanted: &Option<String>, methods: &[&str]| {
-        wanted.as_ref().is_none_or(|wanted| {
-            methods.contains(&&*method) && message.name().is_some_and(|name: Cow<'_, str>| name == **wanted)
-        })
-    };
-    when.method.as_ref().is_none_or(|wanted| *wanted == *method)
-        && named(&when.tool, &["tools/call"])
-        && named(&when.prompt, &["prompts/get"])
-        && named(&when.uri, &["resources/read", "resources/subscribe", "resources/unsubscribe"])
 }
