@@ -211,6 +211,19 @@ fn a_server_that_is_not_there_or_dies_is_told_to_the_client_and_bad() {
 }
 
 #[test]
+fn faults_act_on_what_the_real_server_says_too() {
+    let stage = Stage::new();
+    let words = [&UPSTREAM[..], &["--fault", "tools/call measure: duplicate"]].concat();
+    let mut talk = stage.begin(&words, &stage.server);
+    talk.say(&measure("7", "Nowhere"));
+    let answer = talk.hear();
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert_eq!(talk.hear(), answer);
+    assert_eq!(talk.end().0, Some(0));
+    assert_eq!(stage.report()["faults"][0]["fired"], 1);
+}
+
+#[test]
 fn what_is_missing_or_too_much_is_said_with_the_next_step() {
     let stage = Stage::new();
     let server = &stage.server[..];
