@@ -29,6 +29,9 @@
 //!                                       v
 //!                            redact -> journal (store); at the end: journal -> record (fold) -> cassette -> store
 //! replay   client <-> proxy::replay <-> replay (what to send, and when) <- cassette
+//!                                      | requests that nobody recorded, where that is asked for
+//!                                      v
+//!                              proxy::upstream <-> server
 //! run      clients <-> proxy::listen <-> replay, one for each server and take; a client on stdio by proxy::join
 //!          whoever tends it <-> proxy::listen::admin
 //! ```

@@ -40,6 +40,9 @@ pub struct Report {
     pub waits: Vec<Wait>,
     /// Keys of recorded exchanges nobody asked for; where there are several servers, each as `SERVER: KEY`.
     pub unused: Vec<String>,
+    /// Requests that the cassette has no answer for, and that went to the real server.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub passed_on: Vec<PassedOn>,
     /// What was answered without a recording, by method.
     pub self_answered: BTreeMap<String, u64>,
     /// What decided what happened by chance, where fault rules were to act.
@@ -232,6 +235,31 @@ pub struct Repeat {
     pub count: u64,
 }
 
+/// Requests that went to the real server.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct PassedOn {
+    /// Where several servers are replayed, which one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<String>,
+    /// What they asked for, as a key begins: method and name.
+    pub request: String,
+    /// Why the cassette has no answer.
+    pub reason: Reason,
+    /// How many there were.
+    pub count: u64,
+    /// How many of them the real server did not answer.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub failed: u64,
+    /// Why it did not answer the first of those.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub why: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A wait that ran out.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Wait {
@@ -322,6 +350,7 @@ impl Report {
             repeats: Vec::new(),
             waits: Vec::new(),
             unused: Vec::new(),
+            passed_on: Vec::new(),
             self_answered: BTreeMap::new(),
             seed: None,
             faults: Vec::new(),
@@ -371,6 +400,7 @@ impl Report {
     fn is_of(&mut self, name: &str) {
         let servers = self.misses.iter_mut().map(|miss| &mut miss.server);
         let servers = servers.chain(self.repeats.iter_mut().map(|repeat| &mut repeat.server));
+        let servers = servers.chain(self.passed_on.iter_mut().map(|passed| &mut passed.server));
         let servers = servers.chain(self.waits.iter_mut().map(|wait| &mut wait.server));
         let servers = servers.chain(self.answers.iter_mut().map(|answer| &mut answer.server));
         let servers = servers.chain(self.asserts.iter_mut().map(|assert| &mut assert.server));
@@ -409,6 +439,20 @@ impl Report {
             match self.repeats.iter_mut().find(is_same) {
                 Some(known) => known.count += repeat.count,
                 None => self.repeats.push(repeat),
+            }
+        }
+        for passed in other.passed_on {
+            let is_same = |known: &&mut PassedOn| {
+                (&known.request, known.reason, &known.server)
+                    == (&passed.request, passed.reason, &passed.server)
+            };
+            match self.passed_on.iter_mut().find(is_same) {
+                Some(known) => {
+                    known.count += passed.count;
+                    known.failed += passed.failed;
+                    known.why = known.why.take().or(passed.why);
+                }
+                None => self.passed_on.push(passed),
             }
         }
         self.waits.extend(other.waits);
@@ -450,6 +494,7 @@ impl Report {
     pub fn is_bad_for_itself(&self) -> bool {
         !self.misses.is_empty()
             || self.waits.iter().any(|wait| wait.bad)
+            || self.passed_on.iter().any(|passed| passed.failed > 0)
             || self.asserts.iter().any(|assert| !assert.holds)
     }
 }

@@ -53,6 +53,8 @@ pub struct ExchangeDraft<'a> {
     pub key: Cow<'a, str>,
     /// `session`: the number of its session.
     pub session: u32,
+    /// `journal`: the id of the journal it was added from, where that is not its session's.
+    pub journal: Option<Cow<'a, str>>,
     /// The spelling that is written in that session.
     pub spelling: &'a Spelling,
     /// `after`: see [`key::reference`](super::key::reference).

@@ -121,6 +121,7 @@ pub fn print(bytes: &[u8]) {
         let draft = ExchangeDraft {
             key: keys.next(&key::of_client(&jsonrpc::Message::read(client))).into(),
             session: 1,
+            journal: None,
             spelling: &spelling,
             after: None,
             client: Some(MessageDraft::new(*client)),

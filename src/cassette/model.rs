@@ -57,6 +57,9 @@ pub struct Cassette {
     pub assert: Option<Place>,
     /// `fault` of exchanges, by their indexes.
     pub exchange_faults: Vec<(u32, Place)>,
+    /// `journal` of exchanges that were added to their session later: the exchange, and the id of the journal they
+    /// come from; in the order of the file.
+    pub exchange_journals: Vec<(u32, Box<str>)>,
     /// Where the top-level members stand, for rewrites that keep the rest.
     pub layout: Layout,
 }
@@ -523,6 +526,11 @@ impl fmt::Display for Id {
 }
 
 impl Cassette {
+    /// Whether an exchange, by its index, was added to its session later.
+    pub fn is_added(&self, exchange: u32) -> bool {
+        self.exchange_journals.binary_search_by_key(&exchange, |(added, _)| *added).is_ok()
+    }
+
     /// The text at a place.
     pub fn at(&self, place: Place) -> &[u8] {
         place.span().of(&self.text)

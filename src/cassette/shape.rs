@@ -109,6 +109,7 @@ pub(super) static EXCHANGE: Shape = Shape {
         ("key", Value),
         ("note", Value),
         ("session", Value),
+        ("journal", Value),
         ("match", Object(&RULE)),
         ("fault", Value),
         ("after", Value),
@@ -117,7 +118,7 @@ pub(super) static EXCHANGE: Shape = Shape {
         ("server", List(&ITEM)),
         ("unanswered", Value),
     ],
-    unknown_at: 10,
+    unknown_at: 11,
 };
 
 pub(super) static CLIENT: Shape = Shape {

@@ -5,7 +5,10 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use mcp_tapedeck::replay::{self, Timing};
 
-use super::{failure::Failure, faults::FaultArgs, listen::Auth, output::Notices, privacy::Privacy, values};
+use super::{
+    failure::Failure, faults::FaultArgs, listen::Auth, output::Notices, privacy::Privacy, real::OnMiss,
+    values,
+};
 
 /// Where a front's own words go.
 #[derive(Args, Clone, Debug)]
@@ -84,6 +87,10 @@ pub(super) struct PlayArgs {
     #[arg(long, default_value = "last")]
     pub repeat: Repeat,
 
+    /// What becomes of a request that nobody recorded
+    #[arg(long, default_value = "error", value_name = "WHAT")]
+    pub on_miss: OnMiss,
+
     /// Answer with challenges for credentials where they were recorded, or leave them out
     #[arg(long, default_value = "recorded")]
     pub auth: Auth,
@@ -123,6 +130,7 @@ impl PlayArgs {
                 Repeat::Error => replay::Repeat::Error,
             },
             skip_auth: self.auth == Auth::Skip,
+            passes_on: self.on_miss != OnMiss::Error,
             ..replay::Options::default()
         }
     }

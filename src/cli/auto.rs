@@ -11,6 +11,7 @@ use super::{
     failure::Failure,
     files, front,
     privacy::PrivacyArgs,
+    real::OnMiss,
     record, record_bridge, replay,
 };
 
@@ -19,6 +20,7 @@ use super::{
 #[command(after_help = "Examples:
   tapedeck auto session.json -- npx -y @modelcontextprotocol/server-everything
   tapedeck auto session.json --url https://mcp.example/mcp
+  tapedeck auto session.json --on-miss record -- python server.py  asks it what the cassette has not
   tapedeck auto session.json --record none -- python server.py     in CI: never start the server")]
 pub(super) struct AutoArgs {
     #[command(flatten)]
@@ -89,6 +91,15 @@ impl AutoArgs {
         };
         if !records {
             return replay::Session::prepare(&cassette, &self.play, &self.privacy, notices)
+                .and_then(|session| match self.play.on_miss {
+                    // What is given is for when there is no cassette.
+                    OnMiss::Error => Ok(session),
+                    _ => session.with_real(
+                        (&self.play, &self.privacy),
+                        (&self.command, &self.server),
+                        replay::BOTH,
+                    ),
+                })
                 .map(|session| Session::Replay(Box::new(session)));
         }
         let (replace, notices) = (self.record == When::Replace, Arc::new(notices));

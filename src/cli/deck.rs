@@ -11,7 +11,10 @@ use std::{
 
 use clap::Args;
 use mcp_tapedeck::{
-    proxy::listen::{Served, Serves},
+    proxy::{
+        listen::{Served, Serves},
+        upstream::Upstreams,
+    },
     replay::{Options, Replayer},
     report::Report,
 };
@@ -40,6 +43,8 @@ pub(super) struct DecksArgs {
 /// A cassette that is ready.
 struct Deck {
     name: String,
+    /// Its cassette.
+    path: PathBuf,
     replayer: Replayer,
     /// Makes a replayer like it.
     again: Box<dyn Fn() -> Replayer + Send + Sync>,
@@ -183,7 +188,7 @@ impl Deck {
             again(options).expect("the first one was made of the same")
         });
         notices.info(format_args!("replaying {path}"));
-        Ok(Self { name, replayer, again })
+        Ok(Self { name, path: loaded.path, replayer, again })
     }
 }
 
@@ -233,14 +238,33 @@ impl Decks {
             .hint("`--listen 127.0.0.1:0` serves them over HTTP, and to clients that start `tapedeck join`"))
     }
 
+    /// Whether one real server stands behind them.
+    pub(super) fn for_one_server(&self) -> Result<(), Failure> {
+        if self.decks.len() == 1 {
+            return Ok(());
+        }
+        Err(Failure::usage("several cassettes have no one real server")
+            .hint("`--on-miss` is for one cassette"))
+    }
+
+    /// The first one's cassette.
+    pub(super) fn first(&self) -> &Path {
+        &self.decks[0].path
+    }
+
     /// The first one.
     pub(super) fn into_first(self) -> Replayer {
         self.decks.into_iter().next().expect("there is one").replayer
     }
 
     /// All of them, as a front takes them.
-    pub(super) fn into_served(self) -> Serves {
-        let served = |Deck { name, replayer, again }| Served { name, first: replayer, new: again };
+    pub(super) fn into_served(self, upstreams: Option<Arc<Upstreams>>) -> Serves {
+        let served = |Deck { name, replayer, again, .. }| Served {
+            name,
+            first: replayer,
+            new: again,
+            upstreams: upstreams.clone(),
+        };
         Serves { servers: self.decks.into_iter().map(served).collect(), is_at_root: self.is_at_root }
     }
 }

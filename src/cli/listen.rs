@@ -26,7 +26,7 @@ use super::{
     connect::ServeTlsArgs,
     deck::Place,
     failure::Failure,
-    files,
+    files, real,
     replay::{self, Session},
     values,
 };
@@ -266,7 +266,7 @@ pub(super) struct Opened {
 impl Opened {
     /// Serves clients until the command has ended (how), or without one until a signal comes; and the verdict.
     pub(super) fn serve(self, command: Option<TestCommand>) -> Result<(Option<Exit>, ExitCode), Failure> {
-        let Self { front, session: Session { decks, report, events, notices }, options } = self;
+        let Self { front, session: Session { decks, report, events, notices, upstreams }, options } = self;
         let mut missed = |latest: &Report| {
             if let Some(miss) = latest.misses.last() {
                 notices.log("miss", &miss.message);
@@ -276,13 +276,16 @@ impl Opened {
         let happened =
             events.map(|events| Arc::new(move |happened: Vec<Event>| events.append(&happened)) as Happened);
         let options = ListenOptions { happened, ..options };
-        let ended = front.serve(decks.into_served(), command, options, &mut missed);
+        let ended = front.serve(decks.into_served(upstreams.clone()), command, options, &mut missed);
         let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
         replay::write(report.as_ref(), &ended.report, &notices);
         // A command that failed has said so itself.
         let has_passed = ended.command.as_ref().is_some_and(|end| end.status == Some(0));
         if has_passed && ended.report.calls.is_empty() {
             notices.warn("the command ended and had asked for nothing: nothing was tested here; TAPEDECK_URL and TAPEDECK_RUN tell it where we are");
+        }
+        if let Some(upstreams) = upstreams {
+            real::end(&upstreams, ended.command.is_none().then_some(real::TERM), None);
         }
         if ended.report.verdict == Verdict::Good {
             return Ok((ended.command, ExitCode::Good));

@@ -37,6 +37,7 @@ pub(super) struct PrivacyArgs {
 }
 
 /// The options, compiled.
+#[derive(Clone)]
 pub(super) struct Privacy {
     /// What is redacted.
     pub rules: Rules,

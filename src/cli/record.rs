@@ -10,7 +10,7 @@ use std::{
 
 use clap::Args;
 use mcp_tapedeck::{
-    cassette::journal::JournalHeader,
+    cassette::journal::{Continues, JournalHeader},
     exit_code::ExitCode,
     proxy::{
         record::{self as proxy, Ended, RecordOptions, Sink},
@@ -298,17 +298,31 @@ impl Tape {
         privacy: &Privacy,
         is_required: bool,
     ) -> Result<Self, Failure> {
+        let tape = Self::create(cassette, transport, privacy, |header| JournalHeader { replace, ..header });
+        match &tape.journal {
+            Err(error) if is_required => Err(Failure::io("record into", cassette, error)),
+            _ => Ok(tape),
+        }
+    }
+
+    /// Begins the journal of what goes on with a recording in `cassette`.
+    pub(super) fn behind(cassette: &Path, transport: &str, privacy: &Privacy, continues: Continues) -> Self {
+        let continues = Some(continues);
+        Self::create(cassette, transport, privacy, |header| JournalHeader { continues, ..header })
+    }
+
+    fn create(
+        cassette: &Path,
+        transport: &str,
+        privacy: &Privacy,
+        with: impl FnOnce(JournalHeader) -> JournalHeader,
+    ) -> Self {
         let header = store::new_header(transport).map(|header| JournalHeader {
             vars: privacy.vars.names().map(str::to_owned).collect(),
             redacted: privacy.rules.is_on(),
-            replace,
             ..header
         });
-        let journal = header.and_then(|header| Journal::create(cassette, header));
-        match &journal {
-            Err(error) if is_required => Err(Failure::io("record into", cassette, error)),
-            _ => Ok(Self { journal }),
-        }
+        Self { journal: header.and_then(|header| Journal::create(cassette, with(header))) }
     }
 
     /// Takes away a recording in which the server never said anything: it was not reached.

@@ -1,14 +1,15 @@
 //! `tapedeck replay`: serves a cassette in a server's place.
 
-use std::{os::fd::AsFd, path::Path, sync::Arc};
+use std::{ffi::OsString, os::fd::AsFd, path::Path, sync::Arc};
 
 use clap::Args;
 use mcp_tapedeck::{
     exit_code::ExitCode,
     proxy::{
-        replay::{Ended, serve},
+        replay::{Ended, ServeOptions, serve},
         shutdown::end_like,
         stop::Stop,
+        upstream::Upstreams,
     },
     report::{AssertReport, Report, Verdict, events::Event},
     traffic::Exit,
@@ -17,6 +18,7 @@ use mcp_tapedeck::{
 
 use super::{
     args::{LogArgs, PlayArgs},
+    connect::ServerArgs,
     deck::{Decks, DecksArgs, Serving},
     event_file::EventFile,
     failure::Failure,
@@ -24,6 +26,7 @@ use super::{
     listen::ListenArgs,
     output::Notices,
     privacy::PrivacyArgs,
+    real,
     report_file::ReportFile,
 };
 
@@ -42,12 +45,13 @@ Examples:
   tapedeck replay --server primary=a.json --server backup=b.json --listen 127.0.0.1:8123
   tapedeck replay session.json --listen 127.0.0.1:8123 --events events.jsonl
   tapedeck replay session.json --listen 127.0.0.1:8123 --admin 127.0.0.1:8124
+  tapedeck replay session.json --on-miss record -- python server.py   asks it what nobody recorded, and adds that
 
 In a client's configuration:
   {\"command\": \"tapedeck\", \"args\": [\"replay\", \"/path/session.json\"]}
 
 A request for which the cassette holds no answer is a miss: it gets an error that says what differs, and the replay
-ends with status 1.")]
+ends with status 1. With --on-miss upstream the real server answers it, and with record both are added to the cassette.")]
 pub(super) struct ReplayArgs {
     #[command(flatten)]
     decks: DecksArgs,
@@ -63,6 +67,13 @@ pub(super) struct ReplayArgs {
 
     #[command(flatten)]
     listen: ListenArgs,
+
+    /// The real server's command, for --on-miss
+    #[arg(last = true, conflicts_with = "url", value_name = "CMD")]
+    command: Vec<OsString>,
+
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
@@ -73,7 +84,11 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         if !args.listen.is_given() {
             decks.for_stdio()?;
         }
-        Session::of(decks, &args.play, notices)
+        Session::of(decks, &args.play, notices)?.with_real(
+            (&args.play, &args.privacy),
+            (&args.command, &args.server),
+            BOTH,
+        )
     });
     if let Err(failure) = &prepared {
         refused(args.play.report.as_deref(), failure);
@@ -104,7 +119,12 @@ pub(super) struct Session {
     pub(super) report: Option<ReportFile>,
     pub(super) events: Option<EventFile>,
     pub(super) notices: Arc<Notices>,
+    /// Where requests go that nobody recorded.
+    pub(super) upstreams: Option<Arc<Upstreams>>,
 }
+
+/// How the real server is given where it may be a command.
+pub(super) const BOTH: &str = "its command behind `--`, or its address as `--url URL`";
 
 impl Session {
     /// A replay of one cassette.
@@ -126,12 +146,27 @@ impl Session {
         }
         let notices = Arc::new(notices);
         let events = play.events.as_deref().map(|path| EventFile::at(path, &notices)).transpose()?;
-        Ok(Self { decks, report, events, notices })
+        Ok(Self { decks, report, events, notices, upstreams: None })
+    }
+
+    /// With the real server for what nobody recorded, where that is asked for.
+    pub(super) fn with_real(
+        mut self,
+        (play, privacy): (&PlayArgs, &PrivacyArgs),
+        (command, server): (&[OsString], &ServerArgs),
+        names: &str,
+    ) -> Result<Self, Failure> {
+        let recording = real::Recording { cassette: self.decks.first(), privacy };
+        self.upstreams = real::prepare(play.on_miss, command, server, &recording, names, &self.notices)?;
+        if self.upstreams.is_some() {
+            self.decks.for_one_server()?;
+        }
+        Ok(self)
     }
 
     /// Serves the client until it leaves; ends as the recorded server or with the verdict.
     pub(super) fn play(self) -> Result<ExitCode, Failure> {
-        let Self { decks, report, events, notices } = self;
+        let Self { decks, report, events, notices, upstreams } = self;
         let mut replayer = decks.into_first();
         let stop =
             Stop::install().map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
@@ -144,13 +179,20 @@ impl Session {
         };
         let Client { input, output } = client;
         let mut happened = |happened: Vec<Event>| events.iter().for_each(|events| events.append(&happened));
-        let stopped = Some(stop.as_fd());
-        let ended =
-            serve(&mut replayer, input.as_fd(), output, stopped, MAX_MESSAGE, &mut tell, &mut happened);
+        let options = ServeOptions {
+            stop: Some(stop.as_fd()),
+            max_message: MAX_MESSAGE,
+            upstreams: upstreams.as_deref(),
+        };
+        let ended = serve(&mut replayer, input.as_fd(), output, options, &mut tell, &mut happened);
         happened(replayer.take_events(true));
         let last = replayer.finish();
         write(report.as_ref(), &last, &notices);
         drop(input);
+        if let Some(upstreams) = upstreams {
+            let asked = matches!(ended, Ok(Ended::Stopped)).then(|| stop.signal()).flatten();
+            real::end(&upstreams, asked, Some(&stop));
+        }
         if last.verdict == Verdict::Bad {
             notices.warn(in_short(&last));
         }
@@ -189,6 +231,11 @@ pub(super) fn in_short(report: &Report) -> String {
             first.method, first.message
         ));
     }
+    let unheard: u64 = report.passed_on.iter().map(|passed| passed.failed).sum();
+    if let Some(reason) = report.passed_on.iter().find_map(|passed| passed.why.as_deref()) {
+        let requests = if unheard == 1 { "1 request".to_owned() } else { format!("{unheard} requests") };
+        why.push(format!("{requests} passed on and not answered: {reason}"));
+    }
     let waits = report.waits.iter().filter(|wait| wait.bad).count();
     if waits > 0 {
         why.push(format!("{waits} waits ran out"));
@@ -203,6 +250,10 @@ pub(super) fn in_short(report: &Report) -> String {
         if more > 0 {
             why.push(format!("{more} more that was asserted is not so"));
         }
+    }
+    let passed: u64 = report.passed_on.iter().map(|passed| passed.count).sum();
+    if why.is_empty() && passed > 0 {
+        why.push(format!("--strict, and {passed} requests went to the real server"));
     }
     if why.is_empty() {
         why.push(format!("{} recorded exchanges were not asked for", report.unused.len()));

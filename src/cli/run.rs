@@ -10,6 +10,7 @@ use mcp_tapedeck::{
 
 use super::{
     args::{LogArgs, PlayArgs},
+    connect::ServerArgs,
     deck::{DecksArgs, Serving},
     failure::Failure,
     listen::ListenArgs,
@@ -24,6 +25,7 @@ use super::{
   tapedeck run --server primary=a.json --server backup=b.json -- npx vitest run
   tapedeck run session.json --strict --report reports/ -- cargo test
   tapedeck run session.json --admin 127.0.0.1:0 --clock manual --fault 'tools/call: latency ms=30000' -- pytest
+  tapedeck run session.json --on-miss record --url https://mcp.example/mcp -- pytest
 
 The command finds in its environment:
   TAPEDECK_URL        where clients reach the server over HTTP (of several, the first)
@@ -52,13 +54,20 @@ pub(super) struct RunArgs {
 
     #[command(flatten)]
     listen: ListenArgs,
+
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let notices = args.log.notices()?;
     let serving = Serving { is_http: true, is_tended: args.listen.is_tended(true)? };
     let decks = args.decks.prepare(&args.play, &args.privacy, serving, &notices)?;
-    let mut opened = args.listen.open(Session::of(decks, &args.play, notices)?)?;
+    let mut opened = {
+        let session = Session::of(decks, &args.play, notices)?;
+        let names = "its address as `--url URL`; behind `--` stands the test command";
+        args.listen.open(session.with_real((&args.play, &args.privacy), (&[], &args.server), names)?)?
+    };
     let origin = opened.front.origin();
     let places = opened.session.decks.places(&origin);
     let mut environment: Vec<(String, OsString)> = Vec::new();

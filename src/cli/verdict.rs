@@ -87,6 +87,15 @@ impl Found {
         for miss in &report.misses {
             let _ = write!(text, "{}", Explained(miss));
         }
+        for passed in &report.passed_on {
+            let times = if passed.count == 1 { "time" } else { "times" };
+            let (server, request) = (Of(&passed.server), &passed.request);
+            let _ = write!(text, "passed on: {server}{request}, {} {times}", passed.count);
+            let _ = match &passed.why {
+                Some(why) => writeln!(text, "; {} not answered: {why}", passed.failed),
+                None => writeln!(text),
+            };
+        }
         for wait in &report.waits {
             let waited_for = &wait.waited_for;
             let server = Of(&wait.server);

@@ -71,6 +71,22 @@ pub enum Output {
         /// How.
         end: End,
     },
+    /// Say a line to the real server of a session, which begins with the first one.
+    Upstream {
+        /// Whom it is said for.
+        lane: Lane,
+        /// Which real server of the take.
+        upstream: u32,
+        /// The line, without its end.
+        line: Vec<u8>,
+    },
+    /// Nothing more is said to a real server.
+    EndUpstream {
+        /// Whom it was there for.
+        lane: Lane,
+        /// Which.
+        upstream: u32,
+    },
 }
 
 /// The head of an HTTP response.
@@ -95,7 +111,9 @@ impl Output {
             | Self::Raw { lane, .. }
             | Self::HalfClose { lane }
             | Self::EndLane { lane, .. }
-            | Self::End { lane, .. } => *lane,
+            | Self::End { lane, .. }
+            | Self::Upstream { lane, .. }
+            | Self::EndUpstream { lane, .. } => *lane,
         }
     }
 

@@ -33,7 +33,7 @@ use self::{
     clock::Clock,
     deck::Deck,
 };
-use super::{join::Meeting, run::TestCommand, signals::Signals};
+use super::{join::Meeting, run::TestCommand, signals::Signals, upstream::Upstreams};
 use crate::{
     replay::Replayer,
     report::{Report, events::Event},
@@ -72,6 +72,8 @@ pub struct Served {
     pub first: Replayer,
     /// Makes the replayer of a further take.
     pub new: Box<dyn Fn() -> Replayer + Send + Sync>,
+    /// Where requests go that are no misses for it; none where they stay misses.
+    pub upstreams: Option<Arc<Upstreams>>,
 }
 
 /// All servers that a front stands for.

@@ -9,6 +9,7 @@
 //! - [`shutdown`]: when a session ends, how a server is told, and how we end ourselves
 //! - [`stop`]: a signal as something to wait for
 //! - [`bridge`]: a client on stdio and a server on HTTP, with a tap between them
+//! - [`upstream`]: the real servers behind a replay
 //! - [`front`]: what speaks where a session cannot start
 
 #[cfg(unix)]
@@ -35,6 +36,8 @@ pub mod run;
 pub mod shutdown;
 #[cfg(unix)]
 pub mod stop;
+#[cfg(unix)]
+pub mod upstream;
 
 /// Locks what a panic elsewhere cannot have left half done.
 #[cfg(unix)]

@@ -66,7 +66,12 @@ impl Outbox {
                 self.end = Some(end);
             }
             // Who is told of lines speaks in lines.
-            Output::Head { .. } | Output::Event { .. } | Output::Body { .. } | Output::HalfClose { .. } => {}
+            Output::Head { .. }
+            | Output::Event { .. }
+            | Output::Body { .. }
+            | Output::HalfClose { .. }
+            | Output::Upstream { .. }
+            | Output::EndUpstream { .. } => {}
         }
     }
 

@@ -4,6 +4,7 @@
 //! lock us up: we go on reading, and what it has not read waits in memory.
 
 use std::{
+    collections::HashMap,
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     time::Instant,
@@ -14,10 +15,13 @@ use rustix::{
     io::{Errno, read},
 };
 
-use super::outbox::Outbox;
+use super::{
+    outbox::Outbox,
+    upstream::{Heard, Link, Mailbox, Upstreams},
+};
 use crate::{
     cassette::model::End,
-    replay::{Input, Replayer},
+    replay::{Input, Output, Replayer},
     report::{Report, events::Event},
     traffic::{Lane, Micros},
     wire::lines::{Line, LineSplitter},
@@ -37,11 +41,22 @@ pub enum Ended {
     Stopped,
 }
 
-/// Serves one client on a pair of pipes until it leaves, the recorded server ends, or `stop` becomes readable.
+/// How a client is served.
+#[derive(Clone, Copy, Debug)]
+pub struct ServeOptions<'a> {
+    /// Readable when a signal has come.
+    pub stop: Option<BorrowedFd<'a>>,
+    /// Longer lines are not looked at.
+    pub max_message: usize,
+    /// Where requests go that are no misses for it; none where they stay misses.
+    pub upstreams: Option<&'a Upstreams>,
+}
+
+/// Serves one client on a pair of pipes until it leaves, the recorded server ends, or a signal comes.
 ///
 /// `tell` gets the report as it stands after each input that brought a new miss, so that one on disk can be kept up to
 /// date; and that of the end where a fault lets us stay although we should end, since who waits for that may lose
-/// patience. `happened` gets the events of what has become of messages (the last ones the replayer still has). Lines longer than `max_message` bytes are not looked at. Where a fault closes the output, the client is
+/// patience. `happened` gets the events of what has become of messages (the last ones the replayer still has). Where a fault closes the output, the client is
 /// heard until it leaves.
 ///
 /// # Errors
@@ -50,11 +65,11 @@ pub fn serve(
     replayer: &mut Replayer,
     input: BorrowedFd<'_>,
     output: OwnedFd,
-    stop: Option<BorrowedFd<'_>>,
-    max_message: usize,
+    options: ServeOptions<'_>,
     tell: &mut dyn FnMut(&Report),
     happened: &mut dyn FnMut(Vec<Event>),
 ) -> io::Result<Ended> {
+    let ServeOptions { stop, max_message, upstreams } = options;
     let mut front = Front {
         start: Instant::now(),
         lines: LineSplitter::new(max_message),
@@ -63,6 +78,7 @@ pub fn serve(
         input_open: true,
         should_end: None,
         is_gone: false,
+        real: upstreams.map(Real::new).transpose()?,
     };
     let mut output = Some(output);
     let mut misses = 0;
@@ -98,7 +114,7 @@ pub fn serve(
     }
 }
 
-struct Front {
+struct Front<'r> {
     start: Instant,
     lines: LineSplitter,
     /// What the client has not taken yet.
@@ -109,9 +125,49 @@ struct Front {
     should_end: Option<(Micros, Ended)>,
     /// Nobody reads what we write.
     is_gone: bool,
+    real: Option<Real<'r>>,
 }
 
-impl Front {
+/// The real servers behind the cassette.
+struct Real<'r> {
+    upstreams: &'r Upstreams,
+    links: HashMap<u32, Link>,
+    mailbox: Mailbox,
+}
+
+impl<'r> Real<'r> {
+    fn new(upstreams: &'r Upstreams) -> io::Result<Self> {
+        Ok(Self { upstreams, links: HashMap::new(), mailbox: Mailbox::new()? })
+    }
+
+    /// Says a line to one of them.
+    ///
+    /// # Errors
+    /// When the system gives no way to it.
+    fn say(&mut self, replayer: &Replayer, upstream: u32, line: Vec<u8>) -> io::Result<()> {
+        if !self.links.contains_key(&upstream) {
+            let continues = replayer.continues(upstream);
+            self.links.insert(upstream, self.upstreams.open(continues, self.mailbox.slot(upstream))?);
+        }
+        self.links[&upstream].say(line);
+        Ok(())
+    }
+
+    /// Takes in what they have done.
+    fn hear(&mut self, replayer: &mut Replayer, now: Micros) {
+        for (upstream, heard) in self.mailbox.take() {
+            replayer.handle(
+                now,
+                match &heard {
+                    Heard::Line(line) => Input::Upstream { upstream, line },
+                    Heard::Ended(why) => Input::UpstreamEnded { upstream, why },
+                },
+            );
+        }
+    }
+}
+
+impl Front<'_> {
     fn now(&self) -> Micros {
         self.start.elapsed().as_micros() as Micros
     }
@@ -132,7 +188,19 @@ impl Front {
         while self.outbox.end.is_none()
             && let Some(output) = replayer.poll(now)
         {
-            self.outbox.say(output);
+            match output {
+                Output::Upstream { upstream, line, .. } => {
+                    let Some(real) = &mut self.real else { continue };
+                    if let Err(error) = real.say(replayer, upstream, line) {
+                        let why = format!("the real server cannot be reached: {error}");
+                        replayer.handle(now, Input::UpstreamEnded { upstream, why: &why });
+                    }
+                }
+                Output::EndUpstream { upstream, .. } => {
+                    self.real.iter_mut().for_each(|real| drop(real.links.remove(&upstream)));
+                }
+                output => self.outbox.say(output),
+            }
         }
     }
 
@@ -157,6 +225,10 @@ impl Front {
             && !self.outbox.write(output)?
         {
             return Ok(Some(Ended::ByClient));
+        }
+        if ready.heard {
+            let now = self.now();
+            self.real.iter_mut().for_each(|real| real.hear(replayer, now));
         }
         if ready.input {
             self.read(replayer, input)?;
@@ -184,6 +256,10 @@ impl Front {
             fds.push(PollFd::from_borrowed_fd(input, PollFlags::IN));
             fds.len() - 1
         });
+        let heard_at = self.real.as_ref().map(|real| {
+            fds.push(PollFd::from_borrowed_fd(real.mailbox.as_fd(), PollFlags::IN));
+            fds.len() - 1
+        });
         let ends = self.should_end.as_ref().map(|(since, _)| since.saturating_add(replayer.lingers()));
         let timeout = replayer.deadline().into_iter().chain(ends).min().map(|deadline| {
             let wait = deadline.saturating_sub(self.now());
@@ -195,7 +271,12 @@ impl Front {
             Err(error) => return Err(error.into()),
         }
         let come = |at: Option<usize>| at.is_some_and(|at| !fds[at].revents().is_empty());
-        Ok(Ready { output: come(output_at), stop: come(stop_at), input: come(input_at) })
+        Ok(Ready {
+            output: come(output_at),
+            stop: come(stop_at),
+            input: come(input_at),
+            heard: come(heard_at),
+        })
     }
 
     fn read(&mut self, replayer: &mut Replayer, input: BorrowedFd<'_>) -> io::Result<()> {
@@ -225,4 +306,5 @@ struct Ready {
     input: bool,
     output: bool,
     stop: bool,
+    heard: bool,
 }

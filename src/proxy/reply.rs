@@ -66,7 +66,7 @@ impl Piece {
             Output::Body { lane, bytes } => (lane, Self::whole(bytes.into())),
             Output::HalfClose { lane } => (lane, Self::HalfClose),
             Output::EndLane { lane, partial, end } => (lane, Self::End { end, partial }),
-            output @ (Output::Send { .. } | Output::End { .. }) => return Err(output),
+            output => return Err(output),
         })
     }
 }

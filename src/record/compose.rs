@@ -8,6 +8,7 @@ use std::{
 
 use super::{
     Plan,
+    behind::{Free, Shift},
     carry::Changes,
     drafts::{Drafts, Frames, Held},
     plan::Added,
@@ -35,7 +36,8 @@ impl Plan<'_> {
         if self.drops() {
             self.pair(frames, old)?;
         }
-        let (mut printer, mut added) = (Printer::new(), self.added.iter());
+        let (mut printer, mut added) =
+            (Printer::new(), self.added.iter().filter(|added| added.behind.is_none()));
         let mut session = |out: &mut Vec<u8>| {
             let session = added.next().map(|added| self.draft(added));
             Ok(session.inspect(|session| printer.session(session, out)).is_some())
@@ -51,6 +53,8 @@ impl Plan<'_> {
             live_ids: &live_ids,
             next: (0, 0),
             drafts: None,
+            shift: None,
+            free: HashMap::new(),
             changes: Changes::default(),
         };
         let (base, stays) = (self.base, &self.stays);
@@ -133,6 +137,10 @@ struct Exchanges<'p, 'w> {
     /// The session, among those added, and the exchange that comes next.
     next: (usize, usize),
     drafts: Option<Drafts<'w>>,
+    /// What becomes of the ids of a session that goes on with another.
+    shift: Option<Shift>,
+    /// Which ids are free in sessions that were gone on with, by their index.
+    free: HashMap<usize, Free>,
     changes: Changes,
 }
 
@@ -147,12 +155,32 @@ impl Exchanges<'_, '_> {
         };
         self.next.1 += 1;
         self.held.read(added.tape, exchange, self.frames)?;
-        let events = self.held.events()?;
+        let mut events = self.held.events()?;
+        if let Some(behind) = added.behind {
+            if self.drafts.is_none() {
+                let free = || Free::of(self.plan.base, behind);
+                self.shift = Some(Shift::to(*self.free.entry(behind).or_insert_with(free)));
+                self.printers.entry(added.recording).or_default().go_on(self.plan.base, behind);
+            }
+            let shift = self.shift.as_mut().expect("it was just made");
+            events.iter_mut().for_each(|event| shift.apply(event));
+            self.free.insert(behind, shift.then);
+        }
         let drafts = self.drafts.get_or_insert_with(|| {
             let session = self.plan.session(added);
-            Drafts::new(session, added.number, &self.live_ids[added.tape], &added.keys)
+            let spelling = added.behind.map_or(&session.spelling, |at| &self.plan.base.sessions[at].spelling);
+            Drafts::new(session, spelling, added.number, &self.live_ids[added.tape], &added.keys)
         });
         let mut draft = drafts.next(number, &events);
+        if let Some(behind) = added.behind {
+            draft.journal = Some(Cow::Borrowed(&self.plan.tapes[added.tape].header.id));
+            let recorded = &self.plan.base.sessions[behind];
+            let is_streamed = recorded.is_http() && recorded.transport.as_deref() != Some("sse");
+            if is_streamed && draft.client.is_some() && draft.server.len() > 1 {
+                // More than an answer can only come as events.
+                draft.http.get_or_insert_default().stream = true;
+            }
+        }
         match added.instead_of[number].map(|old| &self.plan.base.exchanges[old]) {
             Some(old) if self.plan.base.carry(old, &mut draft, self.old)? => self.changes.kept += 1,
             Some(_) => self.changes.changed += 1,

@@ -104,6 +104,7 @@ pub(super) struct Drafts<'a> {
 impl<'a> Drafts<'a> {
     pub(super) fn new(
         session: &'a Session,
+        spelling: &'a Spelling,
         number: u32,
         live_ids: &'a [(&'a [u8], u32)],
         keys: &'a [String],
@@ -115,7 +116,7 @@ impl<'a> Drafts<'a> {
             })
             .collect();
         passed.sort_unstable_by_key(|(_, moment, _)| moment.order);
-        Self { session, number, spelling: &session.spelling, live_ids, keys, passed, before: None }
+        Self { session, number, spelling, live_ids, keys, passed, before: None }
     }
 
     /// The draft of an exchange from its events, which stand in the order of the file.
@@ -175,6 +176,7 @@ impl<'a> Drafts<'a> {
         ExchangeDraft {
             key: Cow::Borrowed(&self.keys[exchange]),
             session: self.number,
+            journal: None,
             spelling: self.spelling,
             after: client_after,
             client,

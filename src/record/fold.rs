@@ -147,6 +147,9 @@ impl Fold {
             open.say_why(self.is_whole, ended_itself);
         }
         self.settle_sessions();
+        if self.header.continues.as_ref().is_some_and(|continues| continues.session.is_some()) {
+            self.sessions.iter_mut().for_each(Open::keep_what_is_new);
+        }
         let sessions = self
             .sessions
             .into_iter()
@@ -192,6 +195,29 @@ impl Open {
                 _ => Some(Unanswered::Lost),
             };
         }
+    }
+}
+
+impl Open {
+    /// Leaves out what the session that this goes on with has already, and what nobody can be answered with.
+    fn keep_what_is_new(&mut self) {
+        let mut states = self.states.iter();
+        let mut has_begun = false;
+        self.session.exchanges.retain(|exchange| {
+            let state = states.next().copied().unwrap_or_default();
+            let is_handshake = matches!(&*exchange.prefix, "initialize" | "notifications/initialized");
+            has_begun |= exchange.client.is_some() && !is_handshake;
+            let is_silent = match exchange.unanswered {
+                Some(Unanswered::Cancelled) => true,
+                // Only a stream that was open says anything to the next client.
+                Some(Unanswered::Open) => !exchange.server.is_empty(),
+                _ => false,
+            };
+            has_begun && !is_handshake && (!state.is_request || state.is_answered || is_silent)
+        });
+        // The server that ended is not the recorded one.
+        self.session.end = None;
+        self.session.gap = 0;
     }
 }
 

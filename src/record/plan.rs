@@ -3,7 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Session, Tape};
-use crate::cassette::{key::Keys, model::Cassette};
+use crate::cassette::{
+    journal::Continues,
+    key::Keys,
+    model::{self, Cassette},
+};
 
 /// What becomes of a cassette when tapes are added to it.
 #[derive(Debug)]
@@ -14,6 +18,8 @@ pub struct Plan<'a> {
     pub(super) added: Vec<Added>,
     /// For each session of the base whether it stays.
     pub(super) stays: Vec<bool>,
+    /// Tapes that go on with a session which is not there.
+    strays: Vec<usize>,
 }
 
 /// A session that is added.
@@ -40,6 +46,8 @@ pub(super) struct Added {
     pub(super) keys: Vec<String>,
     /// For each exchange the one of the base whose place it takes.
     pub(super) instead_of: Vec<Option<usize>>,
+    /// The session of the base that it goes on with.
+    pub(super) behind: Option<usize>,
 }
 
 impl<'a> Plan<'a> {
@@ -47,9 +55,11 @@ impl<'a> Plan<'a> {
     /// tape that is to replace and ended well drops every other recording that came before it.
     pub fn new(base: &'a Cassette, tapes: &'a [Tape]) -> Self {
         let sessions = &base.sessions;
-        let mut plan = Self { base, tapes, added: Vec::new(), stays: vec![true; sessions.len()] };
+        let mut plan =
+            Self { base, tapes, added: Vec::new(), stays: vec![true; sessions.len()], strays: Vec::new() };
         let mut known: HashSet<&str> =
             sessions.iter().filter_map(|session| session.journal.as_deref()).collect();
+        known.extend(base.exchange_journals.iter().map(|(_, journal)| &**journal));
         for (number, tape) in tapes.iter().enumerate() {
             if !known.insert(&tape.header.id) {
                 continue;
@@ -62,7 +72,16 @@ impl<'a> Plan<'a> {
                 plan.added
                     .retain(|added| parent.is_some() && tapes[added.tape].header.parent_key() == parent);
             }
+            let behind = match tape.header.continues.as_ref().map(|continues| find(base, continues)) {
+                Some(None) => {
+                    plan.strays.push(number);
+                    continue;
+                }
+                Some(Some(behind)) => behind,
+                None => None,
+            };
             let added = |session| Added {
+                behind,
                 tape: number,
                 session,
                 number: 0,
@@ -85,6 +104,11 @@ impl<'a> Plan<'a> {
             journal: self.tapes[added.tape].header.id.clone(),
             exchanges: added.keys.len(),
         })
+    }
+
+    /// Tapes, by their numbers, that go on with a session which is not there: they must not be added as anything else.
+    pub fn strays(&self) -> &[usize] {
+        &self.strays
     }
 
     /// Whether nothing is added.
@@ -115,6 +139,15 @@ impl<'a> Plan<'a> {
         }
         for added in &mut self.added {
             let header = &self.tapes[added.tape].header;
+            if let Some(behind) = added.behind {
+                (added.number, added.recording) = (sessions[behind].number, sessions[behind].recording);
+                continue;
+            }
+            if let Some(continues) = &header.continues {
+                session += 1;
+                (added.number, added.recording) = (session, continues.recording);
+                continue;
+            }
             // A parent that is not known is no other journal's.
             let parent = header.parent_key().unwrap_or_else(|| format!("journal {}", header.id));
             session += 1;
@@ -152,6 +185,21 @@ impl<'a> Plan<'a> {
         let names: Vec<Vec<String>> = names.collect();
         for (added, names) in self.added.iter_mut().zip(names) {
             added.keys = names;
+        }
+    }
+}
+
+/// The session that a tape goes on with, none where it is a further one of its recording; none at all where either is
+/// not there.
+fn find(base: &Cassette, continues: &Continues) -> Option<Option<usize>> {
+    let mut sessions =
+        base.sessions.iter().enumerate().filter(|(_, session)| session.recording == continues.recording);
+    match continues.session {
+        None => sessions.next().map(|_| None),
+        Some(number) => {
+            let is_it =
+                |session: &model::Session| session.number == number && session.journal == continues.journal;
+            sessions.find(|(_, session)| is_it(session)).map(|(at, _)| Some(at))
         }
     }
 }

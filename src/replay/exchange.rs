@@ -31,6 +31,20 @@ pub enum Input<'a> {
         /// The pipe.
         lane: Lane,
     },
+    /// A real server said a line.
+    Upstream {
+        /// Which one.
+        upstream: u32,
+        /// The line, without its end.
+        line: &'a [u8],
+    },
+    /// A real server says nothing more: it could not be reached, or has ended.
+    UpstreamEnded {
+        /// Which one.
+        upstream: u32,
+        /// Why requests are not answered, a sentence.
+        why: &'a str,
+    },
 }
 
 /// An HTTP request.

@@ -180,6 +180,9 @@ impl Asking {
                 }
             }
             Output::Raw { .. } | Output::HalfClose { .. } => panic!("no fault acts here: {output:?}"),
+            Output::Upstream { .. } | Output::EndUpstream { .. } => {
+                panic!("there is no real server: {output:?}")
+            }
             Output::Body { lane, .. } => {
                 assert_eq!(self.open.get(&lane.0), Some(&Some(false)), "a body behind its head: {output:?}");
             }

@@ -51,6 +51,8 @@ pub struct Options {
     pub events: Option<Arc<AtomicU64>>,
     /// Somebody may ask what waits ([`Replayer::waiting`](super::Replayer::waiting)).
     pub tended: bool,
+    /// A request that would be a miss goes to the real server instead.
+    pub passes_on: bool,
 }
 
 /// When recorded messages are sent.
@@ -103,6 +105,7 @@ impl Default for Options {
             server: None,
             events: None,
             tended: false,
+            passes_on: false,
         }
     }
 }

@@ -9,6 +9,7 @@
 //! - `events`: what became of each message
 //! - `tending`: what is told and done while it runs
 //! - `resume`: streams that a client fetches the rest of
+//! - `upstream`: requests that go on to the real server
 //! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer; `answers`, what is
 //!   sent again and again; `untold`, how a response ended, where that is to be said in a message
 
@@ -52,9 +53,12 @@ mod streams;
 mod tending;
 mod unmatched;
 mod untold;
+mod upstream;
 
 pub(super) use self::pipes::Pipes;
-use self::{agenda::Agenda, answers::Answers, faulty::Faults, lives::Live, streams::Stream};
+use self::{
+    agenda::Agenda, answers::Answers, faulty::Faults, lives::Live, streams::Stream, upstream::Upstreams,
+};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern, passed_over},
     clock::{Due, Now},
@@ -154,6 +158,9 @@ pub struct Replayer {
     agenda: Agenda,
     faults: Option<Faults>,
     events: Option<Ledger>,
+    upstreams: Upstreams,
+    /// Which recording is played.
+    recording: u32,
     /// When the latest of what was taken in came, or the outputs were asked for.
     now: Now,
     report: Report,
@@ -167,6 +174,8 @@ pub struct Replayer {
 struct AtHand {
     /// Index of its live session.
     live: usize,
+    /// It as it came, where a request may be passed on.
+    line: Vec<u8>,
     /// Its id and progress token, before redaction.
     id: Vec<u8>,
     token: Option<Box<[u8]>>,
@@ -222,6 +231,8 @@ impl Replayer {
             faults: options.faults.clone().map(Faults::new),
             events: options.events.clone().map(Ledger::new),
             now: Now::default(),
+            upstreams: Upstreams::default(),
+            recording: sessions.first().map_or(1, |&at| cassette.sessions[at as usize].recording),
             played: vec![false; scripts.len()],
             lives: vec![Live::default()],
             by_id: HashMap::new(),
@@ -264,6 +275,8 @@ impl Replayer {
             Input::Left { lane } if self.pipes.has(lane) => self.gone(now, lane),
             Input::Left { lane } => self.left(now, lane),
             Input::Closed { lane } => self.closed(lane),
+            Input::Upstream { upstream, line } => self.upstream_said(upstream as usize, line),
+            Input::UpstreamEnded { upstream, why } => self.upstream_ended(upstream as usize, why),
         }
         self.advance(now);
     }
@@ -345,13 +358,14 @@ impl Replayer {
         if self.options.server.is_none() {
             self.judge_all(&mut report);
         }
+        let passed_on = self.options.strict && !report.passed_on.is_empty();
         let left_over = self.options.strict && report.unused.iter().any(|key| !self.may_be_unused(key));
         let is_bad = match self.options.server {
             // A rule may be for another server of the run.
             Some(_) => report.is_bad_for_itself(),
             None => report.is_bad(),
         };
-        report.verdict = if is_bad || left_over { Verdict::Bad } else { Verdict::Good };
+        report.verdict = if is_bad || left_over || passed_on { Verdict::Bad } else { Verdict::Good };
         report
     }
 

@@ -70,11 +70,13 @@ pub enum Outcome {
     Cancelled,
     /// A notification, which has no answer.
     Accepted,
+    /// The real server's answer, or why there is none.
+    PassedOn,
 }
 
 impl Outcome {
     /// All there are.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Answered,
         Self::Error,
         Self::Miss,
@@ -83,6 +85,7 @@ impl Outcome {
         Self::Unanswered,
         Self::Cancelled,
         Self::Accepted,
+        Self::PassedOn,
     ];
 
     /// Its word.
@@ -96,6 +99,7 @@ impl Outcome {
             Self::Unanswered => "unanswered",
             Self::Cancelled => "cancelled",
             Self::Accepted => "accepted",
+            Self::PassedOn => "passed_on",
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{
     blobs::{BlobFiles, Blobs},
     disk::{Disk, FileOut},
     error::StoreError,
-    load::{base, in_order, is_anothers, note_of_end},
+    load::{base, divide, in_order, is_anothers, note_of_end, note_of_stray},
     lock::CassetteLock,
     paths,
     siblings::{FileFrames, Folded, Opened},
@@ -179,8 +179,10 @@ impl Folding<'_, '_> {
                 }
             }
         }
-        self.add(folded)?;
-        for (journal, is_kept) in done {
+        let [recordings, added] = divide(folded);
+        let mut left = self.add(recordings)?;
+        left.extend(self.add(added)?);
+        for (journal, is_kept) in done.into_iter().filter(|(journal, _)| !left.contains(&&*journal.path)) {
             if let Err(error) = self.discard(journal, is_kept) {
                 self.outcome.notes.push(format!("{error}; its sessions are in the cassette"));
             }
@@ -223,12 +225,13 @@ impl Folding<'_, '_> {
         }));
     }
 
-    fn add(&mut self, mut folded: Vec<(&Opened, Folded)>) -> Result<(), StoreError> {
+    /// Adds journals of one kind; those that could not be added.
+    fn add<'j>(&mut self, mut folded: Vec<(&'j Opened, Folded)>) -> Result<Vec<&'j Path>, StoreError> {
         in_order(&mut folded);
         let (journals, tapes): (Vec<_>, Vec<_>) =
             folded.into_iter().map(|(journal, read)| (journal, read.tape)).unzip();
         if tapes.iter().all(|tape| tape.sessions.is_empty()) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let text = match self.disk.read(self.path) {
             Ok(text) => Some(text),
@@ -239,15 +242,15 @@ impl Folding<'_, '_> {
         let old = Blobs::of(self.disk, self.path);
         let base = base(self.path, text, &tapes, &old)?;
         let mut plan = Plan::new(&base, &tapes);
+        let strays: Vec<_> = plan.strays().iter().map(|&stray| &*journals[stray].path).collect();
+        self.outcome.notes.extend(strays.iter().map(|stray| format!("{}; it is left", note_of_stray(stray))));
         if plan.is_empty() {
-            return Ok(());
+            return Ok(strays);
         }
         let unfinished = paths::with_suffix(self.path, ".tmp");
-        let own = self.own.take();
-        let change = own.and_then(|own| {
-            let number = journals.iter().position(|journal| journal.path == own.journal)?;
-            Some((number, own.change))
-        });
+        let is_own = |own: &Own<'_>| journals.iter().position(|journal| journal.path == own.journal);
+        let number = self.own.as_ref().and_then(is_own);
+        let change = number.and_then(|number| Some((number, self.own.take()?.change)));
         let mut frames = FileFrames::new(journals, self.goes_on, change);
         let written =
             self.write(&unfinished, is_there, |out, blobs| plan.write(&mut frames, &old, blobs, out));
@@ -259,9 +262,11 @@ impl Folding<'_, '_> {
                 return Err(error.into());
             }
         };
-        self.outcome.changes = plan.drops().then_some(changes);
-        self.outcome.added = plan.additions().collect();
-        Ok(())
+        if plan.drops() {
+            self.outcome.changes = Some(changes);
+        }
+        self.outcome.added.extend(plan.additions());
+        Ok(strays)
     }
 
     /// Writes a file beside the cassette, then puts it in the cassette's place.

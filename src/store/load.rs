@@ -103,24 +103,55 @@ pub(super) fn load_journal(disk: &Disk, path: PathBuf) -> Result<Loaded, StoreEr
         let cassette = parse(&path, archive.text, &blobs)?;
         return Ok(Loaded { cassette, blobs, notes: Vec::new(), path });
     }
-    let read = journal.fold(false, &|| true).map_err(failed)?;
+    let mut read = journal.fold(false, &|| true).map_err(failed)?;
+    // Whatever it goes on with is not here.
+    read.tape.header.continues = None;
     let notes = read.torn.map(|torn| note_of_end(&path, torn)).into_iter().collect();
     together(disk, path.clone(), None, vec![(&journal, read)], notes)
+}
+
+/// Journals that are recordings, and those that go on with one, which may be among the others.
+pub(super) fn divide<J>(folded: Vec<(J, Folded)>) -> [Vec<(J, Folded)>; 2] {
+    let (added, recordings) = folded.into_iter().partition(|(_, read)| read.tape.header.continues.is_some());
+    [recordings, added]
 }
 
 fn together(
     disk: &Disk,
     path: PathBuf,
     text: Option<Vec<u8>>,
-    mut folded: Vec<(&Opened, Folded)>,
+    folded: Vec<(&Opened, Folded)>,
     notes: Vec<String>,
 ) -> Result<Loaded, StoreError> {
-    let mut blobs = Blobs::of(disk, &path);
+    let [recordings, added] = divide(folded);
+    let mut loaded = with(disk, path, text, Blobs::of, recordings, notes)?;
+    if !added.is_empty() {
+        let Loaded { cassette, blobs, notes, path } = loaded;
+        loaded = with(disk, path, Some(cassette.text), move |_, _| blobs, added, notes)?;
+    }
+    Ok(loaded)
+}
+
+/// A cassette with journals of one kind.
+fn with(
+    disk: &Disk,
+    path: PathBuf,
+    text: Option<Vec<u8>>,
+    blobs: impl FnOnce(&Disk, &Path) -> Blobs,
+    mut folded: Vec<(&Opened, Folded)>,
+    mut notes: Vec<String>,
+) -> Result<Loaded, StoreError> {
+    let mut blobs = blobs(disk, &path);
     in_order(&mut folded);
     let (journals, tapes): (Vec<_>, Vec<_>) =
         folded.into_iter().map(|(journal, read)| (journal, read.tape)).unzip();
     let base = base(&path, text, &tapes, &blobs)?;
     let mut plan = Plan::new(&base, &tapes);
+    notes.extend(
+        plan.strays()
+            .iter()
+            .map(|&stray| format!("{}; it is left out", note_of_stray(&journals[stray].path))),
+    );
     if plan.is_empty() {
         return Ok(Loaded { cassette: base, blobs, notes, path });
     }
@@ -170,6 +201,10 @@ pub(super) fn is_anothers(tape: &Tape, journal: &Path, cassette: &Path) -> bool 
         Some(path) => Path::new(path) != cassette,
         None => paths::folder(journal) != paths::folder(cassette),
     }
+}
+
+pub(super) fn note_of_stray(journal: &Path) -> String {
+    format!("{}: the session that it goes on with is not in the cassette", journal.display())
 }
 
 pub(super) fn note_of_end(journal: &Path, torn: Loss) -> String {

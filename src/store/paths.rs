@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::disk::Disk;
-use crate::cassette::journal::JournalHeader;
+use crate::cassette::journal::{Continues, JournalHeader};
 
 /// A cassette's path, absolute; a link is followed, so that writing keeps it.
 pub(super) fn resolve(cassette: &Path) -> io::Result<PathBuf> {
@@ -28,18 +28,24 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// What the name of a journal says that is no recording of its own: even if all else of it is damaged it must not become
+/// one, for the newest recording is the one that is played.
+const ADDED: &str = ".added";
+
 /// What stands behind a cassette's name in the name of one of its journals.
 pub(super) fn journal_suffix(header: &JournalHeader) -> String {
     let started =
         i64::try_from(header.started_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     let started = started.unwrap_or_default().strftime("%Y%m%dT%H%M%S");
-    format!(".{started}-{}.journal", header.id)
+    let added = if header.continues.is_some() { ADDED } else { "" };
+    format!(".{started}-{}{added}.journal", header.id)
 }
 
 /// The start and id in the name of a journal that a recorder of the cassette called `cassette` wrote. None for other
 /// names: journals that people named are theirs, and never folded.
 fn parts<'a>(name: &'a str, cassette: &str) -> Option<(&'a str, &'a str)> {
     let between = name.strip_prefix(cassette)?.strip_prefix('.')?.strip_suffix(".journal")?;
+    let between = between.strip_suffix(ADDED).unwrap_or(between);
     let (start, id) = between.split_once('-')?;
     let is_start = start.len() == 15
         && start
@@ -53,7 +59,8 @@ fn parts<'a>(name: &'a str, cassette: &str) -> Option<(&'a str, &'a str)> {
 /// The cassette beside which a journal of this name was written.
 pub(super) fn cassette_of(journal: &Path) -> Option<PathBuf> {
     let name = journal.file_name()?.to_str()?;
-    let (cassette, _) = name.strip_suffix(".journal")?.rsplit_once('.')?;
+    let stem = name.strip_suffix(".journal")?;
+    let (cassette, _) = stem.strip_suffix(ADDED).unwrap_or(stem).rsplit_once('.')?;
     parts(name, cassette)?;
     Some(folder(journal).join(cassette))
 }
@@ -70,7 +77,14 @@ pub(super) fn header_of(journal: &Path) -> JournalHeader {
         .and_then(|start| jiff::tz::Offset::UTC.to_timestamp(start))
         .map(jiff::Timestamp::as_millisecond);
     let started_ms = started.ok().and_then(|started| u64::try_from(started).ok()).unwrap_or_default();
-    JournalHeader { id: id.to_owned(), started_ms, redacted: true, ..JournalHeader::default() }
+    let continues = is_added(journal).then(Continues::default);
+    JournalHeader { id: id.to_owned(), started_ms, redacted: true, continues, ..JournalHeader::default() }
+}
+
+/// Whether a journal is no recording of its own, by its name.
+pub(super) fn is_added(journal: &Path) -> bool {
+    let name = journal.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.strip_suffix(".journal").is_some_and(|stem| stem.ends_with(ADDED))
 }
 
 /// The folder for journals whose cassette's folder cannot be written.
@@ -110,7 +124,11 @@ mod tests {
         let journal = PathBuf::from(format!("/f/c.json{suffix}"));
         assert_eq!(cassette_of(&journal), Some("/f/c.json".into()));
         let known = header_of(&journal);
-        assert_eq!((known.id, known.started_ms), (header.id, header.started_ms));
+        assert_eq!((&known.id, known.started_ms), (&header.id, header.started_ms));
+        let added = JournalHeader { continues: Some(Continues::default()), ..known };
+        let journal = PathBuf::from(format!("/f/c.json{}", journal_suffix(&added)));
+        assert_eq!(cassette_of(&journal), Some("/f/c.json".into()));
+        assert_eq!(header_of(&journal), added);
         for other in
             ["c.json.journal", "c.json.old.journal", "c.json.20261127T224001-0123456789ab.journal.bak"]
         {

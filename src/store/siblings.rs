@@ -91,7 +91,10 @@ impl Opened {
             true => JournalReader::recover(bytes, paths::header_of(&self.path))?,
             false => JournalReader::new(bytes)?,
         };
-        let tape = record::fold_changed(&mut reader, goes_on, change)?;
+        let mut tape = record::fold_changed(&mut reader, goes_on, change)?;
+        if paths::is_added(&self.path) {
+            tape.header.continues.get_or_insert_default();
+        }
         Ok(Folded { tape, torn: reader.torn(), losses: reader.losses().to_vec() })
     }
 

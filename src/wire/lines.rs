@@ -155,6 +155,18 @@ impl Oversize {
     }
 }
 
+/// A message on one line: line ends can only stand between its tokens, where a space means the same.
+pub fn one_line(message: &[u8]) -> Vec<u8> {
+    let whole = super::scan::trim(message);
+    let mut line = whole.of(message).to_vec();
+    for byte in &mut line {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

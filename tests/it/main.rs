@@ -22,6 +22,8 @@ mod http_tls;
 mod layering;
 mod library;
 mod matrix;
+#[cfg(unix)]
+mod on_miss;
 mod readme;
 mod replay;
 mod round_trip;

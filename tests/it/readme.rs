@@ -10,6 +10,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("cargo run --release -- demo", "the_first_command_shows_everything, with the binary at hand"),
     ("cargo test", "whoever runs this"),
     ("tapedeck run sum.json -- pytest test_run.py", "snippets::pytest_in_a_run"),
+    (
+        "tapedeck run everything.json --on-miss record --url https://mcp.example/mcp -- pytest",
+        "on_miss::a_run_passes_on_to_a_url_and_its_test_command_is_no_server",
+    ),
     ("cargo install --locked --path .", "the gate"),
 ];
 

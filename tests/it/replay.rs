@@ -297,6 +297,22 @@ fn progress_comes_before_the_result_with_the_live_token_and_a_little_apart() {
 }
 
 #[test]
+fn progress_that_is_all_that_was_said_carries_the_live_token() {
+    let mut stage = Stage::new(&legacy(
+        r#", {"key": "p @1", "unanswered": "cancelled",
+      "client": {"request": {"method": "tools/call", "params": {"name": "p", "_meta": {"progressToken": 1}}}},
+      "server": [{"notification": {"method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}}]}"#,
+    ));
+    stage.send(&initialize(0, "c"));
+    assert_eq!(
+        stage.send(&request(5, "tools/call", r#"{"name":"p","_meta":{"progressToken":"t"}}"#)),
+        [
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}"#
+        ]
+    );
+}
+
+#[test]
 fn the_last_wait_before_the_result_is_kept_where_progress_was_written_with_it() {
     let progress = |after_ms: u32, n: u32| {
         format!(

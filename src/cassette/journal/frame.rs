@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bincode::{BorrowDecode, Encode, config};
 use sha2::{Digest, Sha256};
 
-use super::{JournalHeader, MAGIC, VERSION};
+use super::{Continues, JournalHeader, MAGIC, VERSION};
 use crate::{
     traffic::{Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, SseEvent},
     wire::lines::Oversize,
@@ -66,6 +66,7 @@ enum Frame<'a> {
     Text(&'a [u8]),
     Message(CutMessage<'a>),
     Blob { name: &'a str, bytes: &'a [u8] },
+    Continues { recording: u32, session: Option<u32>, journal: Option<&'a str> },
 }
 
 #[derive(Encode, BorrowDecode)]
@@ -108,11 +109,13 @@ enum PayloadFrame<'a> {
 
 type HeaderFrames<'a> = Vec<(&'a [u8], &'a [u8])>;
 
-/// The bytes a journal begins with: magic, version, and the header's frame.
+/// The bytes a journal begins with: magic, version, the header's frame, and that of where it belongs if it is no
+/// recording of its own.
 pub fn encode_header(header: &JournalHeader) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.extend_from_slice(&VERSION.to_le_bytes());
     let header = header.clone();
+    let continues = header.continues;
     push_frame(
         &Frame::Header(HeaderFrame {
             id: header.id,
@@ -129,6 +132,9 @@ pub fn encode_header(header: &JournalHeader) -> Vec<u8> {
         }),
         &mut out,
     );
+    if let Some(Continues { recording, session, journal }) = continues {
+        push_frame(&Frame::Continues { recording, session, journal: journal.as_deref() }, &mut out);
+    }
     out
 }
 
@@ -249,7 +255,7 @@ pub fn decode(frame: &[u8]) -> Option<Entry<'_>> {
 /// Reads the payload of a frame that was found whole.
 pub(super) fn decode_payload(payload: &[u8]) -> Option<Entry<'_>> {
     match decode_frame(payload)? {
-        Frame::Header(_) => None,
+        Frame::Header(_) | Frame::Continues { .. } => None,
         Frame::Event(frame) => Some(Entry::Event(event(frame))),
         Frame::End => Some(Entry::End),
         Frame::Text(text) => Some(Entry::Text(text)),
@@ -277,7 +283,14 @@ pub(super) fn decode_header(payload: &[u8]) -> Option<JournalHeader> {
         redacted: frame.redacted,
         replace: frame.replace,
         cassette: frame.cassette,
+        continues: None,
     })
+}
+
+/// What stands behind the header of a journal that is no recording of its own.
+pub(super) fn decode_continues(payload: &[u8]) -> Option<Continues> {
+    let Frame::Continues { recording, session, journal } = decode_frame(payload)? else { return None };
+    Some(Continues { recording, session, journal: journal.map(str::to_owned) })
 }
 
 fn event(frame: EventFrame<'_>) -> Event<'_> {

@@ -59,6 +59,8 @@ pub struct JournalHeader {
     pub replace: bool,
     /// The cassette's path, only where the journal could not be written beside it.
     pub cassette: Option<String>,
+    /// Where it belongs, where it is no recording of its own.
+    pub continues: Option<Continues>,
 }
 
 impl JournalHeader {
@@ -69,6 +71,17 @@ impl JournalHeader {
         let text = format!("{} {} {}", self.parent, self.parent_start, self.boot);
         known.then(|| Sha256::digest(text).iter().take(6).map(|byte| format!("{byte:02x}")).collect())
     }
+}
+
+/// Where the messages of a journal belong that goes on with what was recorded before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Continues {
+    /// The recording.
+    pub recording: u32,
+    /// Its session that they stand behind; none where they are a further session of it.
+    pub session: Option<u32>,
+    /// The journal that this session came from: a number alone may come back.
+    pub journal: Option<String>,
 }
 
 /// Where a frame stands in its journal.

@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use super::{
     Entry, FramePlace, JournalError, JournalHeader, MAGIC, VERSION,
-    frame::{HEAD, MARK, decode_header, decode_payload, is_whole, payload_length},
+    frame::{HEAD, MARK, decode_continues, decode_header, decode_payload, is_whole, payload_length},
 };
 
 /// Length of magic and version.
@@ -55,6 +55,7 @@ impl<R: Read> JournalReader<R> {
                 let payload = &reader.buffer[reader.next + HEAD..end];
                 reader.header = decode_header(payload).ok_or(JournalError::Unknown { at })?;
                 reader.next = end;
+                reader.read_continues()?;
                 Ok(reader)
             }
             Found::End => Err(JournalError::NoHeader),
@@ -83,7 +84,10 @@ impl<R: Read> JournalReader<R> {
         // Magic bytes that are damaged are believed where a header follows.
         match (found, begins) {
             (Some((end, header)), Ok(()) | Err(JournalError::NoJournal)) => {
-                (reader.header, reader.next) = (header, end);
+                let named = std::mem::replace(&mut reader.header, header).continues;
+                reader.next = end;
+                reader.read_continues()?;
+                reader.header.continues = reader.header.continues.take().or(named);
             }
             (_, begins) => begins?,
         }
@@ -109,6 +113,16 @@ impl<R: Read> JournalReader<R> {
             return Err(JournalError::Version { found });
         }
         self.next = BEGIN;
+        Ok(())
+    }
+
+    /// Reads where the journal belongs, if that stands behind its header.
+    fn read_continues(&mut self) -> Result<(), JournalError> {
+        if let Found::Whole(end) = self.frame_at(self.next)?
+            && let Some(continues) = decode_continues(&self.buffer[self.next + HEAD..end])
+        {
+            (self.header.continues, self.next) = (Some(continues), end);
+        }
         Ok(())
     }
 

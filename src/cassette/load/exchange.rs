@@ -43,6 +43,10 @@ impl Loader<'_> {
             match member {
                 "key" => exchange.key = self.text("key")?.into(),
                 "session" => number = (self.number("session", "the number of a session")?, self.reader.at),
+                "journal" => {
+                    let journal = self.text("journal")?.into();
+                    self.cassette.exchange_journals.push((index, journal));
+                }
                 "match" => exchange.rule = Some(Box::new(self.rule()?)),
                 "fault" => {
                     let place = self.reader.value()?.into();

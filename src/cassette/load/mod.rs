@@ -177,6 +177,7 @@ impl<'a> Loader<'a> {
             faults: None,
             assert: None,
             exchange_faults: Vec::new(),
+            exchange_journals: Vec::new(),
             layout: Layout::default(),
         };
         let reader = Reader::new(text, scan::trim(text).start);

@@ -20,8 +20,8 @@ use super::{
     blob::BlobSink,
     draft::{AnswerDraft, ExchangeDraft, Extra, ItemDraft, MessageDraft, Part, SessionDraft},
     layout,
-    load::Counters,
-    model::{Cassette, End, Exchange, Form, Place, Session},
+    load::{Counter, Counters},
+    model::{Cassette, End, Exchange, Form, Message, Place, Session},
     shape::{EXCHANGE, SESSION, Shape},
     spelling::{Envelope, Side, Spelling},
 };
@@ -43,6 +43,24 @@ impl Printer {
     /// For a cassette's first exchange, or the first one that is added to it.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// What comes goes behind the exchanges of a session that the cassette has already, by its index there.
+    pub fn go_on(&mut self, cassette: &Cassette, session: usize) {
+        self.counters.entry(cassette.sessions[session].number).or_insert_with(|| {
+            let mut next = Counters::default();
+            for exchange in cassette.exchanges.iter().filter(|exchange| exchange.session as usize == session)
+            {
+                let asks = |message: &&Message| message.form == Form::Request;
+                if let Some(client) = exchange.client.as_ref().filter(asks) {
+                    next.client = Counter(client.id.next());
+                }
+                if let Some(item) = exchange.server.iter().map(|item| &item.message).rfind(asks) {
+                    next.server = Counter(item.id.next());
+                }
+            }
+            next
+        });
     }
 
     /// Appends an element of `sessions`: indentation and text, without a comma or line end.
@@ -89,6 +107,7 @@ impl Printer {
         if draft.session != 1 {
             members.number("session", draft.session);
         }
+        members.text("journal", draft.journal.as_deref());
         members.text("after", draft.after.as_deref());
         let mut asked = Asked::default();
         if let Some(client) = &draft.client {

@@ -61,6 +61,7 @@ fn draft<'a>(n: usize, spelling: &'a Spelling, lines: &'a Lines) -> ExchangeDraf
     ExchangeDraft {
         key: format!("x @{}", n + 1).into(),
         session: 1,
+        journal: None,
         spelling,
         after: None,
         client: lines.client.as_ref().map(|line| MessageDraft::new(&line[..])),

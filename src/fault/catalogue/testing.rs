@@ -199,6 +199,9 @@ fn show(output: &Output, seen: &mut String) {
                 Some(StreamEnd::Reset) => "reset".to_owned(),
             });
         }
+        Output::Upstream { .. } | Output::EndUpstream { .. } => {
+            panic!("no fault speaks to a server: {output:?}")
+        }
         Output::End { end, .. } => {
             if let Some(partial) = &end.partial {
                 say(format!("partial {:?}", text(partial)));

@@ -129,15 +129,3 @@ fn passes(tapped: Tapped, told: &UnboundedSender<Told>) -> bool {
         Tapped::Over => false,
     }
 }
-
-/// A message on one line: line ends can only stand between its tokens, where a space means the same.
-pub(super) fn one_line(message: &[u8]) -> Vec<u8> {
-    let whole = crate::wire::scan::trim(message);
-    let mut line = whole.of(message).to_vec();
-    for byte in &mut line {
-        if matches!(byte, b'\n' | b'\r') {
-            *byte = b' ';
-        }
-    }
-    line
-}

@@ -24,7 +24,7 @@ use super::{
     failure::Failure,
     flight::{Flight, Request as Waiting, Teaches},
     headers::Agreed,
-    pipes::{Told, one_line},
+    pipes::Told,
     pool::{Pool, Whole},
     tape::{COMMON, Said},
 };
@@ -37,7 +37,10 @@ use crate::{
         origin::Origin,
         upstream::Sender,
     },
-    wire::jsonrpc::{Kind, Message},
+    wire::{
+        jsonrpc::{Kind, Message},
+        lines::one_line,
+    },
 };
 
 /// How often a request follows the server to another path of its own.

@@ -5,7 +5,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use super::{super::lock, Served, Shared, take::Take};
+use super::{
+    super::{lock, upstream::Upstreams},
+    Served, Shared,
+    take::Take,
+};
 use crate::{replay::Replayer, report::Report};
 
 /// So many takes of a server there may be: each plays the whole cassette, and anybody can name one.
@@ -22,12 +26,13 @@ pub(super) struct Deck {
     switched: Mutex<BTreeMap<String, bool>>,
     new: Box<dyn Fn() -> Replayer + Send + Sync>,
     shared: Arc<Shared>,
+    upstreams: Option<Arc<Upstreams>>,
 }
 
 impl Deck {
     pub(super) fn new(served: Served, shared: &Arc<Shared>) -> Self {
-        let Served { name, first, new } = served;
-        let first = Take::begin("", first, Arc::clone(shared));
+        let Served { name, first, new, upstreams } = served;
+        let first = Take::begin("", first, Arc::clone(shared), upstreams.clone());
         Self {
             name,
             takes: Mutex::new(HashMap::from([(String::new(), first)])),
@@ -35,6 +40,7 @@ impl Deck {
             switched: Mutex::default(),
             new,
             shared: Arc::clone(shared),
+            upstreams,
         }
     }
 
@@ -53,7 +59,7 @@ impl Deck {
     }
 
     fn begin(&self, name: &str) -> Arc<Take> {
-        let take = Take::begin(name, (self.new)(), Arc::clone(&self.shared));
+        let take = Take::begin(name, (self.new)(), Arc::clone(&self.shared), self.upstreams.clone());
         lock(&self.switched).iter().for_each(|(scenario, on)| take.switch(scenario, *on));
         take
     }

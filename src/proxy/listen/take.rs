@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     ops::ControlFlow,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Weak},
 };
 
 use tokio::sync::{Notify, mpsc};
@@ -12,6 +12,7 @@ use super::{
     super::{
         lock,
         reply::{self, Leaves, Passing, Piece, Place, Reply},
+        upstream::{Heard, Link, Upstreams},
     },
     Shared,
 };
@@ -43,6 +44,10 @@ pub(super) struct Take {
     changed: Notify,
     /// Where it is not the default one.
     name: Option<String>,
+    /// Where requests go that are no misses for it.
+    upstreams: Option<Arc<Upstreams>>,
+    /// For those that tell it what real servers say.
+    own: Weak<Self>,
 }
 
 struct State {
@@ -53,6 +58,8 @@ struct State {
     closed: Vec<Lane>,
     last_lane: u32,
     misses: u64,
+    /// The ways to its real servers.
+    links: HashMap<u32, Link>,
     /// The deadline that the task that keeps the time waits for.
     awaited: Due,
     /// Nothing more is asked of it.
@@ -61,23 +68,31 @@ struct State {
 
 impl Take {
     /// A take, and the task that keeps its time.
-    pub(super) fn begin(name: &str, replayer: Replayer, shared: Arc<Shared>) -> Arc<Self> {
-        let (lanes, pipes, closed) = Default::default();
+    pub(super) fn begin(
+        name: &str,
+        replayer: Replayer,
+        shared: Arc<Shared>,
+        upstreams: Option<Arc<Upstreams>>,
+    ) -> Arc<Self> {
+        let (lanes, pipes, closed, links) = Default::default();
         let state = State {
             replayer,
             lanes,
             pipes,
             closed,
+            links,
             last_lane: 0,
             misses: 0,
             awaited: Due::NEVER,
             has_ended: false,
         };
-        let take = Arc::new(Self {
+        let take = Arc::new_cyclic(|own| Self {
             shared,
             state: Mutex::new(state),
             changed: Notify::new(),
             name: (!name.is_empty()).then(|| name.to_owned()),
+            upstreams,
+            own: own.clone(),
         });
         drop(tokio::spawn(Arc::clone(&take).keep_time()));
         take
@@ -179,6 +194,14 @@ impl Take {
                     state.speak(lane, Spoken::End(end));
                     continue;
                 }
+                Output::Upstream { upstream, line, .. } => {
+                    self.say_to(state, upstream, line);
+                    continue;
+                }
+                Output::EndUpstream { upstream, .. } => {
+                    state.links.remove(&upstream);
+                    continue;
+                }
                 output => output,
             };
             let Ok((lane, piece)) = Piece::of(output) else { continue };
@@ -219,10 +242,40 @@ impl Take {
         }
     }
 
-    /// Ends all responses and pipes that are under way.
+    /// Says a line to a real server.
+    fn say_to(&self, state: &mut State, upstream: u32, line: Vec<u8>) {
+        if !state.links.contains_key(&upstream) {
+            let Some(upstreams) = &self.upstreams else { return };
+            let own = self.own.clone();
+            let tell = move |heard| own.upgrade().into_iter().for_each(|take| take.heard(upstream, &heard));
+            match upstreams.open(state.replayer.continues(upstream), tell) {
+                Ok(link) => drop(state.links.insert(upstream, link)),
+                Err(error) => {
+                    let why = format!("the real server cannot be reached: {error}");
+                    state.replayer.handle(self.now(), Input::UpstreamEnded { upstream, why: &why });
+                    return;
+                }
+            }
+        }
+        state.links[&upstream].say(line);
+    }
+
+    /// A real server does something.
+    fn heard(&self, upstream: u32, heard: &Heard) {
+        let mut state = lock(&self.state);
+        let input = match heard {
+            Heard::Line(line) => Input::Upstream { upstream, line },
+            Heard::Ended(why) => Input::UpstreamEnded { upstream, why },
+        };
+        state.replayer.handle(self.now(), input);
+        self.pump(&mut state, None);
+    }
+
+    /// Ends all responses, pipes and real servers that are under way.
     pub(super) fn close(&self) {
         let (lanes, pipes) = {
             let mut state = lock(&self.state);
+            state.links.clear();
             (std::mem::take(&mut state.lanes), std::mem::take(&mut state.pipes))
         };
         for sender in pipes.into_values() {

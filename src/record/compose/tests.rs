@@ -14,6 +14,8 @@ use crate::{
     traffic::{Direction, Event, Lane, Payload},
 };
 
+mod behind;
+
 fn header(id: u64) -> JournalHeader {
     JournalHeader {
         id: format!("{id:012x}"),

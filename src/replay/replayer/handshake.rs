@@ -77,8 +77,12 @@ impl Replayer {
                 live.pending = std::mem::take(&mut before.pending);
                 live.in_flight = std::mem::take(&mut before.in_flight);
             }
+            let before = self.at_hand.live;
             self.at_hand.live = self.begin_live(live);
             self.pipes.is_in(lane, self.at_hand.live);
+            if self.pipes.has(lane) {
+                self.follow_upstream(before, self.at_hand.live);
+            }
         }
         self.at_hand.goes_on = goes_on.is_some();
         let play = match goes_on {
@@ -135,6 +139,9 @@ impl Replayer {
 
     /// Reads what the recorded server declared, and tells where the live client offers less than the recorded one.
     fn learn(&mut self, script: usize, live: &Message<'_>) {
+        if self.passes_on() {
+            self.lives[self.at_hand.live].greeting = Some(self.at_hand.line.clone());
+        }
         let (mut request, mut answer) = (Vec::new(), Vec::new());
         let step = self.scripts[script].steps.iter().find(|step| &*step.method == "initialize");
         let Some(step) = step else { return };

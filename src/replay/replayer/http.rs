@@ -52,7 +52,9 @@ impl Replayer {
     pub(super) fn left(&mut self, now: Now, lane: Lane) {
         self.left_stage(lane);
         self.note_left(lane);
-        let Some(Stream { run: Some((play, run)), is_modern, .. }) = self.broken_off(lane) else { return };
+        let left = self.broken_off(lane);
+        self.left_passed(lane, left.as_ref().is_some_and(|stream| stream.is_modern));
+        let Some(Stream { run: Some((play, run)), is_modern, .. }) = left else { return };
         let scene = scene!(self, play, now);
         // Closing the response is how a client of 2026-07-28 cancels; an older one may come back for it (F10.10).
         if is_modern {
@@ -80,6 +82,7 @@ impl Replayer {
         if let Some((_, endpoint)) = live.sse.take_if(|(sse, _)| *sse == lane) {
             live.is_over = true;
             self.by_endpoint.remove(&endpoint);
+            self.end_upstream_of(stream.live);
         }
         Some(stream)
     }
@@ -150,6 +153,7 @@ impl Replayer {
     /// An ended session: its streams end, and what comes for it is refused unless it was answered then.
     fn is_over(&mut self, live: usize) {
         self.lives[live].is_over = true;
+        self.end_upstream_of(live);
         if let Some(lane) = self.lives[live].get.take() {
             self.end(lane, None, &[]);
         }

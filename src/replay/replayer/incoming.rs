@@ -8,6 +8,7 @@ use super::{
     lives::{Pending, in_flight},
 };
 use crate::{
+    cassette::model::Unanswered,
     replay::{
         matcher::canonical::{PLACEHOLDER, canonical},
         own,
@@ -23,6 +24,9 @@ use crate::{
 impl Replayer {
     /// Takes in one message; what is known of what carried it stands in `at_hand`.
     pub(super) fn message(&mut self, now: Now, lane: Lane, original: Message<'_>) {
+        if self.passes_on() {
+            self.at_hand.line = original.bytes.to_vec();
+        }
         self.at_hand.id.clear();
         self.at_hand.id.extend_from_slice(original.id().unwrap_or_default());
         self.at_hand.token = original.progress_token().map(Box::from);
@@ -32,7 +36,7 @@ impl Replayer {
         let message = if changed { Message::read(&redacted) } else { original };
         match message.kind {
             Kind::Result | Kind::Error => {
-                let answered = self.response(now, &message);
+                let answered = self.response(now, lane, &message);
                 self.accept_answer(lane, answered);
             }
             Kind::Request => {
@@ -48,7 +52,10 @@ impl Replayer {
                 if let Some(id) = message.cancelled_id() {
                     self.cancel(now, id);
                 }
-                self.silent(now, lane, &message);
+                match self.passes_on() && self.notifies_upstream(lane, &message) {
+                    true => self.accept(lane),
+                    false => self.silent(now, lane, &message),
+                }
             }
             Kind::Batch => {
                 message
@@ -133,6 +140,12 @@ impl Replayer {
             }
             facts.fit(cassette, exchange)
         };
+        // An answer that was lost comes last: it may have been asked for again since.
+        let fit = |step: u32, for_http: bool| {
+            let is_lost = cassette.exchanges[steps[step as usize].exchange as usize].unanswered
+                == Some(Unanswered::Lost);
+            fit(step, for_http).map(|fit| fit - u8::from(is_lost && fit > 0))
+        };
         if !self.is_http && self.lives[self.at_hand.live].is_over {
             return None;
         }
@@ -151,6 +164,11 @@ impl Replayer {
         let script = &self.scripts[self.plays[found.play].script];
         let step = &script.steps[found.step as usize];
         let (exchange, rank, dead_from) = (step.exchange, step.rank, script.dead_from);
+        let is_lost = self.cassette.exchanges[exchange as usize].unanswered == Some(Unanswered::Lost);
+        if is_lost && self.passes_on() && message.kind == Kind::Request {
+            self.plays[found.play].take(found.step);
+            return self.miss(lane, message, Reason::Incomplete, Some(exchange));
+        }
         if found.repeat && !self.at_hand.goes_on {
             if self.options.repeat_is_miss() && !own::may_be_left_over(&step.method) {
                 return self.miss(lane, message, Reason::Consumed, Some(exchange));
@@ -160,6 +178,8 @@ impl Replayer {
             }
         } else if self.options.strict
             && !found.repeat
+            // What was added later was recorded in another run: nothing had come before it.
+            && !self.cassette.is_added(exchange)
             && let Some(early) = self.plays[found.play].too_early(script, found.step)
         {
             let early = script.steps[early as usize].exchange;
@@ -221,7 +241,9 @@ impl Replayer {
             live_token: self.at_hand.token.clone(),
         };
         let (mut bytes, mut batch) = (Vec::new(), Vec::new());
-        let (speaks_of_tokens, is_batch) = (entry.server.len() > 1, message.kind == Kind::Batch);
+        // Of one that was never answered, the only item may be progress.
+        let speaks_of_tokens = entry.server.len() > 1 || entry.unanswered.is_some();
+        let is_batch = message.kind == Kind::Batch;
         if (speaks_of_tokens || is_batch) && client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
             let recorded = Message::read(&bytes);
             to.recorded_token = recorded.progress_token().map(Box::from);
@@ -256,7 +278,7 @@ impl Replayer {
     fn batch(&mut self, now: Now, lane: Lane, message: &Message<'_>) {
         let asks = message.members().any(|member| member.kind == Kind::Request);
         for member in message.members().filter(|member| member.kind.is_response()) {
-            self.response(now, &member);
+            self.response(now, lane, &member);
         }
         match self.find(message) {
             Some(found) if asks || !found.repeat => self.start(now, lane, message, found),
@@ -266,11 +288,15 @@ impl Replayer {
     }
 
     /// The client answers a server request: which item of which exchange.
-    fn response(&mut self, now: Now, message: &Message<'_>) -> Option<(u32, u32)> {
+    fn response(&mut self, now: Now, lane: Lane, message: &Message<'_>) -> Option<(u32, u32)> {
         let id = message.id_key()?;
         let pending = &mut self.lives[self.at_hand.live].pending;
         let at = pending.iter().position(|pending| pending.id == *id)?;
         let pending = pending.remove(at);
+        if let Some(asked) = &pending.upstream {
+            self.answer_upstream(lane, asked, message);
+            return None;
+        }
         if let Some(run) = pending.run {
             self.plays[pending.play].answered(run, pending.item, now);
             self.agenda.wake(pending.play);

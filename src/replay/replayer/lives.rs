@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Replayer, conduct::Conduct, items::Way, resume::Sent};
+use super::{Replayer, conduct::Conduct, items::Way, resume::Sent, upstream::Asked};
 use crate::{
     cassette::model::{Session, StreamEnd},
     redact::Pairing,
@@ -31,6 +31,8 @@ pub(super) struct Live {
     /// The id that it was given.
     pub id: Option<Box<str>>,
     pub declared: Declared,
+    /// The client's `initialize`, where a real server may have to hear it.
+    pub greeting: Option<Vec<u8>>,
     /// The client's capabilities, raw.
     pub capabilities: Option<Vec<u8>>,
     /// Requests in flight, by what stands for their ids ([`in_flight`]).
@@ -63,6 +65,8 @@ pub(super) struct Pending {
     pub exchange: u32,
     pub item: u32,
     pub method: String,
+    /// A real server asked it, and none of the recording.
+    pub upstream: Option<Asked>,
 }
 
 /// How the recorded server ended a stream of a session's.

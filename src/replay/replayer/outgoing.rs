@@ -255,6 +255,7 @@ impl Replayer {
                     exchange,
                     item,
                     method,
+                    upstream: None,
                 });
             }
         } else if !rewrite::rewrite(&mut bytes, to) {
@@ -287,7 +288,7 @@ impl Replayer {
     }
 
     /// The id a server request carries live: the recorded one, unless one with that id is still unanswered.
-    fn live_server_id(&self, live: usize, bytes: &mut Vec<u8>) -> Vec<u8> {
+    pub(super) fn live_server_id(&self, live: usize, bytes: &mut Vec<u8>) -> Vec<u8> {
         let recorded = Message::read(bytes).id().unwrap_or(b"null").to_vec();
         let taken = |id: &[u8]| self.lives[live].pending.iter().any(|pending| pending.id == *id_key(id));
         if !taken(&recorded) {

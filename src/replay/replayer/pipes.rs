@@ -65,6 +65,7 @@ impl Replayer {
     /// A client has closed its side.
     pub(super) fn closed(&mut self, lane: Lane) {
         self.pipe(lane).is_closed = true;
+        self.end_upstreams_on(lane);
         self.agenda.wake(0);
         for play in self.plays_on(lane) {
             self.agenda.wake(play);
@@ -90,6 +91,7 @@ impl Replayer {
             self.outputs.iter().any(|output| output.lane() == lane)
                 || self.plays.iter().any(|play| play.owes(lane))
                 || self.faults.as_ref().is_some_and(|faults| faults.owes(lane))
+                || self.upstreams.owes(lane)
         };
         pipe.has_ended || (pipe.is_closed && !is_owed())
     }
@@ -110,6 +112,7 @@ impl Replayer {
 
     /// Takes away all that is under way for a client.
     fn stop_on(&mut self, now: Now, lane: Lane) {
+        self.end_upstreams_on(lane);
         for play in self.plays_on(lane) {
             let script = self.plays[play].script;
             self.plays[play].stop(&self.scripts[script]);

@@ -11,6 +11,7 @@ use crate::{
     traffic::{Direction, Event, Lane, Payload},
 };
 
+mod behind;
 mod folding;
 mod kills;
 mod recovery;

@@ -150,6 +150,7 @@ impl Stage {
                     own(lane, format!("end {end:?} {:?}", text(&partial)).replace(" \"\"", ""))
                 }
                 Output::End { end, .. } => format!("server ends {:?}", end.exit),
+                Output::Upstream { .. } | Output::EndUpstream { .. } => panic!("there is no real server"),
             };
             seen.push_str(&line);
             seen.push('\n');

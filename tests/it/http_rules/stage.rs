@@ -96,6 +96,7 @@ impl Stage {
         while let Some(output) = self.replayer.poll(self.now) {
             seen.push(match output {
                 Output::Raw { .. } | Output::HalfClose { .. } => panic!("no fault acts here: {output:?}"),
+                Output::Upstream { .. } | Output::EndUpstream { .. } => panic!("there is no real server"),
                 Output::Head { lane, head } => {
                     let headers = head.headers.iter().filter(|(name, _)| &**name != "content-type");
                     let headers: String =

@@ -10,6 +10,8 @@ mod http;
 mod inspector;
 mod pair;
 #[cfg(unix)]
+mod passed_on;
+#[cfg(unix)]
 mod run;
 mod transcript;
 #[cfg(unix)]

@@ -27,10 +27,12 @@ impl Front {
     /// Starts one, with its files in a folder.
     pub(crate) fn start(arguments: &[&str], folder: &Path) -> Self {
         let ready = folder.join(arguments[0]).with_extension("ready");
+        let command = arguments.iter().position(|word| *word == "--").unwrap_or(arguments.len());
         let mut child = Command::new(TAPEDECK)
-            .args(arguments)
+            .args(&arguments[..command])
             .args(["-v", "--listen", "127.0.0.1:0", "--ready-file"])
             .arg(&ready)
+            .args(&arguments[command..])
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

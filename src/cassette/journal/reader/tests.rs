@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    cassette::journal::{decode, encode, encode_end, encode_header},
+    cassette::journal::{Continues, decode, encode, encode_end, encode_header},
     traffic::{Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, SseEvent},
     wire::lines::Oversize,
 };
@@ -161,6 +161,7 @@ fn every_header_field_comes_back() {
         redacted: true,
         replace: true,
         cassette: Some("/c.json".to_owned()),
+        continues: Some(Continues { recording: 2, session: Some(3), journal: Some("c".to_owned()) }),
     };
     assert_eq!(JournalReader::new(&encode_header(&header)[..]).unwrap().header(), &header);
 }

@@ -1,0 +1,257 @@
+//! The real server behind a replay: how it is reached for what nobody recorded, and what is recorded of that.
+
+use std::{
+    ffi::OsString,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use clap::ValueEnum;
+use hyper::header::{HeaderName, HeaderValue};
+use mcp_tapedeck::{
+    cassette::journal::MAGIC,
+    proxy::{
+        bridge::{Bridge, BridgeError, BridgeOptions},
+        record::{self as proxy, Hide, RecordOptions, Sink},
+        stop::Stop,
+        upstream::{Talk, Upstreams},
+    },
+    store::FoldOptions,
+    traffic::{Event, Exit, STDIO_TO_HTTP},
+    transport::{http::connect::ConnectOptions, stdio::Server},
+};
+
+use super::{
+    connect::{self, ServerArgs},
+    failure::Failure,
+    output::Notices,
+    privacy::{Cleaner, Privacy, PrivacyArgs},
+    record::Tape,
+};
+
+/// How long real servers may take to end once a signal has come.
+const LAST: Duration = Duration::from_millis(1900);
+/// How long they may take without one: longer than the steps of any ending.
+const LONGEST: Duration = Duration::from_secs(30);
+/// How often it is looked whether a signal has come meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// `--on-miss`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OnMiss {
+    /// It is answered with an error, and the verdict is bad.
+    Error,
+    /// The real server answers it.
+    Upstream,
+    /// The real server answers it, and both are added to the cassette.
+    Record,
+}
+
+/// How a real server is reached.
+enum Way {
+    Command(Vec<OsString>),
+    Url { url: String, options: Box<ConnectOptions>, headers: Vec<(HeaderName, HeaderValue)> },
+}
+
+/// What becomes of what is said.
+enum Paper {
+    /// Nothing is recorded.
+    Nothing,
+    Tape(Tape),
+}
+
+impl Sink for Paper {
+    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Tape(tape) => tape.write(events),
+        }
+    }
+}
+
+/// Where it is recorded.
+pub(super) struct Recording<'a> {
+    /// The cassette.
+    pub cassette: &'a Path,
+    /// What is kept out of it.
+    pub privacy: &'a PrivacyArgs,
+}
+
+/// The real server of a replay.
+struct Real {
+    way: Way,
+    /// Where what it says is recorded, if it is.
+    cassette: Option<(PathBuf, Privacy)>,
+    notices: Arc<Notices>,
+}
+
+/// Where requests go that nobody recorded, as the options say it; `names` is how a command line gives the real server.
+pub(super) fn prepare(
+    on_miss: OnMiss,
+    command: &[OsString],
+    server: &ServerArgs,
+    recording: &Recording<'_>,
+    names: &str,
+    notices: &Arc<Notices>,
+) -> Result<Option<Arc<Upstreams>>, Failure> {
+    server.check()?;
+    let word = match on_miss {
+        OnMiss::Error if server.url.is_none() && command.is_empty() => return Ok(None),
+        OnMiss::Error => {
+            return Err(Failure::usage("a real server is given, and nothing goes to it")
+                .hint("`--on-miss upstream` has it answer what nobody recorded, `--on-miss record` adds that as well"));
+        }
+        OnMiss::Upstream => "upstream",
+        OnMiss::Record => "record",
+    };
+    let way = match (&server.url, command) {
+        (Some(url), _) => Way::Url {
+            url: url.clone(),
+            options: Box::new(server.options(notices)?),
+            headers: server.headers()?,
+        },
+        (None, []) => {
+            return Err(Failure::usage(format_args!("`--on-miss {word}` needs the real server"))
+                .hint(format_args!("give {names}")));
+        }
+        (None, command) => Way::Command(command.to_owned()),
+    };
+    if let Way::Url { url, options, .. } = &way {
+        // A mistake in it is told now, and not with the first miss.
+        Bridge::to(url, (**options).clone()).map_err(refused)?;
+    }
+    let cassette = match on_miss {
+        OnMiss::Record => Some((file(recording.cassette)?, recording.privacy.compile()?)),
+        OnMiss::Error | OnMiss::Upstream => None,
+    };
+    let real = Real { way, cassette, notices: Arc::clone(notices) };
+    Ok(Some(Arc::new(Upstreams::new(Arc::new(move |talk| real.hold(talk))))))
+}
+
+/// The cassette's file, which must be one that can be added to.
+fn file(cassette: &Path) -> Result<PathBuf, Failure> {
+    let is_journal = fs_err::File::open(cassette).is_ok_and(|mut file| {
+        let mut begin = [0; MAGIC.len()];
+        file.read_exact(&mut begin).is_ok() && begin == MAGIC
+    });
+    if is_journal {
+        let path = cassette.display();
+        return Err(Failure::usage(format_args!("{path} is a journal, and nothing is added to one"))
+            .hint(format_args!("`tapedeck convert {path} session.json` makes a cassette of it")));
+    }
+    Ok(cassette.to_owned())
+}
+
+fn refused(error: BridgeError) -> Failure {
+    match error {
+        BridgeError::Url(error) => Failure::usage(format_args!("--url: {error}")),
+        BridgeError::Connect(error) => connect::unreachable(error),
+        error => Failure::peer(error),
+    }
+}
+
+impl Real {
+    /// Talks with the real server; why it answers nothing any more.
+    fn hold(&self, talk: Talk) -> String {
+        let Talk { client, continues, asked } = talk;
+        // It is begun before the server is, as its start may already say something.
+        let begin = |transport: &str| match &self.cassette {
+            None => (Paper::Nothing, None),
+            Some((cassette, privacy)) => {
+                let tape = Tape::behind(cassette, transport, privacy, continues);
+                (Paper::Tape(tape), Some(Cleaner::new(privacy.clone())))
+            }
+        };
+        let hide = |cleaner: &Option<Cleaner>| match cleaner {
+            Some(cleaner) => Box::new(cleaner.clone()) as Box<dyn Hide>,
+            None => Box::new(()),
+        };
+        let warner = Arc::clone(&self.notices);
+        let warn = Box::new(move |text: &str| warner.warn(text));
+        match &self.way {
+            Way::Command(command) => {
+                let server = match Server::start(command) {
+                    Ok(server) => server,
+                    Err(error) => return error.to_string(),
+                };
+                let (paper, cleaner) = begin("stdio");
+                let ends = Some(asked);
+                let options = RecordOptions { ends, warn, hide: hide(&cleaner), ..RecordOptions::default() };
+                match proxy::record(server, client, paper, options) {
+                    Ok(ended) => {
+                        self.keep(ended.sink, cleaner, ended.missed, ended.asked.map(|(_, at)| at));
+                        ended_as(ended.exit)
+                    }
+                    Err(error) => error.to_string(),
+                }
+            }
+            Way::Url { url, options, headers } => {
+                let bridge = match Bridge::to(url, (**options).clone()) {
+                    Ok(bridge) => bridge,
+                    Err(error) => return error.to_string(),
+                };
+                let (paper, cleaner) = begin(STDIO_TO_HTTP);
+                let (headers, hide) = (headers.clone(), hide(&cleaner));
+                let options =
+                    BridgeOptions { headers, signals: false, warn, hide, ..BridgeOptions::default() };
+                match bridge.record(client, paper, options) {
+                    Ok(ended) => {
+                        self.keep(ended.sink, cleaner, ended.missed, None);
+                        let over = || "the session with the real server is over".to_owned();
+                        ended.unreachable.unwrap_or_else(over)
+                    }
+                    Err(error) => error.to_string(),
+                }
+            }
+        }
+    }
+
+    /// Adds what was recorded to the cassette.
+    fn keep(&self, paper: Option<Paper>, cleaner: Option<Cleaner>, missed: u64, asked: Option<Instant>) {
+        let (Some((cassette, _)), Some(cleaner)) = (&self.cassette, cleaner) else { return };
+        if missed > 0 {
+            self.notices
+                .warn(format_args!("{missed} messages of the real server's session were not recorded"));
+        }
+        cleaner.told().iter().for_each(|replaced| self.notices.info(replaced));
+        match paper {
+            Some(Paper::Tape(tape)) => {
+                tape.end(cassette, FoldOptions::default(), asked, &cleaner, &self.notices)
+            }
+            Some(Paper::Nothing) => {}
+            None => {
+                self.notices.warn("the disk held up the last messages; they may be missing in the recording")
+            }
+        }
+    }
+}
+
+fn ended_as(exit: Exit) -> String {
+    match (exit.status, exit.signal) {
+        (Some(status), _) => format!("the real server has ended, with status {status}"),
+        (None, Some(signal)) => format!("the real server was ended by signal {signal}"),
+        (None, None) => "the real server says nothing more".to_owned(),
+    }
+}
+
+/// Ends all of them in good order, once the front has ended that they were there for: `asked` is the signal that ended
+/// it, and `stop` tells of one that comes meanwhile.
+pub(super) fn end(upstreams: &Upstreams, asked: Option<i32>, stop: Option<&Stop>) {
+    let mut left = LONGEST;
+    while asked.is_none() && !left.is_zero() {
+        if upstreams.wait(LOOK) {
+            return;
+        }
+        if stop.is_some_and(|stop| stop.signal().is_some()) {
+            break;
+        }
+        left = left.saturating_sub(LOOK);
+    }
+    upstreams.end(asked.or_else(|| stop?.signal()).unwrap_or(TERM));
+    upstreams.wait(LAST);
+}
+
+/// SIGTERM.
+pub(super) const TERM: i32 = 15;

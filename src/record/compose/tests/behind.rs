@@ -1,0 +1,149 @@
+//! Journals that go on with a session of the cassette.
+
+use super::*;
+use crate::cassette::journal::Continues;
+
+/// A session that a client had with a server, in a cassette.
+fn recorded() -> String {
+    record(&[journal(
+        &header(1),
+        r#"
+        >{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
+        <{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}
+        >{"jsonrpc":"2.0","method":"notifications/initialized"}
+        >{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}
+        <{"jsonrpc":"2.0","id":0,"method":"roots/list"}
+        >{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}
+        <{"jsonrpc":"2.0","id":1,"result":{"n":1}}"#,
+    )])
+}
+
+/// What was asked of the real server: the handshake, and requests that overlapped.
+const ASKED: &str = r#"
+    >{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
+    <{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}
+    >{"jsonrpc":"2.0","method":"notifications/initialized"}
+    <{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
+    >{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}
+    >{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"b","_meta":{"progressToken":2}}}
+    <{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{}}
+    >{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}
+    <{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}
+    <{"jsonrpc":"2.0","id":2,"result":{"n":2}}
+    <{"jsonrpc":"2.0","id":1,"result":{"n":3}}
+    >{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"never answered"}}
+    >{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"c"}}
+    >{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}
+    >{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"d"}}
+    <{"jsonrpc":"2.0","id":5,"result":{"n":5}}"#;
+
+fn asked(id: u64, session: Option<u32>) -> Vec<u8> {
+    let continues = Continues { recording: 1, session, journal: session.map(|_| format!("{:012x}", 1)) };
+    journal(&JournalHeader { continues: Some(continues), ..header(id) }, ASKED)
+}
+
+/// The same by a recorder that was killed: it does not say that it ended.
+fn killed(id: u64, session: Option<u32>) -> Vec<u8> {
+    let (mut whole, mut end) = (asked(id, session), Vec::new());
+    encode_end(&mut end);
+    whole.truncate(whole.len() - end.len());
+    whole
+}
+
+#[test]
+fn what_was_asked_goes_behind_its_session_under_ids_that_nobody_used() {
+    let before = recorded();
+    let (text, changes) = add(before.as_bytes(), &[asked(2, Some(1))], &mut Memory::default());
+    // Only lines behind the last exchange are new, but for its comma.
+    let kept = before.strip_suffix("\n  ]\n}\n").unwrap();
+    assert!(text.starts_with(&format!("{kept},\n")), "{text}");
+    assert_eq!(changes.new, 5);
+    let cassette = Cassette::load(text.clone().into(), &Memory::default()).unwrap();
+    assert_eq!(cassette.sessions.len(), 1);
+    let keys: Vec<_> = cassette.exchanges[3..].iter().map(|exchange| &*exchange.key).collect();
+    assert_eq!(
+        keys,
+        [
+            "tools/call a @2",
+            "tools/call b @1",
+            "tools/call c @1",
+            "notifications/cancelled @1",
+            "tools/call d @1"
+        ]
+    );
+    assert!((3..8).all(|at| cassette.is_added(at)) && !cassette.is_added(2));
+    assert_eq!(text.matches("\"journal\": \"000000000002\"").count(), 5);
+    let script = &scripts(&text, &Memory::default())[0];
+    let added = script.split_once("{\"n\":1}}\n").unwrap().1;
+    assert_eq!(
+        added.trim(),
+        r#"
+>{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a"}}
+>{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"b","_meta":{"progressToken":3}}}
+<{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{}}
+>{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}
+<{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}
+<{"jsonrpc":"2.0","id":3,"result":{"n":2}}
+<{"jsonrpc":"2.0","id":2,"result":{"n":3}}
+>{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"c"}}
+>{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}
+>{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"d"}}
+<{"jsonrpc":"2.0","id":6,"result":{"n":5}}"#
+            .trim()
+    );
+    assert_eq!(add(before.as_bytes(), &[killed(2, Some(1))], &mut Memory::default()).0, text);
+    // Twice changes nothing, and another one goes behind both.
+    let (again, _) = add(text.as_bytes(), &[asked(2, Some(1))], &mut Memory::default());
+    assert_eq!(again, text);
+    let (both, _) = add(before.as_bytes(), &[asked(2, Some(1)), asked(3, Some(1))], &mut Memory::default());
+    assert!(
+        scripts(&both, &Memory::default())[0]
+            .contains(r#""id":11,"method":"tools/call","params":{"name":"d"}"#)
+    );
+    assert_eq!(add(text.as_bytes(), &[asked(3, Some(1))], &mut Memory::default()).0, both);
+}
+
+#[test]
+fn a_session_of_its_own_is_one_of_the_recording_that_is_played() {
+    let (text, _) = add(recorded().as_bytes(), &[journal(&header(5), ASKED)], &mut Memory::default());
+    let (text, _) = add(text.as_bytes(), &[asked(2, None)], &mut Memory::default());
+    let cassette = Cassette::load(text.into(), &Memory::default()).unwrap();
+    let sessions: Vec<_> =
+        cassette.sessions.iter().map(|session| (session.number, session.recording)).collect();
+    assert_eq!(sessions, [(1, 1), (2, 2), (3, 1)]);
+    assert!(cassette.exchanges.iter().any(|exchange| &*exchange.key == "initialize @3"));
+}
+
+#[test]
+fn a_journal_whose_session_is_not_there_is_added_as_nothing() {
+    let before = recorded();
+    let base = Cassette::load(before.clone().into(), &Memory::default()).unwrap();
+    let journal = |continues| journal(&JournalHeader { continues: Some(continues), ..header(2) }, ASKED);
+    let known = Continues { recording: 1, session: Some(1), journal: Some(format!("{:012x}", 1)) };
+    for continues in [
+        Continues::default(),
+        Continues { session: Some(2), ..known.clone() },
+        Continues { recording: 2, ..known.clone() },
+        // The number is there, and it is another's.
+        Continues { journal: Some(format!("{:012x}", 9)), ..known.clone() },
+        Continues { recording: 2, session: None, journal: None },
+    ] {
+        let tapes = tapes(&[journal(continues)]);
+        let plan = Plan::new(&base, &tapes);
+        assert!(plan.is_empty());
+        assert_eq!(plan.strays(), [0]);
+    }
+}
+
+#[test]
+fn over_http_more_than_an_answer_is_a_stream() {
+    let text = recorded().replace("\"transport\": \"stdio\"", "\"transport\": \"http\", \"path\": \"/mcp\"");
+    let text = crate::cassette::format(&Cassette::load(text.into(), &Memory::default()).unwrap());
+    let (text, _) = add(&text, &[asked(2, Some(1))], &mut Memory::default());
+    let cassette = Cassette::load(text.into(), &Memory::default()).unwrap();
+    let streams: Vec<_> = cassette.exchanges[3..]
+        .iter()
+        .map(|exchange| exchange.http.as_ref().is_some_and(|http| http.stream))
+        .collect();
+    assert_eq!(streams, [false, true, false, false, false]);
+}
