@@ -5,6 +5,8 @@
 //! for requests recorded before it until they have come or the grace is over. Pushes follow the last client message
 //! before them. Nothing here knows bytes: [`Play::step`] says what to perform.
 
+mod tending;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
@@ -179,21 +181,6 @@ impl Play {
             sent: vec![false; of.steps.len()],
             taken_before: Vec::new(),
         }
-    }
-
-    /// All can be asked for again; what is under way goes on, and no longer by the order of before.
-    pub(super) fn rewind(&mut self, of: &Script) {
-        let (taken, taken_before) = (std::mem::take(&mut self.taken), std::mem::take(&mut self.taken_before));
-        let before = taken_before.into_iter().chain(std::iter::repeat(false));
-        let taken_before = taken.into_iter().zip(before).map(|(taken, before)| taken || before).collect();
-        self.runs.iter_mut().flatten().for_each(|run| run.free = true);
-        *self = Self {
-            runs: std::mem::take(&mut self.runs),
-            vacant: std::mem::take(&mut self.vacant),
-            ready: std::mem::take(&mut self.ready),
-            taken_before,
-            ..Self::new(self.script, of)
-        };
     }
 
     /// Of equal steps, the first not yet played among those that fit best; else the last of them, and that it is a
@@ -596,28 +583,6 @@ impl Play {
     /// Whether nobody has asked for a step.
     pub(super) fn is_unused(&self, step: u32) -> bool {
         !self.taken[step as usize] && !self.taken_before.get(step as usize).is_some_and(|&taken| taken)
-    }
-
-    /// What waits for its recorded time: when it is due, and of which run it is, or that it is a push.
-    pub(super) fn waiting(&self, scene: Scene<'_>) -> Vec<(Micros, Option<u32>)> {
-        let mut waiting = Vec::new();
-        let mut held: Vec<(u32, Micros)> = Vec::new();
-        for &(rank, at) in self.ready.keys().filter(|(rank, _)| *rank != END) {
-            let run = self.runs[at as usize].as_ref().expect("ready runs live");
-            let group = self.bound_to(scene, run);
-            let own = match self.blocked(scene, run, rank, false) {
-                Blocked::Until(due) => due.played,
-                Blocked::No => None,
-                Blocked::Gate(_) | Blocked::Order(_) => continue,
-            };
-            let held_until = held.iter().find(|(of, _)| Some(*of) == group).map(|(_, due)| *due);
-            let Some(due) = own.max(held_until) else { continue };
-            held.extend(group.map(|group| (group, due)));
-            waiting.push((due, Some(at)));
-        }
-        let push = self.push_due.and_then(|due| due.played).filter(|due| *due > scene.now.played);
-        waiting.extend(push.map(|due| (due, None)));
-        waiting
     }
 
     /// Whether something is still owed to the client on a lane.

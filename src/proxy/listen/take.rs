@@ -1,5 +1,7 @@
 //! A take: its replayer, the responses and pipes that are under way, and its clock.
 
+mod tending;
+
 use std::{
     collections::{HashMap, VecDeque},
     ops::ControlFlow,
@@ -19,11 +21,8 @@ use super::{
 use crate::{
     cassette::model::End,
     replay::{Due, HttpRequest, Input, Now, Output, Replayer},
-    report::{
-        Report,
-        live::{PlanState, TakeState, Waiting},
-    },
-    traffic::{Lane, Micros},
+    report::Report,
+    traffic::Lane,
     wire::lines::{Line, LineSplitter},
 };
 
@@ -300,67 +299,6 @@ impl Take {
         }
         events.iter_mut().for_each(|event| event.take.clone_from(&self.name));
         happened(events);
-    }
-
-    /// When the next of what is played is due.
-    pub(super) fn played_due(&self) -> Option<Micros> {
-        lock(&self.state).replayer.due().played
-    }
-
-    /// Does what is due by now.
-    pub(super) fn catch_up(&self) {
-        self.pump(&mut lock(&self.state), None);
-    }
-
-    /// What waits, the first that is due first.
-    pub(super) fn waiting(&self) -> Vec<Waiting> {
-        let waiting = lock(&self.state).replayer.waiting(self.now());
-        waiting.into_iter().map(|waiting| Waiting { take: self.name(), ..waiting }).collect()
-    }
-
-    /// Its sessions, and what was played to them.
-    pub(super) fn state(&self) -> TakeState {
-        TakeState { take: self.name(), ..lock(&self.state).replayer.state() }
-    }
-
-    /// Its fault rules, and which of them act.
-    pub(super) fn plan(&self) -> PlanState {
-        PlanState { take: self.name(), ..lock(&self.state).replayer.plan() }
-    }
-
-    fn name(&self) -> String {
-        self.name.clone().unwrap_or_default()
-    }
-
-    /// Whether its plan has a scenario of this name, or why that cannot act here.
-    pub(super) fn has_scenario(&self, name: &str) -> Result<bool, String> {
-        lock(&self.state).replayer.has_scenario(name)
-    }
-
-    pub(super) fn switch(&self, scenario: &str, on: bool) {
-        lock(&self.state).replayer.switch(scenario, on);
-    }
-
-    /// Fault rules, or what was played, begins anew.
-    pub(super) fn reset(&self, faults: bool, played: bool) {
-        let mut state = lock(&self.state);
-        if faults {
-            state.replayer.reset_faults();
-        }
-        if played {
-            state.replayer.reset_played();
-        }
-        self.pump(&mut state, None);
-    }
-
-    /// It ends, and with it all that is under way; its report, without a verdict.
-    pub(super) fn end(&self) -> Report {
-        self.close();
-        self.tell_last();
-        let mut state = lock(&self.state);
-        state.has_ended = true;
-        self.changed.notify_one();
-        state.replayer.report()
     }
 
     pub(super) fn report(&self) -> Report {

@@ -1,0 +1,73 @@
+//! What a take tells, and is told, while it runs.
+
+use super::{super::super::lock, Take};
+use crate::{
+    report::{
+        Report,
+        live::{PlanState, TakeState, Waiting},
+    },
+    traffic::Micros,
+};
+
+impl Take {
+    /// When the next of what is played is due.
+    pub(in super::super) fn played_due(&self) -> Option<Micros> {
+        lock(&self.state).replayer.due().played
+    }
+
+    /// Does what is due by now.
+    pub(in super::super) fn catch_up(&self) {
+        self.pump(&mut lock(&self.state), None);
+    }
+
+    /// What waits, the first that is due first.
+    pub(in super::super) fn waiting(&self) -> Vec<Waiting> {
+        let waiting = lock(&self.state).replayer.waiting(self.now());
+        waiting.into_iter().map(|waiting| Waiting { take: self.name(), ..waiting }).collect()
+    }
+
+    /// Its sessions, and what was played to them.
+    pub(in super::super) fn state(&self) -> TakeState {
+        TakeState { take: self.name(), ..lock(&self.state).replayer.state() }
+    }
+
+    /// Its fault rules, and which of them act.
+    pub(in super::super) fn plan(&self) -> PlanState {
+        PlanState { take: self.name(), ..lock(&self.state).replayer.plan() }
+    }
+
+    fn name(&self) -> String {
+        self.name.clone().unwrap_or_default()
+    }
+
+    /// Whether its plan has a scenario of this name, or why that cannot act here.
+    pub(in super::super) fn has_scenario(&self, name: &str) -> Result<bool, String> {
+        lock(&self.state).replayer.has_scenario(name)
+    }
+
+    pub(in super::super) fn switch(&self, scenario: &str, on: bool) {
+        lock(&self.state).replayer.switch(scenario, on);
+    }
+
+    /// Fault rules, or what was played, begins anew.
+    pub(in super::super) fn reset(&self, faults: bool, played: bool) {
+        let mut state = lock(&self.state);
+        if faults {
+            state.replayer.reset_faults();
+        }
+        if played {
+            state.replayer.reset_played();
+        }
+        self.pump(&mut state, None);
+    }
+
+    /// It ends, and with it all that is under way; its report, without a verdict.
+    pub(in super::super) fn end(&self) -> Report {
+        self.close();
+        self.tell_last();
+        let mut state = lock(&self.state);
+        state.has_ended = true;
+        self.changed.notify_one();
+        state.replayer.report()
+    }
+}
