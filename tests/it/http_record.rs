@@ -142,7 +142,10 @@ fn events_pass_as_they_come_and_are_recorded_one_by_one() {
 
 #[test]
 fn every_method_passes() {
-    let scene = Scene::new();
+    passes_every_method(Scene::new());
+}
+
+fn passes_every_method(scene: Scene) {
     let mut client = scene.client();
     let mut server = None;
     for (line, response) in [

@@ -117,6 +117,46 @@ fn what_nothing_acts_on_passes_byte_for_byte_as_it_comes() {
 }
 
 #[test]
+fn every_method_passes_by_a_plan() {
+    passes_every_method(Scene::faulty(&[r#"tools/call: {"do": "timeout", "optional": true}"#]));
+}
+
+#[test]
+fn what_is_too_long_to_be_looked_at_passes_by_a_plan() {
+    let scene = Scene::with(|options| {
+        options.max_message = 1000;
+        options.faults = Some(faults(&[r#"tools/call: {"do": "status", "status": 500, "optional": true}"#]));
+    });
+    let long = CALL.to_owned() + &" ".repeat(3000);
+    let mut client = scene.asks("", &long);
+    let mut server = scene.accept();
+    server.head();
+    server.hears(&long);
+    server.say(json(&long));
+    client.hears(json(&long));
+    scene.ends_having_fired(&[0]);
+}
+
+#[test]
+fn an_answer_that_is_too_long_to_be_held_is_not_changed() {
+    let scene = Scene::with(|options| {
+        options.max_message = 1000;
+        options.faults = Some(faults(&["tools/call a: latency ms=1"]));
+    });
+    let mut client = scene.asks("", CALL);
+    let mut server = scene.accept();
+    server.takes_call();
+    let long = "x".repeat(30_000);
+    server.say(json(&long));
+    drop(server);
+    let (heard, _) = client.rest();
+    let body = heard.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    assert_eq!(body.matches('x').count(), long.len());
+    assert!(body.ends_with("0\r\n\r\n"), "{}", &body[body.len() - 20..]);
+    scene.ends_having_fired(&[1]);
+}
+
+#[test]
 fn a_status_in_the_servers_place_is_all_that_the_client_hears_and_the_server_hears_nothing() {
     let scene = Scene::faulty(&["tools/call a: status status=429 retry_after=1 nth=1"]);
     let mut client = scene.client();
