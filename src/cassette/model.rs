@@ -312,8 +312,8 @@ pub enum Id {
     Absent,
     /// A plain non-negative integer.
     Number(u64),
-    /// Any other token, raw, `null` included.
-    Token(Box<[u8]>),
+    /// Any other token, raw, `null` included. Seldom, so it stands apart: every message has room for an id.
+    Token(Box<Box<[u8]>>),
 }
 
 /// One item of an exchange's `server` list.
@@ -486,7 +486,7 @@ impl Id {
         let plain = token == b"0" || (!token.starts_with(b"0") && token.iter().all(u8::is_ascii_digit));
         match std::str::from_utf8(token).ok().filter(|_| plain).and_then(|text| text.parse().ok()) {
             Some(number) => Self::Number(number),
-            None => Self::Token(token.into()),
+            None => Self::Token(Box::new(token.into())),
         }
     }
 

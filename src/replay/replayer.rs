@@ -387,6 +387,8 @@ impl Replayer {
         for (at, script) in self.scripts.iter().enumerate() {
             let plays: Vec<&Play> = self.plays.iter().filter(|play| play.script == at).collect();
             let unasked = |step: &u32| plays.iter().all(|play| play.is_unused(*step));
+            // At once, as there may be very many: what is not needed of it is never touched.
+            keys.reserve(script.steps.len());
             let steps = (0..script.steps.len() as u32).filter(|&step| script.steps[step as usize].is_asked());
             let steps = steps.filter(|&step| {
                 let step = &script.steps[step as usize];
