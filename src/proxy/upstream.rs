@@ -4,7 +4,7 @@
 //! to whoever serves the replay. A thread writes to it and another reads from it, so that neither holds the front up.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     fmt,
     fs::File,
     io::{self, Read as _, Write as _},
@@ -12,7 +12,11 @@ use std::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
-    sync::{Arc, Condvar, Mutex, mpsc},
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -49,16 +53,16 @@ pub struct Upstreams {
 
 #[derive(Default)]
 struct Shared {
-    /// How many talks have not ended.
-    count: Mutex<usize>,
+    /// The talks that have not ended, by their numbers: where signals for each go.
+    talks: Mutex<HashMap<u64, mpsc::Sender<i32>>>,
     ended: Condvar,
-    /// Where signals go.
-    asks: Mutex<Vec<mpsc::Sender<i32>>>,
+    /// How many there were.
+    begun: AtomicU64,
 }
 
 impl fmt::Debug for Upstreams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Upstreams").field("count", &*lock(&self.shared.count)).finish_non_exhaustive()
+        f.debug_struct("Upstreams").field("talks", &lock(&self.shared.talks).len()).finish_non_exhaustive()
     }
 }
 
@@ -101,12 +105,12 @@ impl Upstreams {
         let client = Client { input: their_input.into(), output: their_output.into() };
         let (ask, asked) = mpsc::channel();
         let talk = Talk { client, continues, asked };
-        lock(&self.shared.asks).push(ask);
-        *lock(&self.shared.count) += 1;
+        let number = self.shared.begun.fetch_add(1, Ordering::Relaxed);
+        lock(&self.shared.talks).insert(number, ask);
         let (hold, shared) = (Arc::clone(&self.hold), Arc::clone(&self.shared));
         let held = thread::spawn(move || {
             // It is over even where a fault of ours ends it.
-            let _over = Over(shared);
+            let _over = Over(shared, number);
             hold(talk)
         });
         let (link, lines) = mpsc::channel::<Vec<u8>>();
@@ -120,7 +124,7 @@ impl Upstreams {
 
     /// Has a signal end all of them.
     pub fn end(&self, signal: i32) {
-        for ask in &*lock(&self.shared.asks) {
+        for ask in lock(&self.shared.talks).values() {
             // One that has ended needs none.
             let _ = ask.send(signal);
         }
@@ -129,14 +133,14 @@ impl Upstreams {
     /// Waits until all have ended, or that much time has passed; whether they have.
     pub fn wait(&self, within: Duration) -> bool {
         let until = Instant::now() + within;
-        let mut count = lock(&self.shared.count);
-        while *count > 0 {
+        let mut talks = lock(&self.shared.talks);
+        while !talks.is_empty() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            let waited = self.shared.ended.wait_timeout(count, left);
-            count = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            let waited = self.shared.ended.wait_timeout(talks, left);
+            talks = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
         }
         true
     }
@@ -187,11 +191,11 @@ impl AsFd for Mailbox {
 }
 
 /// A talk that ends with this.
-struct Over(Arc<Shared>);
+struct Over(Arc<Shared>, u64);
 
 impl Drop for Over {
     fn drop(&mut self) {
-        *lock(&self.0.count) -= 1;
+        lock(&self.0.talks).remove(&self.1);
         self.0.ended.notify_all();
     }
 }
