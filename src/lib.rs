@@ -28,6 +28,7 @@
 //!                                       | Event (a copy)
 //!                                       v
 //!                            redact -> journal (store); at the end: journal -> record (fold) -> cassette -> store
+//! live     client <-> proxy::live (fault::live) <-> pipes <-> proxy::record, which may record nothing
 //! replay   client <-> proxy::replay <-> replay (what to send, and when) <- cassette
 //! run      clients <-> proxy::listen <-> replay, one for each server and take; a client on stdio by proxy::join
 //! ```

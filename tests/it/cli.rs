@@ -7,6 +7,7 @@ mod events;
 mod files;
 mod freeze;
 mod fronts;
+mod live;
 mod options;
 mod refused;
 mod verdict;

@@ -1,6 +1,7 @@
 //! Faults: what clients see of them, and what the report tells.
 
 mod acting;
+mod alike;
 #[cfg(unix)]
 mod chance;
 #[cfg(unix)]

@@ -23,8 +23,9 @@ use crate::{
 const MOST_NAMES: usize = 100_000;
 
 impl Live {
-    /// A client sends something: what becomes of it. What is none of its requests passes, but for one: over HTTP
-    /// nothing passes that is for a session which a fault has ended.
+    /// A client sends something: what becomes of it. What is none of its requests, or a batch, passes, but for
+    /// two things: over HTTP nothing passes that is for a session which a fault has ended, and no server hears the answer
+    /// to what a fault has asked.
     pub fn client(&mut self, now: Micros, came: &Came<'_>) -> Passing {
         let opens = came.http.map_or(!self.has_come, |http| http.opens_connection);
         self.report.connections += u64::from(opens);

@@ -69,8 +69,11 @@ impl Deck {
 
     /// Starts `tapedeck` with these words, to be talked to while it runs.
     pub(super) fn spawn(&self, words: &str) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tapedeck"));
-        self.begin(command.args(words.split_whitespace()))
+        self.spawn_words(words.split_whitespace())
+    }
+
+    pub(super) fn spawn_words(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Child {
+        self.begin(Command::new(env!("CARGO_BIN_EXE_tapedeck")).args(words))
     }
 
     fn begin(&self, command: &mut Command) -> Child {

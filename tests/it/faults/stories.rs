@@ -8,6 +8,8 @@ use crate::support::{
     client::{self, Client},
     front::Front,
     program::TAPEDECK,
+    scene::Scene,
+    server,
 };
 
 /// What the clients' scripts can ask for, with event ids to go on from.
@@ -66,17 +68,26 @@ impl Told {
     }
 }
 
-/// Lets each client do these steps while these faults act.
+/// Lets each client do these steps while these faults act: on a replay, and on stdio on live traffic with one too.
 fn tell(over_http: bool, faults: &[&str], steps: &Value, check: impl Fn(&Told)) {
     let plan = json!({"steps": steps, "elicit": {}});
-    for client in CLIENTS.map(|client| client()) {
+    let ways = if over_http { &[false][..] } else { &[false, true] };
+    let all = CLIENTS
+        .map(|client| client())
+        .into_iter()
+        .flat_map(|client| ways.iter().map(move |way| (client, *way)));
+    for (client, is_live) in all {
         let folder = tempfile::tempdir().expect("a folder");
         let (cassette, report) = (folder.path().join("c.json"), folder.path().join("report.json"));
         fs::write(&cassette, CASSETTE).expect("it is written");
-        let mut arguments: Vec<String> = ["replay", "--report"].map(str::to_owned).to_vec();
+        let command = if is_live { "proxy" } else { "replay" };
+        let mut arguments: Vec<String> = [command, "--report"].map(str::to_owned).to_vec();
         arguments.push(shown(&report));
-        arguments.push(shown(&cassette));
         arguments.extend(faults.iter().flat_map(|fault| ["--fault".to_owned(), (*fault).to_owned()]));
+        if is_live {
+            arguments.extend(["--", TAPEDECK, "replay"].map(str::to_owned));
+        }
+        arguments.push(shown(&cassette));
         let run = if over_http {
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             let front = Front::start(&arguments, folder.path());
@@ -193,4 +204,36 @@ fn a_server_that_ends_in_mid_call_fails_it() {
         assert_ne!(told.of(0), "found", "{}", told.client);
         assert_eq!(told.fired(), [1], "{}", told.client);
     });
+}
+
+/// A real server, an error that it never sent, and a client that asks again; and the same again from the recording.
+#[test]
+fn a_call_that_fails_on_purpose_works_when_it_is_repeated_and_is_recorded_as_it_was() {
+    let call = json!({"do": "call", "tool": "echo", "arguments": {"value": "once"}});
+    let plan = json!({"steps": [call, call], "elicit": {}});
+    for client in [client::python_legacy(), client::typescript_2()] {
+        let scene = Scene::new();
+        let Some(server) = server::fast().command(&scene) else { continue };
+        let (cassette, report) = (scene.path("c.json"), scene.path("report.json"));
+        let fault = r#"tools/call echo @1: error code=-32050 message="try later""#;
+        let options = ["record", &shown(&cassette), "--report", &shown(&report), "--fault", fault, "--"];
+        let record: Vec<String> =
+            [TAPEDECK].into_iter().chain(options).map(str::to_owned).chain(server).collect();
+        let Some(run) = client.run(&record, &plan, &[]) else { continue };
+        let calls = run.transcript["calls"].as_array().expect("calls");
+        assert!(
+            calls[0]["error"]["message"].as_str().is_some_and(|text| text.contains("try later")),
+            "{calls:?}"
+        );
+        assert!(calls[1]["result"].to_string().contains("once"), "{calls:?}");
+        let told: Value = serde_json::from_slice(&fs::read(&report).expect("a report")).expect("JSON");
+        assert_eq!(told["verdict"], "good", "{told}");
+        let recorded = fs::read_to_string(&cassette).expect("a recording");
+        assert!(!recorded.contains("try later") && recorded.contains("tools/call echo @1"), "{recorded}");
+        assert!(!recorded.contains("tools/call echo @2"), "{recorded}");
+        let replay = [TAPEDECK, "replay", &shown(&cassette)].map(str::to_owned);
+        let once = json!({"steps": [call], "elicit": {}});
+        let run = client.run(&replay, &once, &[]).expect("it was there before");
+        assert_eq!(run.transcript["calls"][0]["result"], calls[1]["result"], "{}", client.name);
+    }
 }
