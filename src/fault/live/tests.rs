@@ -152,7 +152,7 @@ fn what_a_fault_has_asked_is_not_answered_to_the_server() {
 #[test]
 fn a_fault_does_not_act_in_a_revision_in_which_it_cannot_exist() {
     let mut live = live(r#"{"do": "session_expired"}, {"do": "input_required_loop"}"#);
-    let modern = r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+    let modern = r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"p","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
     for (id, line) in [("1", modern), ("2", &call(2, "a"))] {
         assert_eq!(says(&mut live, 0, line), Passing::Never, "{id}");
     }
