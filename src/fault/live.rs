@@ -211,7 +211,12 @@ impl Live {
 
     /// Whether a fault acts on what is said on this lane because of the request that opened it.
     pub fn is_affected(&self, lane: Lane) -> bool {
-        self.stage.acts_on(lane)
+        self.stage.acts_on(lane) || self.is_unheard(lane)
+    }
+
+    /// Whether the server is asked although it was answered in its place.
+    pub fn is_unheard(&self, lane: Lane) -> bool {
+        self.lanes.get(&lane.0).is_some_and(|response| response.is_deaf)
     }
 
     /// When to poll again although nothing came.

@@ -137,7 +137,8 @@ impl Stand {
         let mut way = Way::new(sender, leave, Arc::clone(&flow), is_plain);
         way.is_read = passing != Passing::Never;
         // A recording has a call to its end; a stream that is listened to may have none.
-        way.is_for_client = head.method == Method::GET || !link.front.tape.records();
+        let is_endless = head.method == Method::GET || !link.front.tape.records();
+        way.is_for_client = is_endless && !state.live.is_unheard(lane);
         if way.is_read {
             let held = (passing == Passing::Later).then(|| way.holds());
             let forward = Forward::new(self, link, &head, lane, &flow);

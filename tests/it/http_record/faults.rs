@@ -281,6 +281,20 @@ fn a_server_sees_its_client_cut_off_where_nothing_is_recorded() {
 }
 
 #[test]
+fn a_server_that_is_asked_all_the_same_is_not_heard() {
+    let scene = Scene::faulty(&[r#"tools/call a: {"do": "status", "status": 503, "consumes": true}"#]);
+    let mut client = scene.asks("", CALL);
+    let mut server = scene.accept();
+    server.takes_call();
+    server.say(json(ANSWER));
+    client.hears("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
+    drop(client);
+    assert_eq!(server.rest(), (String::new(), false));
+    let lines = scene.ends_having_fired(&[1]);
+    assert!(lines.contains(&format!("1 < message {ANSWER}")), "{lines:#?}");
+}
+
+#[test]
 fn our_side_ends_behind_the_answer_and_the_client_is_heard() {
     let scene = Scene::faulty(&["tools/call a: half_close nth=1"]);
     let mut client = scene.asks("", CALL);
