@@ -43,8 +43,9 @@
 //! - [`traffic`]: what happened, as events; the one vocabulary all else speaks
 //! - [`cassette`]: the JSON file people read, and the journal recorders write
 //! - [`redact`]: what must not reach a disk; [`edit`]: changes to a cassette that keep every line they do not address
-//! - [`record`]: events become exchanges; [`replay`]: exchanges become answers; [`report`]: and what is told of it
-//! - [`lint`]: what a recorded session does that the protocol does not allow
+//! - [`lint`]: what a session does that the protocol does not allow; [`report`]: what is told of a replay
+//! - [`fault`]: what goes wrong on purpose, in replays and in live traffic
+//! - [`record`]: events become exchanges; [`replay`]: exchanges become answers
 //! - [`transport`], [`store`]: pipes and files; [`proxy`]: the only place that waits and reads the clock
 //! - the binary's `cli`: one file for each command, all printing in one
 //!

@@ -528,7 +528,13 @@ impl fmt::Display for Id {
 impl Cassette {
     /// Whether an exchange, by its index, was added to its session later.
     pub fn is_added(&self, exchange: u32) -> bool {
-        self.exchange_journals.binary_search_by_key(&exchange, |(added, _)| *added).is_ok()
+        self.added_by(exchange).is_some()
+    }
+
+    /// The id of the journal by which an exchange was added to its session later.
+    pub fn added_by(&self, exchange: u32) -> Option<&str> {
+        let at = self.exchange_journals.binary_search_by_key(&exchange, |(added, _)| *added).ok()?;
+        Some(&self.exchange_journals[at].1)
     }
 
     /// The text at a place.

@@ -131,6 +131,8 @@ pub struct Replayer {
     redactor: Redactor,
     /// For each play, which live secret stands for which recorded one.
     pairings: Vec<Pairing>,
+    /// Those of what was added to a session later: by its play, and the journal that it came from.
+    added_pairings: HashMap<(usize, Box<str>), Pairing>,
     /// What has no session first, then each live session.
     lives: Vec<Live>,
     /// Live sessions by their ids, and by where their messages are posted over HTTP+SSE.
@@ -244,6 +246,7 @@ impl Replayer {
             legacy_recording,
             redactor: Redactor::new(&options.redact),
             pairings: vec![Pairing::new()],
+            added_pairings: HashMap::new(),
             streams: ByNumber::default(),
             heard_http: false,
             pipes: Pipes::default(),

@@ -420,6 +420,26 @@ fn what_is_secret_is_not_written_but_reaches_the_server() {
     assert_eq!(talk.end().0, Some(0));
 }
 
+/// Secrets are numbered anew in what is added: each is told from the others by what it was added with.
+#[test]
+fn what_was_added_at_different_times_keeps_its_own_secrets() {
+    let stage = Stage::new();
+    let secrets = ["a1B2", "c3D4", "e5F6"].map(|part| format!("ghp_{}", part.repeat(9)));
+    let play = |words: &[&str], server: &[String], secrets: &[String]| {
+        let mut talk = stage.begin(words, server);
+        for secret in secrets {
+            talk.say(&measure("5", secret));
+            assert!(talk.hear().to_string().contains("There is no station in"));
+        }
+        assert_eq!(talk.end().0, Some(0));
+    };
+    for count in 1..=secrets.len() {
+        play(&RECORD, &stage.server, &secrets[..count]);
+    }
+    play(&["replay", "c.json", "--report", "r.json"], &[], &secrets);
+    assert_eq!((&stage.report()["misses"], &stage.report()["repeats"]), (&json!([]), &json!([])));
+}
+
 #[test]
 fn sessions_side_by_side_add_to_the_one_that_they_play() {
     let stage = Stage::new();

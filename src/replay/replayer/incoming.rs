@@ -202,7 +202,12 @@ impl Replayer {
         let mut recorded = Vec::new();
         let entry = &self.cassette.exchanges[exchange as usize];
         client_message(&self.cassette, &*self.blobs, entry, &mut recorded);
-        self.pairings[play].pair(message.bytes, &recorded).is_ok()
+        let pairing = match self.cassette.added_by(exchange) {
+            None => &mut self.pairings[play],
+            // Who added it counted secrets anew.
+            Some(journal) => self.added_pairings.entry((play, journal.into())).or_default(),
+        };
+        pairing.pair(message.bytes, &recorded).is_ok()
     }
 
     /// Plays what was found for a live message, on the response to that.
