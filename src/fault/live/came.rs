@@ -59,7 +59,7 @@ impl<'a> Http<'a> {
 pub enum Passing {
     /// It is passed on now.
     Now,
-    /// A fault holds it back: it is passed on when [`Live::poll`] says [`Do::Pass`].
+    /// A fault holds it back: it is passed on when [`Live::poll`](super::Live::poll) says [`Do::Pass`].
     Later,
     /// It is not passed on: something else answers, or nothing does.
     Never,
@@ -85,7 +85,7 @@ pub struct Options {
     pub name: String,
     /// How rules, events and reports see messages.
     pub look: Box<dyn Look>,
-    /// Events are collected, for [`Live::take_events`]: so many there are by now.
+    /// Events are collected, for [`Live::take_events`](super::Live::take_events): so many there are by now.
     pub events: Option<Arc<AtomicU64>>,
 }
 
