@@ -22,6 +22,8 @@ pub struct Stage {
     by_lane: HashMap<u32, Acting>,
     /// When the first thing that waits goes, of each that has one.
     due: BTreeSet<(Micros, Acting)>,
+    /// Those that let another answer go first.
+    yielding: BTreeSet<Acting>,
     pieces: Pieces,
 }
 
@@ -110,6 +112,7 @@ impl Stage {
                 Step::Yield(time) => {
                     under.free_at = under.free_at.max(now).saturating_add(time);
                     under.yields = Some(time);
+                    self.yielding.insert(acting);
                 }
                 Step::Do(output) => {
                     let is_end = matches!(output, Output::End { .. });
@@ -139,7 +142,9 @@ impl Stage {
             while under.due().is_some_and(|due| due <= now) {
                 going.extend(under.waiting.pop_front().map(|(_, output)| output));
             }
-            under.yields.take_if(|_| under.waiting.is_empty());
+            if under.waiting.is_empty() && under.yields.take().is_some() {
+                self.yielding.remove(&acting);
+            }
             self.reschedule(acting, was_due);
             going.into_iter().for_each(|output| self.go(now, Some(acting), output, out));
         }
@@ -157,23 +162,22 @@ impl Stage {
 
     /// Whether any other request waits for an answer to go.
     fn yields(&self, except: Option<Acting>) -> bool {
-        let others = self.under.iter().zip(0..).filter(|(_, at)| except != Some(Acting(*at)));
-        others.into_iter().any(|(under, _)| under.as_ref().is_some_and(|under| under.yields.is_some()))
+        self.yielding.iter().any(|acting| Some(*acting) != except)
     }
 
     /// An answer has gone: what yielded to it follows.
     fn follow(&mut self, now: Micros, except: Option<Acting>, out: &mut VecDeque<Output>) {
-        for at in 0..self.under.len() {
-            if except == Some(Acting(at as u32)) {
-                continue;
-            }
-            let Some(under) = self.under[at].as_mut() else { continue };
+        let follow: Vec<Acting> =
+            self.yielding.iter().copied().filter(|acting| Some(*acting) != except).collect();
+        for acting in follow {
+            self.yielding.remove(&acting);
+            let Some(under) = self.under[acting.0 as usize].as_mut() else { continue };
             let was_due = under.due();
             let (Some(yields), Some(due)) = (under.yields.take(), was_due) else { continue };
             let early = due.saturating_sub(now).min(yields);
             under.waiting.iter_mut().for_each(|(due, _)| *due -= early);
             under.free_at -= early.min(under.free_at);
-            self.reschedule(Acting(at as u32), was_due);
+            self.reschedule(acting, was_due);
         }
         self.release(now, out);
     }
@@ -209,6 +213,7 @@ impl Stage {
 
     fn forget(&mut self, acting: Acting) {
         let Some(under) = self.under[acting.0 as usize].take() else { return };
+        self.yielding.remove(&acting);
         under.due().map(|due| self.due.remove(&(due, acting)));
         under.lane.map(|lane| self.by_lane.remove(&lane.0));
         self.vacant.push(acting.0);

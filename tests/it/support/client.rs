@@ -91,6 +91,11 @@ impl Client {
         Some(run)
     }
 
+    /// Whether this client can be had; it is installed where it has to be.
+    pub(crate) fn is_there(&self) -> bool {
+        self.kind == Kind::Rust || self.command().is_some()
+    }
+
     fn command(&self) -> Option<Command> {
         match self.kind {
             Kind::Python => {

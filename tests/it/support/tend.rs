@@ -19,7 +19,7 @@ impl Asked {
         let address = origin.strip_prefix("http://").expect("an origin");
         let mut stream = TcpStream::connect(address).expect("it listens");
         // Only a test that fails waits so long.
-        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time");
+        stream.set_read_timeout(Some(Duration::from_secs(90))).expect("a time");
         let host =
             if headers.iter().any(|line| line.starts_with("Host:")) { "" } else { "Host: localhost\r\n" };
         let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
@@ -89,7 +89,10 @@ impl Tend {
     /// Winds the clock.
     #[track_caller]
     pub(crate) fn advance(&self, ms: u64, when_pending: usize) -> Value {
-        self.post("/clock/advance", &serde_json::json!({"ms": ms, "when_pending": when_pending}))
+        self.post(
+            "/clock/advance",
+            &serde_json::json!({"ms": ms, "when_pending": when_pending, "timeout_ms": 60_000}),
+        )
     }
 
     /// Any request, and its answer.
