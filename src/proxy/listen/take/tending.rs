@@ -68,6 +68,6 @@ impl Take {
         let mut state = lock(&self.state);
         state.has_ended = true;
         self.changed.notify_one();
-        state.replayer.report()
+        state.replayer.last_report()
     }
 }
