@@ -35,6 +35,10 @@ impl Replayer {
         let live = self.at_hand.live;
         let in_session = self.lives[live].ordinal > 0 && !self.lives[live].is_over;
         let is_http = self.at_hand.facts.is_some();
+        if self.lives[live].is_over && method != "initialize" {
+            // Its client is told that by the answer.
+            return;
+        }
         if method == "initialize" && !message.is_modern() {
             let was_lost = self.faults.as_ref().is_some_and(super::faulty::Faults::has_lost);
             let is_again = in_session && !was_lost && (self.at_hand.is_known || !is_http);
