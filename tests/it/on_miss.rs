@@ -210,6 +210,25 @@ fn a_server_that_is_not_there_or_dies_is_told_to_the_client_and_bad() {
     assert_eq!(talk.end().0, Some(1));
 }
 
+/// The handshake with the server is never over.
+#[test]
+fn a_client_that_leaves_has_a_server_end_that_it_was_not_greeted_by() {
+    let stage = Stage::new();
+    for server in [&["sh", "-c", "cat > heard"][..], &["cat"]] {
+        let server: Vec<String> = server.iter().map(ToString::to_string).collect();
+        let mut talk = stage.begin(&UPSTREAM, &server);
+        talk.say(&measure("7", "Bergen"));
+        talk.end();
+        assert_eq!(stage.report()["passed_on"][0]["count"], 1);
+    }
+    let heard = stage.read("heard");
+    let methods: Vec<Value> = heard
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a message")["method"].clone())
+        .collect();
+    assert_eq!(methods, ["initialize", "notifications/initialized", "tools/call"]);
+}
+
 #[test]
 fn faults_act_on_what_the_real_server_says_too() {
     let stage = Stage::new();

@@ -47,9 +47,7 @@ struct Upstream {
     is_greeted: bool,
     /// It heard the client's own handshake, and hears all its notifications.
     is_whole: bool,
-    /// Nothing more is said to it once what waits has been.
-    is_closing: bool,
-    /// Its input has been closed.
+    /// Its input has been closed: nothing more is said to it.
     is_closed: bool,
     /// Lines that wait for the end of the handshake.
     waiting: Vec<(Lane, Vec<u8>)>,
@@ -102,14 +100,14 @@ impl Upstreams {
 
     /// The one that a live session has.
     fn of(&self, live: usize) -> Option<usize> {
-        self.0.iter().rposition(|upstream| upstream.live == live && !upstream.is_closing)
+        self.0.iter().rposition(|upstream| upstream.live == live && !upstream.is_closed)
     }
 }
 
 impl Upstream {
     /// Whether it hears what it is told now.
     fn is_heard(&self) -> bool {
-        self.stage == Stage::Open && !self.is_closing
+        self.stage == Stage::Open && !self.is_closed
     }
 }
 
@@ -154,7 +152,6 @@ impl Replayer {
                 stage: Stage::Fresh,
                 is_greeted: false,
                 is_whole: false,
-                is_closing: false,
                 is_closed: false,
                 waiting: Vec::new(),
                 has_spoken: false,
@@ -268,20 +265,34 @@ impl Replayer {
     /// The same of all sessions of a client that speaks in lines.
     pub(super) fn end_upstreams_on(&mut self, lane: Lane) {
         for number in 0..self.upstreams.0.len() {
-            let Upstream { live, is_closing, .. } = self.upstreams.0[number];
-            if !is_closing && self.lives[live].pipe == Some(lane) {
+            let Upstream { live, is_closed, .. } = self.upstreams.0[number];
+            if !is_closed && self.lives[live].pipe == Some(lane) {
                 self.end_upstream(number);
             }
         }
     }
 
+    /// Whether it has answered the handshake or not: that one waits for it would keep it for ever.
     fn end_upstream(&mut self, number: usize) {
+        if self.upstreams.0[number].is_closed {
+            return;
+        }
+        if self.upstreams.0[number].stage == Stage::Greeting {
+            self.say_what_waits(number);
+        }
         let upstream = &mut self.upstreams.0[number];
-        upstream.is_closing = true;
-        if upstream.stage != Stage::Greeting {
-            upstream.is_closed = true;
-            let lane = self.lives[upstream.live].pipe.unwrap_or_default();
-            self.outputs.push_back(Output::EndUpstream { lane, upstream: number as u32 });
+        upstream.is_closed = true;
+        let lane = self.lives[upstream.live].pipe.unwrap_or_default();
+        self.outputs.push_back(Output::EndUpstream { lane, upstream: number as u32 });
+    }
+
+    /// Ends a handshake of ours, and says what waits for its end.
+    fn say_what_waits(&mut self, number: usize) {
+        let waiting = std::mem::take(&mut self.upstreams.0[number].waiting);
+        let first = waiting.first().map_or(Lane(0), |(lane, _)| *lane);
+        self.say_to(number, first, br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec());
+        for (lane, line) in waiting {
+            self.say_to(number, lane, line);
         }
     }
 

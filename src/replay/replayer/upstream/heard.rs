@@ -29,7 +29,11 @@ enum For {
 impl Replayer {
     /// A real server said a line.
     pub(in crate::replay::replayer) fn upstream_said(&mut self, number: usize, line: &[u8]) {
-        self.upstreams.0[number].has_spoken = true;
+        let upstream = &mut self.upstreams.0[number];
+        if matches!(upstream.stage, Stage::Over(_)) {
+            return;
+        }
+        upstream.has_spoken = true;
         let message = Message::read(line);
         match message.kind {
             Kind::Batch => message.members().for_each(|member| self.upstream_message(number, &member)),
@@ -120,17 +124,8 @@ impl Replayer {
         if let Some(agreed) = agreed.filter(|agreed| !recorded.is_empty() && *agreed != recorded) {
             self.warn(format!("the real server speaks revision {agreed}, the recorded one {recorded}"));
         }
-        let upstream = &mut self.upstreams.0[number];
-        upstream.stage = Stage::Open;
-        let (waiting, is_closing) = (std::mem::take(&mut upstream.waiting), upstream.is_closing);
-        let first = waiting.first().map_or(Lane(0), |(lane, _)| *lane);
-        self.say_to(number, first, br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec());
-        for (lane, line) in waiting {
-            self.say_to(number, lane, line);
-        }
-        if is_closing {
-            self.end_upstream(number);
-        }
+        self.upstreams.0[number].stage = Stage::Open;
+        self.say_what_waits(number);
     }
 
     fn upstream_asks(&mut self, number: usize, message: &Message<'_>) {

@@ -243,6 +243,21 @@ fn a_server_that_was_never_there_is_told_to_a_client_that_has_closed_its_side_to
 }
 
 #[test]
+fn a_client_that_leaves_in_the_middle_of_the_handshake_ends_the_server_s_input() {
+    let mut stage = Stage::begun();
+    stage.client(&call("\"a\"", "new", ""));
+    stage.0.handle(0, Input::Closed { lane: Lane(0) });
+    let call = call("1", "new", "");
+    let said = stage.outputs();
+    assert_eq!(said, [&*format!("server 0: {INITIALIZED}"), &*format!("server 0: {call}"), "server 0 ends"]);
+    // It may still answer both.
+    assert!(stage.server(r#"{"jsonrpc":"2.0","id":0,"result":{}}"#).is_empty());
+    assert!(!stage.0.is_done(Lane(0)));
+    assert_eq!(stage.server(&result("1", "x")), [result("\"a\"", "x")]);
+    assert!(stage.0.is_done(Lane(0)));
+}
+
+#[test]
 fn a_server_that_refuses_the_handshake_answers_nothing() {
     let mut stage = Stage::begun();
     stage.client(&call("1", "new", ""));
@@ -250,6 +265,8 @@ fn a_server_that_refuses_the_handshake_answers_nothing() {
     assert_eq!(said.len(), 2);
     assert!(said[0].contains("the real server refuses the client's `initialize`: too old"), "{said:?}");
     assert_eq!(said[1], "server 0 ends");
+    assert!(stage.server(&result("1", "late")).is_empty());
+    assert_eq!(stage.report().warnings.len(), 0);
 }
 
 #[test]
