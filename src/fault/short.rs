@@ -74,7 +74,9 @@ fn push_requests(requests: &str, out: &mut Vec<u8>) -> Result<(), PlanError> {
 
 fn push_fault(fault: &str, out: &mut Vec<u8>) -> Result<(), PlanError> {
     if let Some(inside) = fault.strip_prefix('{') {
-        let inside = inside.trim_end().strip_suffix('}').unwrap_or(inside);
+        let Some(inside) = inside.trim_end().strip_suffix('}') else {
+            return Err(PlanError::new(0, format!("`{fault}` has no end; a `}}` ends it")));
+        };
         out.extend_from_slice(inside.as_bytes());
         return Ok(());
     }
@@ -165,5 +167,6 @@ mod tests {
             "`200` is no parameter of `latency`; write NAME=VALUE, such as ms=200"
         );
         assert!(told("ping: {\"do\": }").starts_with("`{\"do\": }` is no fault"));
+        assert_eq!(told("ping: {\"do\": 1"), "`{\"do\": 1` has no end; a `}` ends it");
     }
 }

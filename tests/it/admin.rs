@@ -181,7 +181,9 @@ fn a_take_ends_with_its_verdict_and_counts_in_that_of_the_run() {
     let (status, answer) = stand.tend.ask("POST", "/takes/end", r#"{"take": "a"}"#);
     assert_eq!(status, 404);
     assert!(answer["error"].as_str().expect("a sentence").contains("the default one"), "{answer}");
-    // Another take of its name begins at the beginning.
+    // Its clients are told that their sessions are over; another take of its name begins at the beginning.
+    let (status, _, answer) = stand.call("/take/a/mcp", &session, 2, "search").answer();
+    assert!(status == 404 && answer.contains("Session not found"), "{status} {answer}");
     let session = stand.begin("/take/a/mcp");
     assert_eq!(said(stand.call("/take/a/mcp", &session, 1, "search")), "found");
     assert_eq!(stand.tend.post("/takes/end", &json!({}))["connections"], 0);

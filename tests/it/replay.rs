@@ -485,6 +485,7 @@ fn what_a_client_does_against_the_protocol_is_told() {
     let mut stage = Stage::new(&cassette);
     stage.send(&call(1, "a", "{}"));
     stage.send(&initialize(1, "c"));
+    stage.send(&request(1, "tools/list", "{}"));
     stage.send(&call(2, "a", "{}"));
     stage.send(&call(2, "a", "{}"));
     stage.send(&request(3, "search", "{}"));
@@ -494,14 +495,15 @@ fn what_a_client_does_against_the_protocol_is_told() {
         told(&stage),
         [
             "handshake-first tools/call 1",
+            "reused-id tools/list 1",
             "reused-id tools/call 1",
             "tool-as-method search 1",
             "unknown-method tools/lst 1",
             "handshake-twice initialize 1",
-            "handshake-initialized tools/call 1",
+            "handshake-initialized tools/list 1",
         ]
     );
-    let tool_as_method = &stage.report().protocol[2];
+    let tool_as_method = &stage.report().protocol[3];
     assert!(tool_as_method.text.contains(r#"call it by `tools/call` with the params {"name": "search""#));
     assert_eq!(tool_as_method.source, "2025-11-25/server/tools");
     let mut stage = Stage::new(&cassette);

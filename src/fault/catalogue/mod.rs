@@ -452,7 +452,9 @@ impl Kind {
     /// Why it cannot exist on what is served.
     pub(super) fn cannot(&self, scope: Scope) -> Option<&'static str> {
         match self.exists {
-            Http if !scope.is_http => Some("it needs HTTP, and this process serves stdio; add `--listen`"),
+            Http if !scope.is_http => Some(
+                "it needs HTTP, and clients are on stdio here; `--listen` serves HTTP (live traffic: with `--url`)",
+            ),
             Stdio if scope.is_http => Some("it needs stdio, and this process serves HTTP"),
             Legacy if !scope.is_legacy => Some("it needs a revision before 2026-07-28"),
             Modern if !scope.is_modern => Some("it needs revision 2026-07-28 or later"),

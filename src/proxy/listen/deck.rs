@@ -22,6 +22,8 @@ pub(super) struct Deck {
     takes: Mutex<HashMap<String, Arc<Take>>>,
     /// The reports of takes that have ended before the run did.
     ended: Mutex<Vec<Report>>,
+    /// The ids of their sessions, by their names.
+    over: Mutex<HashMap<String, Vec<Box<str>>>>,
     /// Scenarios that were switched, for takes that begin after that.
     switched: Mutex<BTreeMap<String, bool>>,
     new: Box<dyn Fn() -> Replayer + Send + Sync>,
@@ -37,6 +39,7 @@ impl Deck {
             name,
             takes: Mutex::new(HashMap::from([(String::new(), first)])),
             ended: Mutex::default(),
+            over: Mutex::default(),
             switched: Mutex::default(),
             new,
             shared: Arc::clone(shared),
@@ -61,6 +64,7 @@ impl Deck {
     fn begin(&self, name: &str) -> Arc<Take> {
         let take = Take::begin(name, (self.new)(), Arc::clone(&self.shared), self.upstreams.clone());
         lock(&self.switched).iter().for_each(|(scenario, on)| take.switch(scenario, *on));
+        lock(&self.over).get(name).into_iter().for_each(|ids| take.have_ended(ids));
         take
     }
 
@@ -76,11 +80,12 @@ impl Deck {
     pub(super) fn end(&self, name: &str) -> Option<Report> {
         let mut takes = lock(&self.takes);
         let take = takes.remove(name)?;
+        let (report, ids) = take.end();
+        lock(&self.over).entry(name.to_owned()).or_default().extend(ids);
         if name.is_empty() {
             takes.insert(String::new(), self.begin(""));
         }
         drop(takes);
-        let report = take.end();
         if !name.is_empty() || report.connections > 0 {
             lock(&self.ended).push(report.clone());
         }

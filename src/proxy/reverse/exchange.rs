@@ -93,9 +93,9 @@ pub(super) async fn forward(
         let headers = recorded_request(&head.headers, &asked.ours(link));
         Item::Request(head.method.clone(), target(&head.uri), headers)
     });
+    let is_coded = is_coded(&head.headers);
     if !link.connect().await {
-        lane.note(|| Item::Broken { reset: false });
-        return unreachable(link, &lane, body).await;
+        return unreachable(link, &lane, RequestBody::new(body, Arc::clone(&lane), is_coded, None)).await;
     }
     if body.is_end_stream() && !lane.write() {
         return Err(Cut);
@@ -104,7 +104,6 @@ pub(super) async fn forward(
         value.as_bytes().eq_ignore_ascii_case(b"100-continue") && head.version > Version::HTTP_10
     });
     let go_on = go_on.then(Arc::<GoOn>::default);
-    let is_coded = is_coded(&head.headers);
     head.headers = request_headers(head.headers, &link.front.upstream);
     let mut request =
         Request::from_parts(head, RequestBody::new(body, Arc::clone(&lane), is_coded, go_on.clone()));
@@ -301,10 +300,19 @@ impl Drop for Waiting {
 }
 
 /// Says that the server cannot be reached, to a caller in the words of JSON-RPC.
-async fn unreachable(link: &Link, lane: &Lane, mut body: Inbound) -> Result<Response<ResponseBody>, Cut> {
+async fn unreachable(link: &Link, lane: &Lane, mut body: RequestBody) -> Result<Response<ResponseBody>, Cut> {
     let mut bytes = Unfinished::new(lane.max_message());
-    while let Some(data) = next_data(&mut body).await.map_err(|_| Cut)? {
-        bytes.keep(&data);
+    let is_whole = loop {
+        match next_data(&mut body).await {
+            Ok(Some(data)) => bytes.keep(&data),
+            end => break end.is_ok(),
+        }
+    };
+    // What came of the request is noted before its end is.
+    drop(body);
+    lane.note(|| Item::Broken { reset: false });
+    if !lane.write() || !is_whole {
+        return Err(Cut);
     }
     let text = link.why_unreachable();
     let mut response = own(StatusCode::BAD_GATEWAY, "text/plain; charset=utf-8", format!("{text}\n").into());
@@ -314,12 +322,9 @@ async fn unreachable(link: &Link, lane: &Lane, mut body: Inbound) -> Result<Resp
             let error = jsonrpc::error(id, jsonrpc::NO_ANSWER, &text, None);
             response = own(StatusCode::BAD_GATEWAY, "application/json", error.into());
         }
-        if !body.is_empty() {
-            lane.note(|| Item::RequestBody(body));
-        }
     }
     link.control.awaits_head();
-    if lane.write() { Ok(response) } else { Err(Cut) }
+    Ok(response)
 }
 
 /// A response of our own.

@@ -35,6 +35,10 @@ impl Replayer {
         let live = self.at_hand.live;
         let in_session = self.lives[live].ordinal > 0 && !self.lives[live].is_over;
         let is_http = self.at_hand.facts.is_some();
+        if self.lives[live].is_over && method != "initialize" {
+            // Its client is told that by the answer.
+            return;
+        }
         if method == "initialize" && !message.is_modern() {
             let was_lost = self.faults.as_ref().is_some_and(super::faulty::Faults::has_lost);
             let is_again = in_session && !was_lost && (self.at_hand.is_known || !is_http);
@@ -61,16 +65,18 @@ impl Replayer {
         if conduct.asked.is_none() && !conduct.has_said_initialized {
             conduct.asked = Some(method.clone().into_owned());
         }
-        let Some(id) = message.id_key() else { return };
-        let is_new = conduct.ids.len() >= MOST_IDS || conduct.ids.insert(id.into_owned());
-        if !is_new {
+        if !self.note_id(message) {
             let id = String::from_utf8_lossy(message.id().unwrap_or_default()).into_owned();
-            self.tell(
-                "reused-id",
-                &method,
-                format!("the id {id} was used before in its session; give each request an id of its own"),
-            );
+            let text =
+                format!("the id {id} was used before in its session; give each request an id of its own");
+            self.tell("reused-id", &method, text);
         }
+    }
+
+    /// Takes in a request's id: whether it is new in its session, as far as that is known.
+    pub(super) fn note_id(&mut self, message: &Message<'_>) -> bool {
+        let ids = &mut self.lives[self.at_hand.live].conduct.ids;
+        message.id_key().is_none_or(|id| ids.len() >= MOST_IDS || ids.insert(id.into_owned()))
     }
 
     /// A message of the older revisions that is in no session.

@@ -46,6 +46,7 @@ impl Replayer {
             self.lives[self.at_hand.live].ordinal = self.report.sessions;
             self.lives[self.at_hand.live].capabilities = message.param("/capabilities").map(<[u8]>::to_vec);
             self.learn(script, message);
+            self.note_id(message);
             return match self.find(message) {
                 Some(found) => self.play(now, lane, message, found),
                 None => self.unmatched(lane, message, "initialize"),
@@ -97,6 +98,7 @@ impl Replayer {
             stream.live = self.at_hand.live;
         }
         self.learn(chosen, message);
+        self.note_id(message);
         match self.find(message) {
             Some(found) => self.play(now, lane, message, found),
             None => self.unmatched(lane, message, "initialize"),

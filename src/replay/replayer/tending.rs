@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::{Now, Replayer, faulty::Faults};
+use super::{Now, Replayer, faulty::Faults, lives::Live};
 use crate::{
     report::live::{PlanState, SessionState, TakeState, Waiting, WaitsFor},
     traffic::Micros,
@@ -121,6 +121,18 @@ impl Replayer {
         let at = self.options.faults.as_ref().and_then(|plan| plan.scenario(name));
         if let (Some(faults), Some(at)) = (&mut self.faults, at) {
             faults.switch(at, on);
+        }
+    }
+
+    /// The ids by which clients over HTTP name its sessions.
+    pub fn session_ids(&self) -> impl Iterator<Item = &str> {
+        self.by_id.keys().map(|id| &**id)
+    }
+
+    /// Sessions of a take before this one: whoever names one is told that it is over.
+    pub fn have_ended(&mut self, ids: impl IntoIterator<Item = Box<str>>) {
+        for id in ids {
+            self.begin_live(Live { id: Some(id), is_over: true, ..Live::default() });
         }
     }
 

@@ -50,6 +50,8 @@ fn a_clock_that_waits_in_vain_for_something_to_wait_stays_where_it_is() {
     let expected = "0 things waited after 1 ms, and not 1; the clock stands where it stood";
     assert_eq!((status, &answer["error"]), (409, &json!(expected)));
     assert_eq!(stand.tend.get("/waiting")["now_ms"], 0);
+    let (status, answer) = stand.tend.ask("POST", "/clock/advance", r#"{"ms": 86400001}"#);
+    assert_eq!((status, &answer["error"]), (400, &json!("`ms` is 86400000 at most, a day; found 86400001")));
     // Without that it does not mind that nothing waits.
     assert_eq!(stand.tend.post("/clock/advance", &json!({"ms": 5}))["now_ms"], 5);
 }

@@ -110,8 +110,8 @@ fn what_cannot_exist_where_it_would_act_is_refused() {
     let stdio = Scope { is_http: false, is_legacy: true, is_modern: false };
     assert_eq!(
         check("ping: status status=500", stdio),
-        Err("rule `ping: status status=500`: `status` cannot exist here: it needs HTTP, and this process serves \
-             stdio; add `--listen`"
+        Err("rule `ping: status status=500`: `status` cannot exist here: it needs HTTP, and clients are on stdio \
+             here; `--listen` serves HTTP (live traffic: with `--url`)"
             .to_owned())
     );
     assert!(check("ping: status status=500", Scope { is_http: true, ..stdio }).is_ok());

@@ -21,6 +21,15 @@ impl Scene {
         Self::with(|options| options.faults = Some(self::faults(faults)))
     }
 
+    /// Faults, and no recording.
+    fn faulty_without_a_recording(faults: &[&str]) -> Self {
+        let faults = Some(self::faults(faults));
+        Self::serving(|front, _| {
+            let options = ReverseOptions { faults, ..ReverseOptions::default() };
+            Box::new(move || front.pass(options).unwrap().report)
+        })
+    }
+
     /// A client that has asked this, on a connection of its own.
     fn asks(&self, session: &str, body: &str) -> Peer {
         let mut client = self.client();
@@ -267,10 +276,7 @@ fn a_stream_is_cut_off_for_the_client_and_recorded_to_its_end() {
 
 #[test]
 fn a_server_sees_its_client_cut_off_where_nothing_is_recorded() {
-    let scene = Scene::serving(|front, _| {
-        let faults = Some(faults(&["tools/call a: cut_after events=1"]));
-        Box::new(move || front.pass(ReverseOptions { faults, ..ReverseOptions::default() }).unwrap().report)
-    });
+    let scene = Scene::faulty_without_a_recording(&["tools/call a: cut_after events=1"]);
     let mut client = scene.asks("", CALL);
     let mut server = scene.accept();
     server.takes_call();
@@ -278,6 +284,68 @@ fn a_server_sees_its_client_cut_off_where_nothing_is_recorded() {
     assert_eq!(client.rest(), (STREAM.to_owned() + &chunk("data: 1\n\n"), false));
     assert_eq!(server.rest(), (String::new(), false));
     assert_eq!(scene.ends_having_fired(&[1]), Vec::<String>::new());
+}
+
+#[test]
+fn a_server_that_leaves_without_a_head_ends_its_clients_connection_as_without_a_plan() {
+    /// What the server does once it is asked, and whether what comes of it is a reset.
+    type Leaves = (&'static str, bool, fn(Peer));
+    let kinds: [Leaves; 6] = [
+        ("it closes", false, drop),
+        ("it resets", true, Peer::reset),
+        ("half a head, then it closes", false, |mut server| server.say("HTTP/1.1 200 OK\r\nContent-")),
+        ("half a head, then it resets", true, |mut server| {
+            server.say("HTTP/1.1 200 OK\r\nContent-");
+            server.reset();
+        }),
+        ("no HTTP", false, |mut server| {
+            server.say("SSH-2.0-OpenSSH\r\n\r\n");
+            server.rest_or_whole();
+        }),
+        ("a head with two lengths", false, |mut server| {
+            server.say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n");
+            server.rest_or_whole();
+        }),
+    ];
+    let no_rule: &[&str] = &[];
+    let other_rule = &[r#"tools/call b: {"do": "latency", "ms": 1, "optional": true}"#][..];
+    for (kind, resets, leaves) in kinds {
+        for request in [call("localhost"), "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned()] {
+            let seen = |scene: Scene| {
+                let mut client = scene.client();
+                // It is not the connection's first.
+                client.say(call("localhost"));
+                let mut server = scene.accept();
+                server.takes_call();
+                server.say(json(ANSWER));
+                client.hears(json(ANSWER));
+                client.say(&request);
+                server.head();
+                if request.starts_with("POST") {
+                    server.hears(CALL);
+                }
+                leaves(server);
+                let heard = client.rest();
+                // The next client is served.
+                let mut client = scene.asks("", OTHER);
+                let mut server = scene.accept();
+                server.head();
+                server.hears(OTHER);
+                server.say(json(ANSWER));
+                client.hears(json(ANSWER));
+                (heard, scene.end())
+            };
+            let (heard, recorded) = seen(Scene::new());
+            assert_eq!(heard, (String::new(), resets), "{kind}: {request}");
+            assert_eq!(seen(Scene::passing()).0, heard, "{kind}: {request}");
+            for rules in [no_rule, other_rule] {
+                assert_eq!(seen(Scene::faulty(rules)).0, heard, "{kind}, {rules:?}: {request}");
+                let passed = seen(Scene::faulty_without_a_recording(rules));
+                assert_eq!(passed, (heard.clone(), Vec::new()), "{kind}, {rules:?}: {request}");
+            }
+            assert_eq!(seen(Scene::faulty(no_rule)).1, recorded, "{kind}: {request}");
+        }
+    }
 }
 
 #[test]

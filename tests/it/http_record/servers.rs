@@ -1,5 +1,11 @@
 //! Servers that fail, leave or make no sense.
 
+use mcp_tapedeck::{
+    Cassette,
+    cassette::{blob::MemoryBlobs, model::Unanswered},
+    lint::lint,
+};
+
 use super::*;
 
 #[test]
@@ -116,11 +122,93 @@ fn a_server_that_cannot_be_reached_is_an_error_with_the_callers_id() {
     stop.stop();
     front.join().unwrap();
     let lines = lines.0.lock().unwrap();
-    assert_eq!(lines.len(), 3, "{lines:#?}");
-    assert!(
-        lines.contains(&format!("1 > message {CALL}")) && lines.contains(&"1 < cut".to_owned()),
-        "{lines:#?}"
-    );
+    assert_eq!(lines[1..], [format!("1 > message {CALL}"), "1 < cut".to_owned()], "{lines:#?}");
+}
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}"#;
+
+#[test]
+fn a_call_to_a_server_that_is_gone_is_one_exchange_of_its_session() {
+    let mut scene = Scene::new();
+    let ours = scene.origin.trim_start_matches("http://").to_owned();
+    let asks = |headers: &str, body: &str| {
+        let mut client = Peer::new(TcpStream::connect(&ours).unwrap());
+        let length = body.len();
+        client.say(format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n\
+             Content-Type: application/json\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+        ));
+        client
+    };
+    let in_session = "Mcp-Session-Id: one\r\nMCP-Protocol-Version: 2025-11-25\r\n";
+    let calls = |id: u32| asks(in_session, &CALL.replace('7', &id.to_string()));
+    let takes = |scene: &Scene, body: &str| {
+        let mut server = scene.accept();
+        server.head();
+        server.hears(body);
+        server
+    };
+    let named = json(INITIALIZED).replace("Content-Type", "Mcp-Session-Id: one\r\nContent-Type");
+    let mut client = asks("", INITIALIZE);
+    let mut server = takes(&scene, INITIALIZE);
+    server.say(&named);
+    client.hears(&named);
+    drop((client, server));
+    let mut client = calls(1);
+    drop(takes(&scene, &CALL.replace('7', "1")));
+    assert_eq!(client.rest().0, "");
+    let upstream = scene.upstream();
+    drop(scene.server);
+    let mut client = calls(2);
+    assert!(client.head().starts_with("HTTP/1.1 502 "));
+    drop(client);
+    scene.server = TcpListener::bind(upstream).unwrap();
+    let mut client = calls(3);
+    let mut server = takes(&scene, &CALL.replace('7', "3"));
+    let answer = json(&ANSWER.replace('7', "3"));
+    server.say(&answer);
+    client.hears(&answer);
+    drop((client, server));
+    scene.stop.stop();
+    scene.front.join().unwrap();
+    let text = scene.lines.cassette();
+    let blobs = MemoryBlobs::default();
+    let cassette = Cassette::load(text.clone().into_bytes(), &blobs).unwrap();
+    let exchanges = cassette.exchanges.iter();
+    let found: Vec<_> = exchanges
+        .map(|exchange| (exchange.session, &*exchange.key, exchange.unanswered.map(Unanswered::word)))
+        .collect();
+    let expected = [
+        (0, "initialize @1", None),
+        (0, "tools/call a @1", Some("lost")),
+        (0, "tools/call a @2", Some("lost")),
+        (0, "tools/call a @3", None),
+    ];
+    assert_eq!(found, expected, "{text}");
+    let found = lint(&cassette, &blobs);
+    assert!(found.iter().all(|finding| finding.rule != "session-header"), "{found:#?}");
+}
+
+#[test]
+fn what_cannot_be_read_of_a_request_is_measured_though_no_server_is_there() {
+    let scene = Scene::with(|options| options.max_message = 1000);
+    let Scene { server, origin, lines, stop, front } = scene;
+    drop(server);
+    let long = "x".repeat(3000);
+    for (headers, body) in [("", &*long), ("Content-Encoding: gzip\r\n", "secret")] {
+        let mut client = Peer::new(TcpStream::connect(origin.trim_start_matches("http://")).unwrap());
+        let length = body.len();
+        client.say(format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+        ));
+        assert!(client.head().starts_with("HTTP/1.1 502 "));
+    }
+    stop.stop();
+    front.join().unwrap();
+    let lines = lines.0.lock().unwrap();
+    assert_eq!(lines[1..3], ["1 > oversize 3000", "1 < cut"]);
+    assert_eq!(lines[4..], ["2 > oversize 6", "2 < cut"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::{
     super::{Front, take::Take},
-    ask::{Advance, Problem},
+    ask::{Advance, MOST_MS, Problem},
 };
 use crate::{report::live::Waiting, traffic::Micros};
 
@@ -30,6 +30,9 @@ pub(super) async fn advance(front: &Front, ask: Advance) -> Result<Advanced, Pro
         return Err(Problem::conflict(
             "this run's clock goes by itself; `--clock manual` makes one that is wound",
         ));
+    }
+    if ask.ms > MOST_MS {
+        return Err(Problem::bad(format!("`ms` is {MOST_MS} at most, a day; found {}", ask.ms)));
     }
     if let Some(wanted) = ask.when_pending {
         let in_time = timeout(Duration::from_millis(ask.timeout_ms), until_pending(front, wanted)).await;

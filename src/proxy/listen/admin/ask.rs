@@ -110,12 +110,19 @@ impl Ask {
 /// Reads a body; an empty one has no members.
 pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let bytes = if bytes.trim_ascii().is_empty() { b"{}" } else { bytes };
-    serde_json::from_slice(bytes).map_err(|error| Problem::bad(format!("the body is wrong: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| {
+        // The numbers' types are ours.
+        let error = error.to_string().replace("expected usize", "expected a whole number from 0");
+        Problem::bad(format!(
+            "the body is wrong: {}",
+            error.replace("expected u64", "expected a whole number from 0")
+        ))
+    })
 }
 
 /// Which take ends.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `server` and `take`")]
 pub(super) struct EndTake {
     /// None is enough where there is one server.
     pub(super) server: Option<String>,
@@ -126,7 +133,7 @@ pub(super) struct EndTake {
 
 /// A scenario is switched.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `name` and `on`")]
 pub(super) struct Scenario {
     pub(super) name: String,
     pub(super) on: bool,
@@ -134,7 +141,7 @@ pub(super) struct Scenario {
 
 /// What begins anew.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `what`, `server` and `take`")]
 pub(super) struct Reset {
     #[serde(default)]
     pub(super) what: What,
@@ -154,9 +161,12 @@ pub(super) enum What {
     Played,
 }
 
+/// So many milliseconds the clock is wound at once, at most: a day, as a fault waits at most.
+pub(super) const MOST_MS: u64 = 86_400_000;
+
 /// How far the clock is wound.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `ms`, `when_pending` and `timeout_ms`")]
 pub(super) struct Advance {
     pub(super) ms: u64,
     /// Not before so many things wait.

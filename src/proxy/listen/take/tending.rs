@@ -61,13 +61,19 @@ impl Take {
         self.pump(&mut state, None);
     }
 
-    /// It ends, and with it all that is under way; its report, without a verdict.
-    pub(in super::super) fn end(&self) -> Report {
+    /// Sessions of a take before this one.
+    pub(in super::super) fn have_ended(&self, ids: &[Box<str>]) {
+        lock(&self.state).replayer.have_ended(ids.iter().cloned());
+    }
+
+    /// It ends, and with it all that is under way; its report, without a verdict, and the ids of its sessions.
+    pub(in super::super) fn end(&self) -> (Report, Vec<Box<str>>) {
         self.close();
         self.tell_last();
         let mut state = lock(&self.state);
         state.has_ended = true;
         self.changed.notify_one();
-        state.replayer.last_report()
+        let ids = state.replayer.session_ids().map(Box::from).collect();
+        (state.replayer.last_report(), ids)
     }
 }

@@ -90,7 +90,9 @@ impl Forward {
 
     async fn pass(&self, request: Request<Inbound>) {
         let Ok(response) = exchange::forward(&self.link, request).await else {
-            return self.ends(Vec::new(), Some(self.how_cut()));
+            let end = Some(self.how_cut());
+            self.with(|_, state| self.to(state, |way| way.ends(end)));
+            return self.ends(Vec::new(), end);
         };
         let (head, body) = response.into_parts();
         let stream = is_events(&head.headers);
