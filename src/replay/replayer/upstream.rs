@@ -7,9 +7,11 @@
 //!
 //! - `heard`: what the server says
 //! - `follow`: what the client says of what was passed on, and of what the server asked
+//! - `leaving`: the end of their clients
 
 mod follow;
 mod heard;
+mod leaving;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +22,7 @@ use super::{Output, Replayer};
 use crate::{
     cassette::{journal::Continues, key},
     fault::Acting,
-    report::{PassedOn, Reason, Report, events::Outcome},
+    report::{PassedOn, Reason, events::Outcome},
     traffic::Lane,
     wire::{
         jsonrpc::{self, Message},
@@ -242,50 +244,6 @@ impl Replayer {
         }
     }
 
-    /// A client that speaks in lines begins a further session: its real server goes on where it was not greeted.
-    pub(super) fn follow_upstream(&mut self, before: usize, live: usize) {
-        let Some(number) = self.upstreams.of(before) else { return };
-        let upstream = &mut self.upstreams.0[number];
-        if upstream.is_greeted {
-            return self.end_upstream(number);
-        }
-        upstream.live = live;
-        if upstream.stage == Stage::Open {
-            upstream.stage = Stage::Fresh;
-        }
-    }
-
-    /// A live session is over, and the real server that it has with it.
-    pub(super) fn end_upstream_of(&mut self, live: usize) {
-        if let Some(number) = self.upstreams.of(live) {
-            self.end_upstream(number);
-        }
-    }
-
-    /// The same of all sessions of a client that speaks in lines.
-    pub(super) fn end_upstreams_on(&mut self, lane: Lane) {
-        for number in 0..self.upstreams.0.len() {
-            let Upstream { live, is_closed, .. } = self.upstreams.0[number];
-            if !is_closed && self.lives[live].pipe == Some(lane) {
-                self.end_upstream(number);
-            }
-        }
-    }
-
-    /// Whether it has answered the handshake or not: that one waits for it would keep it for ever.
-    fn end_upstream(&mut self, number: usize) {
-        if self.upstreams.0[number].is_closed {
-            return;
-        }
-        if self.upstreams.0[number].stage == Stage::Greeting {
-            self.say_what_waits(number);
-        }
-        let upstream = &mut self.upstreams.0[number];
-        upstream.is_closed = true;
-        let lane = self.lives[upstream.live].pipe.unwrap_or_default();
-        self.outputs.push_back(Output::EndUpstream { lane, upstream: number as u32 });
-    }
-
     /// Ends a handshake of ours, and says what waits for its end.
     fn say_what_waits(&mut self, number: usize) {
         let waiting = std::mem::take(&mut self.upstreams.0[number].waiting);
@@ -322,18 +280,6 @@ impl Replayer {
         self.settle(&passed, error);
     }
 
-    fn failed(&mut self, told: usize, why: &str) {
-        failed(&mut self.report.passed_on[told], why);
-    }
-
-    /// Tells of requests that are unanswered at the end, as their clients left.
-    pub(super) fn tell_unheard(&self, report: &mut Report) {
-        let asked = self.upstreams.0.iter().flat_map(|upstream| upstream.asked.values());
-        for passed in asked.filter(|passed| !passed.is_cancelled && !passed.is_endless) {
-            failed(&mut report.passed_on[passed.told], "the client left before the real server answered");
-        }
-    }
-
     /// Gives a client the answer to its request.
     fn settle(&mut self, passed: &Passed, answer: Vec<u8>) {
         self.speak_for(passed.acting);
@@ -344,11 +290,6 @@ impl Replayer {
         self.speak_for(None);
         self.close_acting(passed.acting);
     }
-}
-
-fn failed(told: &mut PassedOn, why: &str) {
-    told.failed += 1;
-    told.why.get_or_insert_with(|| why.to_owned());
 }
 
 /// A request on one line, under a number of ours, which is its progress token as well if it has one.
