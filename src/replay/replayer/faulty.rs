@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{AtHand, Found, Now, Replayer};
 use crate::{
+    cassette::model::Exchange,
     fault::{Acting, Chosen, Engine, Plan, Request, Stage, Target, step::Output},
     replay::{
         replayer::ReplayError,
@@ -104,6 +105,7 @@ impl Replayer {
                 client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
                 let message = Message::read(&bytes);
                 fits(&Request {
+                    kind: None,
                     server: self.options.server.as_deref(),
                     message: &message,
                     method: &step.method,
@@ -130,7 +132,10 @@ impl Replayer {
     ) -> bool {
         let Some(faults) = &mut self.faults else { return false };
         let entry = asks_for.map(|exchange| &self.cassette.exchanges[exchange as usize]);
+        // What matches an exchange by equality is named as that is.
+        let is_equal = |entry: &&Exchange| self.cassette.rules.is_empty() && entry.rule.is_none();
         let request = Request {
+            kind: asks_for.filter(|_| entry.as_ref().is_some_and(is_equal)),
             server: self.options.server.as_deref(),
             message,
             method,
