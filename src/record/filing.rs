@@ -247,6 +247,7 @@ impl Fold {
         let state = &mut open.states[owner.exchange];
         state.waits = state.waits.saturating_sub(1);
         state.is_answered = state.waits == 0;
+        state.has_failed |= response.is_no_answer();
     }
 
     /// The exchange that a server's notification names.

@@ -147,8 +147,12 @@ impl Fold {
             open.say_why(self.is_whole, ended_itself);
         }
         self.settle_sessions();
-        if self.header.continues.as_ref().is_some_and(|continues| continues.session.is_some()) {
-            self.sessions.iter_mut().for_each(Open::keep_what_is_new);
+        match &self.header.continues {
+            Some(continues) if continues.session.is_some() => {
+                self.sessions.iter_mut().for_each(Open::keep_what_is_new);
+            }
+            Some(_) => self.sessions.iter_mut().for_each(Open::leave_out_what_failed),
+            None => {}
         }
         let sessions = self
             .sessions
@@ -213,11 +217,22 @@ impl Open {
                 Some(Unanswered::Open) => !exchange.server.is_empty(),
                 _ => false,
             };
-            has_begun && !is_handshake && (!state.is_request || state.is_answered || is_silent)
+            let is_whole = !state.is_request || state.is_answered || is_silent;
+            has_begun && !is_handshake && is_whole && !state.has_failed
         });
         // The server that ended is not the recorded one.
         self.session.end = None;
         self.session.gap = 0;
+    }
+
+    /// Leaves out what the server gave no answer to, and all of the session where that is its handshake.
+    fn leave_out_what_failed(&mut self) {
+        let has_failed = |at: usize| self.states[at].has_failed;
+        let is_refused = self.initialize.is_some_and(has_failed);
+        let mut at = 0..;
+        self.session
+            .exchanges
+            .retain(|_| !is_refused && at.next().is_some_and(|at| !self.states[at].has_failed));
     }
 }
 

@@ -20,7 +20,8 @@
 //! A second `initialize` in one journal begins a new session.
 //!
 //! A journal can go on with a session that the cassette has already, with what was asked of the real server in a replay:
-//! its exchanges go behind that session's, but for the handshake, which stands there, and what was not answered.
+//! its exchanges go behind that session's, but for the handshake, which stands there, and what was not answered, or only
+//! by an error of ours.
 //!
 //! Over HTTP a lane says more than a message: see [`http`]. Where a client on stdio has a server on HTTP, what came as
 //! the response to a line is filed with that, as there, and all else as on stdio.

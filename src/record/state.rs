@@ -50,6 +50,8 @@ pub(super) struct State {
     /// How many requests of it have no answer: a batch can have several.
     pub(super) waits: u32,
     pub(super) is_answered: bool,
+    /// What it was answered with is an error of ours: the server gave no answer.
+    pub(super) has_failed: bool,
     pub(super) is_cancelled: bool,
     pub(super) http: Option<Fate>,
     /// It is an HTTP request that is no message.

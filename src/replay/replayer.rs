@@ -350,9 +350,16 @@ impl Replayer {
         report
     }
 
+    /// The report at the end, before its verdict.
+    pub fn last_report(&self) -> Report {
+        let mut report = self.report();
+        self.tell_unheard(&mut report);
+        report
+    }
+
     /// The report at the end, with its verdict.
     pub fn finish(&self) -> Report {
-        self.judge(self.report())
+        self.judge(self.last_report())
     }
 
     /// The verdict on a report: this take's, or that of several takes of the same cassette.

@@ -234,6 +234,16 @@ impl<'a> Message<'a> {
         (self.method() == "notifications/cancelled").then(|| self.param("/requestId")).flatten()
     }
 
+    /// Whether this is an error of ours, with which a client is told that its request has no answer.
+    pub fn is_no_answer(&self) -> bool {
+        let Some(error) = self.outcome().filter(|_| self.kind == Kind::Error) else { return false };
+        let is = |pointer: &str, raw: &[u8]| {
+            let value = scan::pointer(error, Span::new(0, error.len()), pointer);
+            value.is_some_and(|value| value.of(error) == raw)
+        };
+        is("/code", NO_ANSWER.to_string().as_bytes()) && is("/data/source", b"\"tapedeck\"")
+    }
+
     /// Whether a request is of the modern era (2026-07-28 on): it carries its protocol version itself.
     pub fn is_modern(&self) -> bool {
         self.meta("io.modelcontextprotocol/protocolVersion").is_some()

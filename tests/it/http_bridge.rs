@@ -320,6 +320,11 @@ fn an_error_of_http_is_an_error_for_the_client() {
     scene.asked().answers("Content-Type: text/html\r\n", "<p>hello");
     let heard = scene.hears();
     assert!(heard.contains("no JSON-RPC message (`text/html`)") && heard.contains("<p>hello"), "{heard}");
+    scene.say(CALL);
+    scene.asked().refuses("204 No Content", "", "");
+    let heard = scene.hears();
+    assert!(heard.contains("HTTP 204 No Content and no JSON-RPC message"), "{heard}");
+    assert!(heard.contains(r#""status":204"#), "{heard}");
     // A redirect on the same origin is followed as it is; one to elsewhere is not.
     scene.say(CALL);
     scene.asked().refuses("307 Temporary Redirect", "Location: /mcp/\r\nContent-Length: 0\r\n", "");

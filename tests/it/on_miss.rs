@@ -218,8 +218,8 @@ fn a_client_that_leaves_has_a_server_end_that_it_was_not_greeted_by() {
         let server: Vec<String> = server.iter().map(ToString::to_string).collect();
         let mut talk = stage.begin(&UPSTREAM, &server);
         talk.say(&measure("7", "Bergen"));
-        talk.end();
-        assert_eq!(stage.report()["passed_on"][0]["count"], 1);
+        assert_eq!(talk.end().0, Some(1));
+        assert_eq!(stage.report()["passed_on"][0]["failed"], 1);
     }
     let heard = stage.read("heard");
     let methods: Vec<Value> = heard
@@ -388,6 +388,24 @@ fn what_was_passed_on_is_added_and_the_next_replay_needs_no_server() {
     let after = stage.read("c.json");
     play(&RECORD, &["no-such-program".to_owned()]);
     assert_eq!(stage.read("c.json"), after);
+    assert_eq!(stage.names(), ["c.json", "r.json"]);
+}
+
+#[test]
+fn an_error_of_ours_is_no_answer_that_is_added() {
+    let stage = Stage::new();
+    let before = stage.read("c.json");
+    let words = [&RECORD[..], &["--url", "http://127.0.0.1:9/mcp"]].concat();
+    let mut talk = stage.begin(&words, &[]);
+    talk.say(&measure("7", "Bergen"));
+    assert_eq!(talk.hear()["error"]["code"], -33001);
+    // A request of its own era needs no handshake, and fails by itself.
+    let version = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+    let list = json!({"jsonrpc": "2.0", "id": 8, "method": "prompts/list", "params": {"_meta": version}});
+    talk.say(&list.to_string());
+    assert_eq!(talk.hear()["error"]["code"], -33001);
+    assert_eq!(talk.end().0, Some(1));
+    assert_eq!(stage.read("c.json"), before);
     assert_eq!(stage.names(), ["c.json", "r.json"]);
 }
 

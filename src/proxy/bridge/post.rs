@@ -72,9 +72,10 @@ impl Core {
             self.deliver(&body, Some(call)).await;
             return Ok(());
         }
-        // The answer may come on another stream (F10.5); in the modern era there is none.
+        // The answer may come on another stream (F10.5), unless there is none; in the modern era there is no other.
+        let may_be_elsewhere = !call.is_modern && status != StatusCode::NO_CONTENT;
         let is_elsewhere =
-            body.trim_ascii().is_empty() && !call.is_modern || *lock(&self.mode) != Mode::Streamable;
+            body.trim_ascii().is_empty() && may_be_elsewhere || *lock(&self.mode) != Mode::Streamable;
         if is_elsewhere { Ok(()) } else { Err(Failure::http(head.status, &head.headers, &body)) }
     }
 

@@ -120,7 +120,8 @@ impl Deck {
         names.sort();
         let ended = lock(&self.ended).clone();
         let is_alone = takes.len() == 1 && ended.is_empty();
-        let running = names.into_iter().map(|name| (name.is_empty() && !is_alone, takes[name].report()));
+        let running =
+            names.into_iter().map(|name| (name.is_empty() && !is_alone, takes[name].report(is_last)));
         let counting = running.filter(|(may_be_idle, report)| !may_be_idle || report.connections > 0);
         let mut whole: Option<Report> = None;
         for report in ended.into_iter().chain(counting.map(|(_, report)| report)) {
@@ -130,7 +131,7 @@ impl Deck {
             }
         }
         let default = &takes[""];
-        let whole = whole.unwrap_or_else(|| default.report());
+        let whole = whole.unwrap_or_else(|| default.report(is_last));
         if is_last { default.judge(whole) } else { whole }
     }
 

@@ -301,8 +301,10 @@ impl Take {
         happened(events);
     }
 
-    pub(super) fn report(&self) -> Report {
-        lock(&self.state).replayer.report()
+    /// The report as it stands, or that of the end.
+    pub(super) fn report(&self, is_last: bool) -> Report {
+        let replayer = &lock(&self.state).replayer;
+        if is_last { replayer.last_report() } else { replayer.report() }
     }
 
     pub(super) fn judge(&self, report: Report) -> Report {

@@ -234,6 +234,9 @@ impl Replayer {
     /// Something is to be done towards the client.
     pub(super) fn emit(&mut self, output: Output) {
         let Some(faults) = &mut self.faults else { return self.outputs.push_back(output) };
+        if faults.acting.is_none() && faults.stage.is_idle() {
+            return self.outputs.push_back(output);
+        }
         match faults.acting.or_else(|| faults.stage.on_lane(&output)) {
             Some(acting) => faults.stage.pass(self.now.played, acting, output, &mut self.outputs),
             None => faults.stage.go(self.now.played, None, output, &mut self.outputs),

@@ -20,7 +20,7 @@ use super::{Output, Replayer};
 use crate::{
     cassette::{journal::Continues, key},
     fault::Acting,
-    report::{PassedOn, Reason, events::Outcome},
+    report::{PassedOn, Reason, Report, events::Outcome},
     traffic::Lane,
     wire::{
         jsonrpc::{self, Message},
@@ -51,8 +51,6 @@ struct Upstream {
     is_closed: bool,
     /// Lines that wait for the end of the handshake.
     waiting: Vec<(Lane, Vec<u8>)>,
-    /// It has said something.
-    has_spoken: bool,
     /// How many requests it was passed.
     count: u64,
     /// Those that it has not answered.
@@ -85,6 +83,8 @@ struct Passed {
     token: Option<Box<[u8]>>,
     is_modern: bool,
     is_cancelled: bool,
+    /// Its answer is the end of a stream, which no client waits for.
+    is_endless: bool,
     /// Faults act on it.
     acting: Option<Acting>,
     /// Where it is told of.
@@ -154,7 +154,6 @@ impl Replayer {
                 is_whole: false,
                 is_closed: false,
                 waiting: Vec::new(),
-                has_spoken: false,
                 count: 0,
                 asked: BTreeMap::new(),
                 tokens: BTreeMap::new(),
@@ -170,6 +169,7 @@ impl Replayer {
             token: self.at_hand.token.clone(),
             is_modern: message.is_modern(),
             is_cancelled: false,
+            is_endless: message.method() == "subscriptions/listen",
             acting: self.at_hand.acting.take(),
             told,
         };
@@ -323,9 +323,15 @@ impl Replayer {
     }
 
     fn failed(&mut self, told: usize, why: &str) {
-        let told = &mut self.report.passed_on[told];
-        told.failed += 1;
-        told.why.get_or_insert_with(|| why.to_owned());
+        failed(&mut self.report.passed_on[told], why);
+    }
+
+    /// Tells of requests that are unanswered at the end, as their clients left.
+    pub(super) fn tell_unheard(&self, report: &mut Report) {
+        let asked = self.upstreams.0.iter().flat_map(|upstream| upstream.asked.values());
+        for passed in asked.filter(|passed| !passed.is_cancelled && !passed.is_endless) {
+            failed(&mut report.passed_on[passed.told], "the client left before the real server answered");
+        }
     }
 
     /// Gives a client the answer to its request.
@@ -338,6 +344,11 @@ impl Replayer {
         self.speak_for(None);
         self.close_acting(passed.acting);
     }
+}
+
+fn failed(told: &mut PassedOn, why: &str) {
+    told.failed += 1;
+    told.why.get_or_insert_with(|| why.to_owned());
 }
 
 /// A request on one line, under a number of ours, which is its progress token as well if it has one.

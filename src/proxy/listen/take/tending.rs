@@ -74,6 +74,6 @@ impl Take {
         state.has_ended = true;
         self.changed.notify_one();
         let ids = state.replayer.session_ids().map(Box::from).collect();
-        (state.replayer.report(), ids)
+        (state.replayer.last_report(), ids)
     }
 }

@@ -114,6 +114,39 @@ fn a_session_of_its_own_is_one_of_the_recording_that_is_played() {
     assert!(cassette.exchanges.iter().any(|exchange| &*exchange.key == "initialize @3"));
 }
 
+/// A call that was told something and then nothing, as we say when a server's stream breaks; one that succeeds; and a
+/// server's own error with our code.
+const FAILED: &str = r#"
+    >{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"cut","_meta":{"progressToken":1}}}
+    <{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+    <{"jsonrpc":"2.0","id":1,"error":{"code":-33001,"message":"it broke","data":{"source":"tapedeck"}}}
+    >{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"good"}}
+    <{"jsonrpc":"2.0","id":2,"result":{"n":2}}
+    >{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"bad"}}
+    <{"jsonrpc":"2.0","id":3,"error":{"code":-33001,"message":"the server's own"}}"#;
+
+#[test]
+fn what_the_server_gave_no_answer_to_is_not_added() {
+    let before = recorded();
+    let tape = |session: Option<u32>, script: &str| {
+        let journal_of = session.map(|_| format!("{:012x}", 1));
+        let continues = Some(Continues { recording: 1, session, journal: journal_of });
+        journal(&JournalHeader { continues, ..header(2) }, script)
+    };
+    for session in [Some(1), None] {
+        let (text, _) = add(before.as_bytes(), &[tape(session, FAILED)], &mut Memory::default());
+        let cassette = Cassette::load(text.into(), &Memory::default()).unwrap();
+        let keys: Vec<_> = cassette.exchanges[3..].iter().map(|exchange| &*exchange.key).collect();
+        assert_eq!(keys, ["tools/call good @1", "tools/call bad @1"]);
+    }
+    // A session that never began is none.
+    let refused = r#"
+        >{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}
+        <{"jsonrpc":"2.0","id":0,"error":{"code":-33001,"message":"no","data":{"source":"tapedeck","status":500}}}
+        >{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    assert_eq!(add(before.as_bytes(), &[tape(None, refused)], &mut Memory::default()).0, before);
+}
+
 #[test]
 fn a_journal_whose_session_is_not_there_is_added_as_nothing() {
     let before = recorded();

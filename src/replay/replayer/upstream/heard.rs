@@ -29,11 +29,9 @@ enum For {
 impl Replayer {
     /// A real server said a line.
     pub(in crate::replay::replayer) fn upstream_said(&mut self, number: usize, line: &[u8]) {
-        let upstream = &mut self.upstreams.0[number];
-        if matches!(upstream.stage, Stage::Over(_)) {
+        if matches!(self.upstreams.0[number].stage, Stage::Over(_)) {
             return;
         }
-        upstream.has_spoken = true;
         let message = Message::read(line);
         match message.kind {
             Kind::Batch => message.members().for_each(|member| self.upstream_message(number, &member)),
@@ -58,10 +56,10 @@ impl Replayer {
         }
         upstream.stage = Stage::Over(why.to_owned());
         upstream.waiting.clear();
-        let (live, has_spoken) = (upstream.live, upstream.has_spoken);
+        let live = upstream.live;
         for passed in std::mem::take(&mut upstream.asked).into_values() {
-            // Who cancelled waits for nothing; and that a server ends when its client closes its side is no wonder.
-            if passed.is_cancelled || (has_spoken && self.pipes.is_closed(passed.own)) {
+            // Who cancelled waits for nothing, and a stream ends when its client closes its side.
+            if passed.is_cancelled || (passed.is_endless && self.pipes.is_closed(passed.own)) {
                 self.close_acting(passed.acting);
             } else {
                 self.fail(passed, why);

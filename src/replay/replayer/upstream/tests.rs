@@ -258,6 +258,38 @@ fn a_client_that_leaves_in_the_middle_of_the_handshake_ends_the_server_s_input()
 }
 
 #[test]
+fn what_is_unanswered_when_the_client_has_left_is_bad_unless_it_waits_for_nothing() {
+    let modern = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+    let listen =
+        format!(r#"{{"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{{{modern}}}}}"#);
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}"#;
+    for (line, is_bad) in [(&*call("1", "slow", ""), true), (&listen, false), (cancel, false)] {
+        for is_ended in [true, false] {
+            let mut stage = Stage::open();
+            stage.server(&result("1", "x"));
+            if line == cancel {
+                stage.client(&call("6", "slow", ""));
+            }
+            stage.client(line);
+            assert_eq!(stage.0.report().passed_on.iter().map(|told| told.failed).sum::<u64>(), 0);
+            stage.0.handle(0, Input::Closed { lane: Lane(0) });
+            if is_ended {
+                assert_eq!(stage.outputs(), ["server 0 ends"]);
+                assert_eq!(stage.ends("it went").len(), usize::from(is_bad));
+            } else {
+                stage.0.handle(0, Input::Left { lane: Lane(0) });
+            }
+            let report = stage.report();
+            let why = report.passed_on.iter().find_map(|told| told.why.as_deref());
+            let expected =
+                if is_ended { "it went" } else { "the client left before the real server answered" };
+            assert_eq!(why, is_bad.then_some(expected), "{line}");
+            assert_eq!(report.verdict == Verdict::Bad, is_bad);
+        }
+    }
+}
+
+#[test]
 fn a_server_that_refuses_the_handshake_answers_nothing() {
     let mut stage = Stage::begun();
     stage.client(&call("1", "new", ""));
