@@ -44,6 +44,9 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// The recorded exchange it asks for; in live traffic the one that a recording would make of it.
     pub key: Option<&'a str>,
+    /// Which number all requests have that selectors tell apart by their values alone, from 0; none where that is not
+    /// known.
+    pub kind: Option<u32>,
     /// The number of the session: of the recorded one, or of the live one in live traffic.
     pub session: Option<u32>,
     /// Whether it is of 2026-07-28 or later, where that decides which faults can act; none where that is settled.
@@ -84,6 +87,9 @@ pub struct Chosen {
 #[derive(Debug)]
 pub struct Engine {
     plan: Arc<Plan>,
+    /// All its rules, and by requests' kinds those that may fit them.
+    rules: Arc<[usize]>,
+    by_kind: Vec<Option<Arc<[usize]>>>,
     states: Vec<State>,
     /// Which scenarios are on, of those that can be switched, and which ever were.
     on: Vec<bool>,
@@ -113,7 +119,8 @@ impl Engine {
         let states = plan.rules.iter().map(|_| State::default()).collect();
         let by_chance = plan.is_by_chance();
         let on: Vec<bool> = plan.scenarios.iter().map(|scenario| scenario.is_on).collect();
-        Self { plan, states, was_on: on.clone(), on, equal: HashMap::new(), by_chance }
+        let (rules, by_kind, equal) = ((0..plan.rules.len()).collect(), Vec::new(), HashMap::new());
+        Self { plan, rules, by_kind, states, was_on: on.clone(), on, equal, by_chance }
     }
 
     /// Switches a scenario.
@@ -131,13 +138,28 @@ impl Engine {
         }
     }
 
+    /// The rules that may fit a request: most plans are about a few of them.
+    fn candidates(&mut self, request: &Request<'_>) -> Arc<[usize]> {
+        let Some(kind) = request.kind.map(|kind| kind as usize) else { return Arc::clone(&self.rules) };
+        if self.by_kind.len() <= kind {
+            self.by_kind.resize(kind + 1, None);
+        }
+        let (rules, plan) = (&self.rules, &self.plan);
+        let named = || rules.iter().copied().filter(|at| plan.rules[*at].names(request)).collect();
+        Arc::clone(self.by_kind[kind].get_or_insert_with(named))
+    }
+
     /// What happens to a request; `form` gives its canonical form.
     pub fn decide(&mut self, request: &Request<'_>, form: impl FnOnce() -> Vec<u8>) -> Option<Decision> {
+        let candidates = self.candidates(request);
+        if candidates.is_empty() {
+            return None;
+        }
         let plan = Arc::clone(&self.plan);
         let can_act = |rule: &Rule| request.is_modern.is_none_or(|modern| rule.can_act(modern));
         let is_on = |rule: &Rule| rule.scenario.is_none_or(|at| self.on[at]);
         let fits = |rule: &Rule| is_on(rule) && rule.fits(request) && can_act(rule);
-        let fitting: Vec<usize> = (0..plan.rules.len()).filter(|&at| fits(&plan.rules[at])).collect();
+        let fitting: Vec<usize> = candidates.iter().copied().filter(|at| fits(&plan.rules[*at])).collect();
         if fitting.is_empty() {
             return None;
         }

@@ -42,6 +42,11 @@ impl Pieces {
         }
     }
 
+    /// Whether none is.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The client has left a lane.
     pub(super) fn left(&mut self, lane: Lane) {
         self.0.retain(|broken| broken.lane != lane);

@@ -219,6 +219,11 @@ impl Stage {
         self.vacant.push(acting.0);
     }
 
+    /// Whether nothing is under its hand.
+    pub const fn is_idle(&self) -> bool {
+        self.under.len() == self.vacant.len() && self.pieces.is_empty()
+    }
+
     /// When the next thing is due.
     pub fn deadline(&self) -> Option<Micros> {
         self.due.first().map(|(due, _)| *due)

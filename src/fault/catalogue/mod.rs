@@ -407,7 +407,8 @@ pub static TABLE: &[Kind] = &[
         Answer,
         Everywhere,
         lost_answer::read,
-        "the server did it, and its answer never comes; over HTTP the response is cut off",
+        "the server did it, and its answer never comes; over HTTP the response is cut off, and \
+         a client that resumes a live one may get it",
     ),
 ];
 

@@ -159,6 +159,7 @@ impl Live {
         // Since 2026-07-28 all traffic of one front is one session.
         let number = if session == 0 { is_modern.then_some(1) } else { u32::try_from(session).ok() };
         let request = Request {
+            kind: None,
             server: None,
             message,
             method: &method,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{AtHand, Found, Now, Replayer};
 use crate::{
+    cassette::model::Exchange,
     fault::{Acting, Chosen, Engine, Plan, Request, Stage, Target, step::Output},
     replay::{
         replayer::ReplayError,
@@ -104,6 +105,7 @@ impl Replayer {
                 client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
                 let message = Message::read(&bytes);
                 fits(&Request {
+                    kind: None,
                     server: self.options.server.as_deref(),
                     message: &message,
                     method: &step.method,
@@ -130,7 +132,10 @@ impl Replayer {
     ) -> bool {
         let Some(faults) = &mut self.faults else { return false };
         let entry = asks_for.map(|exchange| &self.cassette.exchanges[exchange as usize]);
+        // What matches an exchange by equality is named as that is.
+        let is_equal = |entry: &&Exchange| self.cassette.rules.is_empty() && entry.rule.is_none();
         let request = Request {
+            kind: asks_for.filter(|_| entry.as_ref().is_some_and(is_equal)),
             server: self.options.server.as_deref(),
             message,
             method,
@@ -229,6 +234,9 @@ impl Replayer {
     /// Something is to be done towards the client.
     pub(super) fn emit(&mut self, output: Output) {
         let Some(faults) = &mut self.faults else { return self.outputs.push_back(output) };
+        if faults.acting.is_none() && faults.stage.is_idle() {
+            return self.outputs.push_back(output);
+        }
         match faults.acting.or_else(|| faults.stage.on_lane(&output)) {
             Some(acting) => faults.stage.pass(self.now.played, acting, output, &mut self.outputs),
             None => faults.stage.go(self.now.played, None, output, &mut self.outputs),

@@ -275,6 +275,24 @@ fn a_stream_is_cut_off_for_the_client_and_recorded_to_its_end() {
 }
 
 #[test]
+fn a_lost_answer_comes_to_a_client_that_resumes_its_stream() {
+    let scene = Scene::faulty(&["tools/call a: lost_answer"]);
+    let mut client = scene.asks("", CALL);
+    let mut server = scene.accept();
+    server.takes_call();
+    let (primes, answers) = (chunk("id: 1\ndata:\n\n"), chunk(&format!("id: 2\ndata: {ANSWER}\n\n")));
+    server.say(format!("{STREAM}{primes}{answers}0\r\n\r\n"));
+    assert_eq!(client.rest(), (format!("{STREAM}{primes}"), false));
+    let mut client = scene.client();
+    client.say("GET /mcp HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 1\r\n\r\n");
+    let mut server = scene.accept();
+    assert!(server.head().contains("\r\nLast-Event-ID: 1\r\n"));
+    server.say(format!("{STREAM}{answers}0\r\n\r\n"));
+    client.hears(format!("{STREAM}{answers}0\r\n\r\n"));
+    scene.ends_having_fired(&[1]);
+}
+
+#[test]
 fn a_server_sees_its_client_cut_off_where_nothing_is_recorded() {
     let scene = Scene::faulty_without_a_recording(&["tools/call a: cut_after events=1"]);
     let mut client = scene.asks("", CALL);
