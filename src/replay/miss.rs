@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::matcher::is_volatile;
 use crate::{
     report::{Difference, Miss, Reason, SuggestedRule},
     wire::{
@@ -187,9 +188,6 @@ fn values(message: &[u8]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let message = Message::read(message);
     let Some(params) = message.params() else { return found };
-    let volatile = |at: &str| {
-        at == "/params/_meta/progressToken" || at.starts_with("/params/_meta/io.modelcontextprotocol~1")
-    };
     let mut lexer = Lexer::new(params, 0);
     // Each open container with its pointer and, for an array, the next index.
     let mut open: Vec<(String, Option<usize>)> = Vec::new();
@@ -219,7 +217,7 @@ fn values(message: &[u8]) -> BTreeMap<String, String> {
             Token::ObjectStart | Token::ArrayStart => {
                 open.push((here.clone(), (token == Token::ArrayStart).then_some(0)));
             }
-            _ if volatile(&here) => {}
+            _ if is_volatile(&here) => {}
             _ => {
                 found.insert(here.clone(), String::from_utf8_lossy(span.of(params)).into_owned());
             }
@@ -264,6 +262,23 @@ mod tests {
             miss.message
         );
         assert_eq!(miss.rule.unwrap().when["tool"], "greet");
+    }
+
+    /// What counts for the match is told, and what does not is not.
+    #[test]
+    fn a_miss_names_what_differs_in_the_metadata_too() {
+        let with = |level: &str, client: &str| {
+            let meta = format!(
+                r#"{{"name":"greet","_meta":{{"io.modelcontextprotocol/logLevel":"{level}","io.modelcontextprotocol/clientInfo":{{"name":"{client}"}},"progressToken":"{client}"}},"#
+            );
+            RECORDED.replace(r#"{"name":"greet","#, &meta)
+        };
+        let recorded = with("info", "a");
+        let candidate = Candidate { key: "tools/call greet @1", message: recorded.as_bytes() };
+        let live = with("debug", "b");
+        let miss = describe(&Message::read(live.as_bytes()), Reason::ParamsDiffer, Some(&candidate));
+        let places: Vec<_> = miss.differences.iter().map(|difference| &*difference.at).collect();
+        assert_eq!(places, ["/params/_meta/io.modelcontextprotocol~1logLevel"]);
     }
 
     #[test]

@@ -53,6 +53,15 @@ enum Volatile {
     Values,
 }
 
+/// Whether what stands at a place, or around it, does not count in any message.
+pub(super) fn is_volatile(at: &str) -> bool {
+    VOLATILE.iter().any(|(place, volatile)| {
+        let below = at.strip_prefix(place);
+        matches!(volatile, Volatile::Value)
+            && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    })
+}
+
 /// A match rule that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]

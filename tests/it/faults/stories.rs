@@ -42,6 +42,8 @@ pub(super) const CASSETTE: &str = r#"{
   ]
 }"#;
 
+const PLAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cassettes/plans/faults.json");
+
 const CLIENTS: [fn() -> Client; 3] = [client::python_legacy, client::typescript_1, client::typescript_2];
 
 /// What came of a client's calls.
@@ -89,9 +91,14 @@ enum Over {
 
 /// What a client tells of its jobs, one after the other, while a replay acts as these options say.
 fn told_by(client: &Client, over: Over, options: &[&str], jobs: &[&Value]) -> Option<Told> {
+    told_of(CASSETTE, client, over, options, jobs)
+}
+
+/// The same of a replay of this cassette.
+fn told_of(text: &str, client: &Client, over: Over, options: &[&str], jobs: &[&Value]) -> Option<Told> {
     let folder = tempfile::tempdir().expect("a folder");
     let (cassette, report) = (folder.path().join("c.json"), folder.path().join("report.json"));
-    fs::write(&cassette, CASSETTE).expect("it is written");
+    fs::write(&cassette, text).expect("it is written");
     let (cassette, report) = (shown(&cassette), shown(&report));
     let arguments = match over {
         Over::Live => {
@@ -122,8 +129,7 @@ fn told_by(client: &Client, over: Over, options: &[&str], jobs: &[&Value]) -> Op
 
 /// What a client tells of its jobs while a scenario acts of those that are ready.
 fn ready(scenario: &str, client: &Client, jobs: &[&Value]) -> Option<Told> {
-    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/cassettes/plans/faults.json");
-    told_by(client, Over::Http, &["--faults", plan, "--scenario", scenario], jobs)
+    told_by(client, Over::Http, &["--faults", PLAN, "--scenario", scenario], jobs)
 }
 
 fn shown(path: &Path) -> String {
@@ -223,22 +229,89 @@ fn a_session_that_each_call_loses_is_given_up() {
     }
 }
 
+/// Lets each client do these steps while a scenario acts of those that are ready.
+fn ready_for_each(scenario: &str, steps: &Value, check: impl Fn(&Told)) {
+    for client in CLIENTS.map(|client| client()) {
+        ready(scenario, &client, &[steps]).iter().for_each(&check);
+    }
+}
+
 #[test]
 fn a_client_goes_on_with_a_stream_that_was_cut() {
     let steps = json!([{"do": "call", "tool": "report", "progress": true}]);
-    tell(true, &["tools/call report: cut_after events=1"], &steps, |told| {
+    ready_for_each("stream-cut", &steps, |told| {
         assert_eq!(told.of(0), "done", "{}", told.client);
         assert_eq!(told.fired(), [1], "{}", told.client);
         assert_eq!(told.report["verdict"], "good", "{}: {}", told.client, told.report);
     });
 }
 
+/// Since 2026-07-28 nothing can be gone on with: the call fails, and its user makes it again.
 #[test]
-fn a_client_that_is_told_to_wait_tells_its_user() {
+fn a_modern_client_makes_a_call_again_whose_stream_was_cut() {
+    let job = json!([{"do": "call", "tool": "report", "progress": true}]);
+    let modern = CASSETTE
+        .replace("\"protocol\": \"2025-11-25\"", "\"protocol\": \"2026-07-28\"")
+        .replace("\"result\": {", "\"result\": {\"resultType\": \"complete\", ")
+        .replace("\"tools\": [", "\"ttlMs\": 0, \"cacheScope\": \"private\", \"tools\": [");
+    let meta = ["protocolVersion", "clientInfo", "clientCapabilities", "logLevel"]
+        .map(|name| format!("\"io.modelcontextprotocol/{name}\": \"debug\""))
+        .join(", ");
+    let modern = modern.replace("\"_meta\": {", &format!("\"_meta\": {{{meta}, ")).replace(
+        "\"method\": \"tools/list\"",
+        &format!("\"method\": \"tools/list\", \"params\": {{\"_meta\": {{{meta}}}}}"),
+    );
+    // Such a server gives its events no ids.
+    let modern = ["e1", "e2", "e3"]
+        .iter()
+        .fold(modern, |text, id| text.replace(&format!("\"sse\": {{\"id\": \"{id}\"}}, "), ""));
+    let begins = modern.find("{\"key\": \"initialize @1\"").expect("a handshake");
+    let ends = modern.find("{\"key\": \"tools/list @1\"").expect("what comes behind it");
+    let modern = [&modern[..begins], &modern[ends..]].concat();
+    let options = ["--faults", PLAN, "--scenario", "stream-cut"];
+    let Some(told) = told_of(&modern, &client::python_modern(), Over::Http, &options, &[&job, &job]) else {
+        return;
+    };
+    assert!(told.calls[0].get("result").is_none(), "{:?}", told.calls);
+    assert_eq!(told.of(1), "done");
+    assert_eq!(told.fired(), [1]);
+    assert_eq!(told.report["calls"]["tools/call"], 2);
+}
+
+#[test]
+fn a_client_that_is_refused_once_tells_its_user_and_works_again() {
     let steps = json!([{"do": "call", "tool": "search"}, {"do": "call", "tool": "search"}]);
-    tell(true, &["tools/call: status status=429 retry_after=1 nth=1"], &steps, |told| {
-        assert_ne!(told.of(0), "found", "{}", told.client);
-        assert_eq!(told.of(1), "found", "{}", told.client);
+    for scenario in ["rate-limited", "unauthorized-once", "garbage"] {
+        ready_for_each(scenario, &steps, |told| {
+            assert_ne!(told.of(0), "found", "{scenario}: {}", told.client);
+            assert_eq!(told.of(1), "found", "{scenario}: {}", told.client);
+            assert_eq!(told.fired(), [1], "{scenario}: {}", told.client);
+        });
+    }
+}
+
+#[test]
+fn a_retry_that_fails_too_fails() {
+    let steps = json!([{"do": "call", "tool": "search"}, {"do": "call", "tool": "search"}]);
+    ready_for_each("session-expired-for-good", &steps, |told| {
+        for at in 0..2 {
+            assert!(
+                told.of(at).contains("Session expired, please reinitialize"),
+                "{}: {}",
+                told.client,
+                told.of(at)
+            );
+        }
+        assert_eq!(told.fired(), [2], "{}", told.client);
+    });
+}
+
+#[test]
+fn a_large_answer_is_taken() {
+    let steps = json!([{"do": "call", "tool": "search"}]);
+    ready_for_each("oversized", &steps, |told| {
+        assert_eq!(told.of(0), "found", "{}", told.client);
+        assert_eq!(told.fired(), [1], "{}", told.client);
     });
 }
 
