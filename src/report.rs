@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 /// How many methods [`Report::sequence`] holds.
-pub(crate) const SEQUENCE: usize = 1_000;
+const SEQUENCE: usize = 1_000;
 
 /// The report of one replay process.
 ///
@@ -359,6 +359,19 @@ impl Report {
             protocol: Vec::new(),
             asserts: Vec::new(),
             warnings: Vec::new(),
+        }
+    }
+
+    /// A request or notification has come.
+    pub(crate) fn came(&mut self, method: &str) {
+        match self.calls.get_mut(method) {
+            Some(count) => *count += 1,
+            None => {
+                self.calls.insert(method.to_owned(), 1);
+            }
+        }
+        if self.sequence.len() < SEQUENCE {
+            self.sequence.push(method.to_owned());
         }
     }
 

@@ -15,18 +15,19 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{
-    Fault, Plan,
+    Effect, Fault, Plan, Target,
     catalogue::Acts,
     chance,
     freeze::Drawn,
     rule::{Act, Does, Rule},
+    step::Step,
 };
 use crate::{
     report::{
         FaultReport,
         live::{PlanState, RuleState, ScenarioState},
     },
-    traffic::Direction,
+    traffic::{Direction, Micros},
     wire::jsonrpc::Message,
 };
 
@@ -56,12 +57,45 @@ pub struct Request<'a> {
 /// What happens to a request.
 #[derive(Debug, Default)]
 pub struct Decision {
-    /// What delays or adds, in order.
+    /// What delays or adds, in the order in which it acts.
     pub beside: Vec<Chosen>,
     /// What ends the matter.
     pub terminal: Option<Chosen>,
     /// Whether a recorded answer is used up.
     pub consumes: bool,
+}
+
+impl Decision {
+    /// The name of the fault that ends the matter, else of the first.
+    pub fn name(&self) -> Option<&'static str> {
+        self.terminal.iter().chain(&self.beside).next().map(|chosen| chosen.name)
+    }
+
+    /// How long from now on a server on stdio stays although it is told to end.
+    pub fn lingers(&self) -> Micros {
+        self.beside.iter().filter_map(|chosen| chosen.fault.lingers()).max().unwrap_or_default()
+    }
+
+    /// Whether the client's session is gone after it.
+    pub fn ends_session(&self) -> bool {
+        self.terminal.as_ref().is_some_and(|chosen| chosen.is_instead && chosen.fault.ends_session())
+    }
+}
+
+impl Chosen {
+    /// What it says in the server's place; `of` counts and rolls nothing yet.
+    pub fn instead(&self, of: &Target<'_>) -> Option<Vec<Step>> {
+        self.fault.instead(&self.target(of))
+    }
+
+    /// What it does to all that is said because of the request; `of` as above.
+    pub fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
+        self.fault.effect(&self.target(of))
+    }
+
+    const fn target<'a>(&self, of: &Target<'a>) -> Target<'a> {
+        Target { count: self.count, roll: self.roll, ..*of }
+    }
 }
 
 /// A fault that acts.
@@ -202,6 +236,7 @@ impl Engine {
                 self.fire(at, act, roll, request.key, &mut decision);
             }
         }
+        decision.beside.sort_by_key(|chosen| chosen.layer);
         (decision.terminal.is_some() || !decision.beside.is_empty()).then_some(decision)
     }
 

@@ -96,8 +96,7 @@ impl Outbox {
     /// Writes what waits for a pipe that is empty: it takes all that it can hold without being waited for, and waking its
     /// reader once for that is much cheaper. False when nobody reads there any more; none where that is not known.
     pub(super) fn write_at_once(&mut self, output: BorrowedFd<'_>) -> io::Result<Option<bool>> {
-        let is_empty = |_: &usize| !self.waiting.is_empty() && ioctl_fionread(output) == Ok(0);
-        match self.pipe_size.filter(is_empty) {
+        match self.empty_room(output) {
             Some(room) => self.write_up_to(output, room).map(Some),
             None => Ok(None),
         }
@@ -105,7 +104,13 @@ impl Outbox {
 
     /// Writes what a descriptor that polls writable has room for; false when nobody reads there any more.
     pub(super) fn write(&mut self, output: BorrowedFd<'_>) -> io::Result<bool> {
-        self.write_up_to(output, PIPE_ROOM)
+        let room = self.empty_room(output).unwrap_or(PIPE_ROOM);
+        self.write_up_to(output, room)
+    }
+
+    /// How much an empty pipe takes of what waits.
+    fn empty_room(&self, output: BorrowedFd<'_>) -> Option<usize> {
+        self.pipe_size.filter(|_| !self.waiting.is_empty() && ioctl_fionread(output) == Ok(0))
     }
 
     fn write_up_to(&mut self, output: BorrowedFd<'_>, room: usize) -> io::Result<bool> {

@@ -228,8 +228,17 @@ impl Ledger {
     }
 }
 
+/// What a request's headers call it, and by which header.
+pub(crate) fn correlation<'a>(header: impl Fn(&str) -> Option<&'a [u8]>) -> Option<(&'static str, String)> {
+    ["x-correlation-id", "x-request-id", "traceparent"].into_iter().find_map(|name| {
+        let value = String::from_utf8_lossy(header(name)?);
+        let value = if name == "traceparent" { trace_id(&value)? } else { &value };
+        Some((name, value.to_owned()))
+    })
+}
+
 /// The trace id of a `traceparent` (W3C Trace Context): `00-TRACE-PARENT-FLAGS`.
-pub(crate) fn trace_id(traceparent: &str) -> Option<&str> {
+fn trace_id(traceparent: &str) -> Option<&str> {
     let id = traceparent.split('-').nth(1)?;
     (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
 }

@@ -11,9 +11,8 @@ use crate::{
         step::{Output, Step},
     },
     report::{
-        SEQUENCE,
         events::Outcome,
-        ledger::{Came as Noted, trace_id},
+        ledger::{Came as Noted, correlation},
     },
     traffic::Micros,
     wire::jsonrpc::{self, Kind, Message, id_key},
@@ -93,11 +92,8 @@ impl Live {
         session: u64,
     ) -> Vec<u64> {
         let correlation = came.http.filter(|_| self.ledger.is_some()).and_then(|http| {
-            ["x-correlation-id", "x-request-id", "traceparent"].into_iter().find_map(|name| {
-                let value = String::from_utf8_lossy(http.header(name)?);
-                let value = if name == "traceparent" { trace_id(&value)? } else { &value };
-                Some(self.look.header(name, value.as_bytes()))
-            })
+            let (name, value) = correlation(|name| http.header(name))?;
+            Some(self.look.header(name, value.as_bytes()))
         });
         let mut events = Vec::new();
         let mut each = |message: &Message<'_>, id: Option<&[u8]>| {
@@ -105,10 +101,7 @@ impl Live {
                 return;
             }
             let method = message.method();
-            *self.report.calls.entry(method.clone().into_owned()).or_default() += 1;
-            if self.report.sequence.len() < SEQUENCE {
-                self.report.sequence.push(method.clone().into_owned());
-            }
+            self.report.came(&method);
             let Some(ledger) = &mut self.ledger else { return };
             events.push(ledger.open(&Noted {
                 now,
@@ -194,35 +187,24 @@ impl Live {
         came: &Came<'_>,
         original: &Message<'_>,
         method: &str,
-        mut decision: Decision,
+        decision: Decision,
         event: Option<&u64>,
     ) -> Passing {
         let (id, token) = (original.id().unwrap_or(b"null"), original.progress_token());
         let (lane, post) = (came.own_lane(), came.http.and_then(|http| http.stream).map(|_| came.lane));
         let is_http = came.http.is_some();
-        let target = |chosen: &Chosen| Target {
-            lane,
-            post,
-            is_http,
-            method,
-            id,
-            token,
-            count: chosen.count,
-            roll: chosen.roll,
-        };
-        decision.beside.sort_by_key(|chosen| chosen.layer);
+        let target = Target { lane, post, is_http, method, id, token, count: 0, roll: 0.0 };
         let terminal = decision.terminal.as_ref();
-        let instead = terminal.and_then(|chosen| chosen.fault.instead(&target(chosen)));
+        let instead = terminal.and_then(|chosen| chosen.instead(&target));
         // Where nothing goes to the server, what holds that back holds the answer back.
         let is_on_its_way = |chosen: &&Chosen| chosen.to_server && instead.is_none();
         let to_server = decision.beside.iter().filter(is_on_its_way);
-        let to_server = to_server.filter_map(|chosen| chosen.fault.effect(&target(chosen))).collect();
+        let to_server = to_server.filter_map(|chosen| chosen.effect(&target)).collect();
         let wait = waits(to_server, Output::Send { lane, bytes: Vec::new(), apart: false });
         let to_client =
             terminal.into_iter().chain(decision.beside.iter().filter(|chosen| !is_on_its_way(chosen)));
-        let effects = to_client.filter_map(|chosen| chosen.fault.effect(&target(chosen))).collect();
-        let lingers = decision.beside.iter().filter_map(|chosen| chosen.fault.lingers());
-        self.lingers = lingers.fold(self.lingers, Micros::max);
+        let effects = to_client.filter_map(|chosen| chosen.effect(&target)).collect();
+        self.lingers = self.lingers.max(decision.lingers());
         self.note_fault(&decision, event, instead.as_ref().is_some_and(Vec::is_empty));
         let acting = self.stage.begin(effects, (is_http && post.is_none()).then_some(came.lane));
         let Some(steps) = instead else {
@@ -233,7 +215,7 @@ impl Live {
         };
         self.stage.perform(now, acting, steps, &mut self.outputs);
         self.stage.close(acting);
-        if decision.terminal.as_ref().is_some_and(|chosen| chosen.is_instead && chosen.fault.ends_session()) {
+        if decision.ends_session() {
             self.lost.extend(came.http.and_then(|http| http.session()).map(Box::from));
         }
         if !decision.consumes {
@@ -252,8 +234,7 @@ impl Live {
     fn note_fault(&mut self, decision: &Decision, event: Option<&u64>, is_silent: bool) {
         let (Some(ledger), Some(event)) = (&mut self.ledger, event) else { return };
         if let Some(open) = ledger.get_mut(*event) {
-            let name = decision.terminal.iter().chain(&decision.beside).next().map(|chosen| chosen.name);
-            open.event.fault = name.map(str::to_owned);
+            open.event.fault = decision.name().map(str::to_owned);
             open.is_faulty = decision.terminal.is_some();
         }
         if is_silent {

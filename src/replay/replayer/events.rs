@@ -6,7 +6,7 @@ use crate::{
     replay::exchange::HttpRequest,
     report::{
         events::{Event, Outcome},
-        ledger::{Came, Open, trace_id},
+        ledger::{Came, Open, correlation},
     },
     traffic::Lane,
     wire::jsonrpc::{Message, id_key},
@@ -23,11 +23,7 @@ impl Replayer {
         if self.events.is_none() {
             return;
         }
-        let found = ["x-correlation-id", "x-request-id", "traceparent"].into_iter().find_map(|name| {
-            let value = String::from_utf8_lossy(request.header(name)?);
-            let value = if name == "traceparent" { trace_id(&value)? } else { &value };
-            Some((name, value.to_owned()))
-        });
+        let found = correlation(|name| request.header(name));
         let Some((name, value)) = found else { return };
         let hidden = self.options.vars.hide(value.as_bytes());
         let value = self.redactor.header_value(name, &String::from_utf8_lossy(&hidden)).into_owned();
@@ -101,7 +97,7 @@ impl Replayer {
         }
         let key = exchange.map(|exchange| self.key(exchange));
         let is_faulty = decision.terminal.is_some();
-        let name = decision.terminal.iter().chain(&decision.beside).next().map(|chosen| chosen.name);
+        let name = decision.name();
         self.at_hand_events(|open| {
             open.event.fault = name.map(str::to_owned);
             open.event.key.clone_from(&key);

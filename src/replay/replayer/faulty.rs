@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{AtHand, Found, Now, Replayer};
 use crate::{
     cassette::model::Exchange,
-    fault::{Acting, Chosen, Engine, Plan, Request, Stage, Target, step::Output},
+    fault::{Acting, Engine, Plan, Request, Stage, Target, step::Output},
     replay::{
         replayer::ReplayError,
         script::{Script, StepKind, client_message, client_name},
@@ -143,35 +143,32 @@ impl Replayer {
             session: entry.map(|entry| self.cassette.sessions[entry.session as usize].number),
             is_modern: None,
         };
-        let Some(mut decision) = faults.engine.decide(&request, || self.matcher.form(message)) else {
+        let Some(decision) = faults.engine.decide(&request, || self.matcher.form(message)) else {
             return false;
         };
         let own_lane = self.own_stream(lane);
         let AtHand { id, token, post, facts, .. } = &self.at_hand;
         let is_http = facts.is_some();
-        let target = |chosen: &Chosen| Target {
+        let target = Target {
             lane: own_lane,
             post: *post,
             is_http,
             method,
             id: if id.is_empty() { b"null" } else { id },
             token: token.as_deref(),
-            count: chosen.count,
-            roll: chosen.roll,
+            count: 0,
+            roll: 0.0,
         };
-        decision.beside.sort_by_key(|chosen| chosen.layer);
         // The one that ends the matter is nearest to the server.
         let terminal = decision.terminal.as_ref();
         let effects = terminal.into_iter().chain(&decision.beside);
-        let effects = effects.filter_map(|chosen| chosen.fault.effect(&target(chosen))).collect();
-        let instead = terminal.and_then(|chosen| chosen.fault.instead(&target(chosen)));
-        let ends_session = terminal.is_some_and(|chosen| chosen.is_instead && chosen.fault.ends_session());
+        let effects = effects.filter_map(|chosen| chosen.effect(&target)).collect();
+        let instead = terminal.and_then(|chosen| chosen.instead(&target));
         let own_response = (is_http && post.is_none()).then_some(lane);
         let is_silent = instead.as_ref().is_some_and(Vec::is_empty);
         self.note_fault(&decision, asks_for, is_silent);
         let Some(faults) = &mut self.faults else { return false };
-        let lingers = decision.beside.iter().filter_map(|chosen| chosen.fault.lingers());
-        faults.lingers = lingers.fold(faults.lingers, Micros::max);
+        faults.lingers = faults.lingers.max(decision.lingers());
         let acting = faults.stage.begin(effects, own_response);
         if self.options.tended {
             let fault = decision.beside.iter().chain(&decision.terminal).next();
@@ -195,7 +192,7 @@ impl Replayer {
             Some(found) => self.plays[found.play].is_answered(found.step),
             None => {}
         }
-        if ends_session {
+        if decision.ends_session() {
             self.lose(self.at_hand.live);
         }
         true

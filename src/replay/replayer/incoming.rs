@@ -16,7 +16,7 @@ use crate::{
         rewrite::Correlators,
         script::client_message,
     },
-    report::{AnswerReport, Reason, SEQUENCE},
+    report::{AnswerReport, Reason},
     traffic::{Direction, Lane},
     wire::jsonrpc::{Kind, Message},
 };
@@ -72,15 +72,7 @@ impl Replayer {
     fn count(&mut self, lane: Lane, message: &Message<'_>) {
         let method = message.method();
         self.open_event(lane, message, &method);
-        match self.report.calls.get_mut(&*method) {
-            Some(count) => *count += 1,
-            None => {
-                self.report.calls.insert(method.clone().into_owned(), 1);
-            }
-        }
-        if self.report.sequence.len() < SEQUENCE {
-            self.report.sequence.push(method.into_owned());
-        }
+        self.report.came(&method);
     }
 
     fn request(&mut self, now: Now, lane: Lane, message: &Message<'_>) {
