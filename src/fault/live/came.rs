@@ -12,8 +12,10 @@ pub trait Look: Send {
     /// The message without what must not be told of.
     fn message<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]>;
 
-    /// A request's header without what must not be told of; the name is in lower case. A credential in it may stand in
-    /// messages too.
+    /// A request's headers, their names in lower case: credentials in them may stand in messages too.
+    fn headers(&mut self, headers: &[(&str, &[u8])]);
+
+    /// A request's header without what must not be told of; the name is in lower case.
     fn header(&mut self, name: &str, value: &[u8]) -> String;
 
     /// The canonical form of a message: equal for requests that ask the same.

@@ -29,10 +29,8 @@ impl Live {
         let opens = came.http.map_or(!self.has_come, |http| http.opens_connection);
         self.report.connections += u64::from(opens);
         self.has_come = true;
-        for (name, value) in came.http.iter().flat_map(|http| http.headers) {
-            if *name == "authorization" || *name == "cookie" || *name == "proxy-authorization" {
-                self.look.header(name, value);
-            }
+        if let Some(http) = came.http {
+            self.look.headers(http.headers);
         }
         let original = Message::read(came.bytes);
         let hidden = self.look.message(came.bytes);

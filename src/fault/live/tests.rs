@@ -15,6 +15,8 @@ impl Look for Plain {
         bytes.into()
     }
 
+    fn headers(&mut self, _: &[(&str, &[u8])]) {}
+
     fn header(&mut self, _: &str, value: &[u8]) -> String {
         String::from_utf8_lossy(value).into_owned()
     }
