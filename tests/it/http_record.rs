@@ -62,6 +62,17 @@ impl Scene {
         Peer::new(self.server.accept().unwrap().0)
     }
 
+    /// A client whose first call was answered, and the server's side of its connection.
+    fn called(&self) -> (Peer, Peer) {
+        let mut client = self.client();
+        client.say(call("localhost"));
+        let mut server = self.accept();
+        server.takes_call();
+        server.say(json(ANSWER));
+        client.hears(json(ANSWER));
+        (client, server)
+    }
+
     /// The server's own authority.
     fn upstream(&self) -> String {
         self.server.local_addr().unwrap().to_string()

@@ -37,6 +37,18 @@ impl Scene {
         client
     }
 
+    /// A client that has begun a session of this id, and the server's side of its connection.
+    fn begun(&self, id: &str) -> (Peer, Peer) {
+        let mut client = self.asks("", INITIALIZE);
+        let mut server = self.accept();
+        server.head();
+        server.hears(INITIALIZE);
+        let answer = json(ANSWER).replace("Content-Type", &format!("Mcp-Session-Id: {id}\r\nContent-Type"));
+        server.say(&answer);
+        client.hears(&answer);
+        (client, server)
+    }
+
     /// Ends in good order, and each fault acted so often.
     fn ends_having_fired(self, fired: &[u64]) -> Vec<String> {
         let (lines, report) = self.end_with_report();
@@ -186,14 +198,7 @@ fn a_session_that_has_expired_is_gone_until_another_begins_and_others_stay() {
     let mut server: Vec<Peer> = Vec::new();
     let mut sessions = Vec::new();
     for id in ["one", "two", "three"] {
-        let mut client = scene.client();
-        client.say(post("", INITIALIZE));
-        let mut peer = scene.accept();
-        peer.head();
-        peer.hears(INITIALIZE);
-        let answer = json(ANSWER).replace("Content-Type", &format!("Mcp-Session-Id: {id}\r\nContent-Type"));
-        peer.say(&answer);
-        client.hears(&answer);
+        let (client, peer) = scene.begun(id);
         server.push(peer);
         sessions.push((format!("Mcp-Session-Id: {id}\r\n"), client));
         if id == "two" {
@@ -330,13 +335,8 @@ fn a_server_that_leaves_without_a_head_ends_its_clients_connection_as_without_a_
     for (kind, resets, leaves) in kinds {
         for request in [call("localhost"), "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned()] {
             let seen = |scene: Scene| {
-                let mut client = scene.client();
                 // It is not the connection's first.
-                client.say(call("localhost"));
-                let mut server = scene.accept();
-                server.takes_call();
-                server.say(json(ANSWER));
-                client.hears(json(ANSWER));
+                let (mut client, mut server) = scene.called();
                 client.say(&request);
                 server.head();
                 if request.starts_with("POST") {
@@ -438,13 +438,7 @@ fn events_that_come_late_come_in_their_own_bytes() {
 fn a_server_that_ends_cuts_all_off_and_knows_nobody() {
     let scene = Scene::faulty(&["tools/call a: exit"]);
     let session = "Mcp-Session-Id: one\r\n";
-    let mut client = scene.asks("", INITIALIZE);
-    let mut server = scene.accept();
-    server.head();
-    server.hears(INITIALIZE);
-    let answer = json(ANSWER).replace("Content-Type", &format!("{session}Content-Type"));
-    server.say(&answer);
-    client.hears(&answer);
+    let (mut client, mut server) = scene.begun("one");
     let mut listening = scene.client();
     listening.say(format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\n{session}\r\n"));
     let mut stream = scene.accept();

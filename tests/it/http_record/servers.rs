@@ -84,12 +84,7 @@ fn a_server_that_closes_without_an_answer_is_seen_as_that_and_asked_only_once() 
 #[test]
 fn a_server_that_closes_while_idle_ends_the_clients_connection() {
     let scene = Scene::new();
-    let mut client = scene.client();
-    client.say(call("localhost"));
-    let mut server = scene.accept();
-    server.takes_call();
-    server.say(json(ANSWER));
-    client.hears(json(ANSWER));
+    let (mut client, server) = scene.called();
     drop(server);
     assert_eq!(client.rest(), (String::new(), false));
     // Another client has a connection of its own.
@@ -232,12 +227,7 @@ fn a_server_whose_head_makes_no_sense_is_cut_off_and_the_next_client_is_served()
         let _ = client.0.read_to_end(&mut heard);
         assert!(heard.is_empty(), "{}", String::from_utf8_lossy(&heard));
     }
-    let mut client = scene.client();
-    client.say(call("localhost"));
-    let mut server = scene.accept();
-    server.takes_call();
-    server.say(json(ANSWER));
-    client.hears(json(ANSWER));
+    let _open = scene.called();
     let lines = scene.end();
     for lane in 1..=4 {
         let broken = [format!("{lane} < cut"), format!("{lane} < reset")];
