@@ -175,7 +175,11 @@ mod tests {
             ("", "/a/sse?q"),
             ("<origin>/m", "/m"),
             ("http://h:1/m?a=//b", "/m?a=//b"),
+            ("http://h:1/m/?s=1#x", "/m/?s=1"),
+            ("http://h", "/"),
+            ("//h/m", "/m"),
             ("//h", "/"),
+            ("m?s=1", "/a/m?s=1"),
             ("<origin>?x", "/?x"),
         ] {
             assert_eq!(resolve("/a/sse?q", address.as_bytes()), resolved, "{address}");

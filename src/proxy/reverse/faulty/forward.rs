@@ -30,7 +30,7 @@ use crate::{
     fault::step::{Output, ResponseHead},
     traffic::Lane,
     transport::http::body::next_data,
-    wire::lines::Unfinished,
+    wire::{http, lines::Unfinished},
 };
 
 /// So much of a response may wait for its client before more of it is read.
@@ -221,7 +221,8 @@ impl Forward {
                     {
                         is_plain = event.event.as_deref() != Some(b"endpoint");
                         if !is_plain {
-                            let endpoint = target(&event.data, self.got.as_deref().unwrap_or_default());
+                            let path = self.got.as_deref().unwrap_or_default();
+                            let endpoint = http::resolve(path, event.data.trim_ascii());
                             state.endpoints.insert(endpoint, lane);
                         }
                     }
@@ -325,35 +326,5 @@ fn told(head: &response::Parts, stream: bool) -> ResponseHead {
         status: head.status.as_u16(),
         headers: headers.map(|(name, value)| (name.as_str().into(), value.as_bytes().to_vec())).collect(),
         stream,
-    }
-}
-
-/// The target of requests to an endpoint that was named on a stream with this path.
-fn target(endpoint: &[u8], path: &str) -> String {
-    let endpoint = String::from_utf8_lossy(endpoint);
-    let endpoint = endpoint.trim().split('#').next().unwrap_or_default();
-    let behind_scheme = endpoint.split_once("://").map(|(_, rest)| rest);
-    match behind_scheme.or_else(|| endpoint.strip_prefix("//")) {
-        Some(rest) => rest.find('/').map_or("/", |slash| &rest[slash..]).to_owned(),
-        None if endpoint.starts_with('/') => endpoint.to_owned(),
-        None => format!("{}{endpoint}", &path[..path.rfind('/').map_or(0, |slash| slash + 1)]),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_endpoint_is_what_its_requests_ask_for() {
-        for (endpoint, expected) in [
-            ("/messages?s=1", "/messages?s=1"),
-            ("http://127.0.0.1:1/messages/?s=1#x", "/messages/?s=1"),
-            ("//host/m", "/m"),
-            ("messages?s=1", "/a/messages?s=1"),
-            ("http://host", "/"),
-        ] {
-            assert_eq!(target(endpoint.as_bytes(), "/a/sse"), expected, "{endpoint}");
-        }
     }
 }
