@@ -15,6 +15,7 @@ mod recent;
 use std::{
     io,
     net::{SocketAddr, TcpListener, ToSocketAddrs},
+    pin::pin,
     sync::Arc,
 };
 
@@ -22,10 +23,8 @@ use hyper::{
     Request, Response, StatusCode,
     body::{Bytes, Incoming},
     header::{ALLOW, CONTENT_TYPE, HeaderValue},
-    server::conn::http1,
     service::service_fn,
 };
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
 pub(super) use self::recent::Recent;
@@ -37,7 +36,7 @@ use super::{
     super::reply::{Cut, ResponseBody},
     Front, connection,
 };
-use crate::transport::http::{HEAD_TIME, MAX_HEAD};
+use crate::transport::http::{HEAD_TIME, server, socket::Socket};
 
 /// Longer bodies are refused.
 const MAX_BODY: usize = 64 << 10;
@@ -76,24 +75,20 @@ impl Admin {
 
 /// Serves one who tends the run until it leaves, or the run ends.
 pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
-    let mut closing = front.closing.subscribe();
+    let Some(stream) = server::open(stream, None).await else { return };
+    let socket = Socket::new(stream);
+    let (control, closing) = (Arc::clone(&socket.1), front.closing.subscribe());
     let service = service_fn(move |request| {
-        let front = Arc::clone(&front);
-        async move { handle(&front, request).await }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
-        .max_buf_size(MAX_HEAD)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    loop {
-        tokio::select! {
-            // One that breaks off is told nothing more.
-            _ = &mut connection => return,
-            Ok(()) = closing.changed() => connection.as_mut().graceful_shutdown(),
+        let (front, control) = (Arc::clone(&front), Arc::clone(&control));
+        async move {
+            control.head_is_read();
+            let answer = handle(&front, request).await;
+            control.awaits_head();
+            answer
         }
-    }
+    });
+    let until = pin!(std::future::pending());
+    server::serve_http1(&server::http1(), socket, service, closing, HEAD_TIME, until).await;
 }
 
 async fn handle(front: &Front, request: Request<Incoming>) -> Result<Answer, Cut> {
