@@ -3,7 +3,8 @@
 //! Moments stand in file order, each right after the one before it, except where `after` names another. A
 //! recording names each moment's true predecessor, so the order that comes out is the order of the wire. After an
 //! edit two moments can claim the same place, or a reference can lead nowhere: then the named successor goes first,
-//! an exchange still keeps its own order, and what hangs on nothing comes last in file order.
+//! an exchange still keeps its own order, and what hangs on nothing comes last in file order. A circle begins with
+//! the first in it that begins an exchange and names none: that one follows another by its place only.
 
 use std::collections::HashMap;
 
@@ -34,12 +35,16 @@ pub fn timeline(cassette: &Cassette, exchanges: &[u32]) -> Vec<Ref> {
     let mut rest = 0;
     loop {
         let Some(at) = waiting.pop() else {
-            // A circle of references, or one that leads nowhere: go on with the first that is left.
+            // A circle of references, or one that leads nowhere: go on with what is left.
             match done[rest..].iter().position(|done| !done) {
                 Some(found) => rest += found,
                 None => break,
             }
-            waiting.push(rest);
+            let follows =
+                |at: usize| moments[at].1.map_or(at.checked_sub(1), |after| place.get(&after).copied());
+            let of_circle = circle(rest, |at| follows(at).filter(|&before| !done[before]));
+            let begins = |&at: &usize| moments[at].1.is_none() && earlier_in_exchange(&moments, at).is_none();
+            waiting.push(of_circle.into_iter().find(begins).unwrap_or(rest));
             continue;
         };
         if done[at] {
@@ -58,6 +63,21 @@ pub fn timeline(cassette: &Cassette, exchanges: &[u32]) -> Vec<Ref> {
         waiting.extend(followers[at].iter().rev());
     }
     order
+}
+
+/// Those in file order that come round to themselves on the way from one to what each follows; none where it ends.
+fn circle(from: usize, follows: impl Fn(usize) -> Option<usize>) -> Vec<usize> {
+    let (mut way, mut steps) = (vec![from], HashMap::from([(from, 0)]));
+    while let Some(next) = follows(way[way.len() - 1]) {
+        if let Some(&met) = steps.get(&next) {
+            let mut circle = way.split_off(met);
+            circle.sort_unstable();
+            return circle;
+        }
+        steps.insert(next, way.len());
+        way.push(next);
+    }
+    Vec::new()
 }
 
 /// All moments in file order with their named predecessors, and how many have one.

@@ -262,6 +262,32 @@ proptest! {
     }
 }
 
+/// Whoever followed the first of all has none to name then; whoever stood before it in the file follows it.
+#[test]
+fn those_that_led_each_other_keep_their_order_when_the_first_of_all_goes() {
+    let told = r#"{"notification": {"method": "n"}}"#;
+    for exchanges in [
+        format!(
+            r#"{{"key": "a", "server": [{told}, {{"after": "b", "request": {{"method": "r"}}, "answer": {{"result": {{}}}}}}]}},
+                {{"key": "b", "after": "a #1", "client": {{"request": {{"method": "m"}}}},
+                    "server": [{{"after": "c", "result": {{}}}}]}},
+                {{"key": "c", "after": "a #2 answer", "client": {{"request": {{"method": "m"}}}},
+                    "server": [{{"after": "b #1", "result": {{}}}}]}}"#
+        ),
+        format!(
+            r#"{{"key": "a", "server": [{told}, {{"after": "b #1", "request": {{"method": "r"}}, "answer": {{"result": {{}}}}}}]}},
+                {{"key": "b", "after": "a #1", "server": [{told}]}},
+                {{"key": "c", "after": "a #2 answer", "server": [{told}, {{"after": "d #1", "notification": {{"method": "n"}}}}]}},
+                {{"key": "d", "after": "c #1", "client": {{"request": {{"method": "m"}}}}, "server": [{{"result": {{}}}}]}}"#
+        ),
+    ] {
+        let (cassette, blobs) = load(&format!(r#"{{"cassette": 1, "exchanges": [{exchanges}]}}"#));
+        let pointer = Some(Pointer::parse("/server/0").unwrap());
+        let removed = apply(&cassette, &blobs, &Edit::Remove { key: "a".to_owned(), pointer }).unwrap();
+        check(&cassette, &removed, &blobs, "a").unwrap();
+    }
+}
+
 #[test]
 fn places_are_found_in_a_recording() {
     let (cassette, _) = load(RECORDINGS[0]);

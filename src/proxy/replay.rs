@@ -56,8 +56,8 @@ pub struct ServeOptions<'a> {
 ///
 /// `tell` gets the report as it stands after each input that brought a new miss, so that one on disk can be kept up to
 /// date; and that of the end where a fault lets us stay although we should end, since who waits for that may lose
-/// patience. `happened` gets the events of what has become of messages (the last ones the replayer still has). Where a fault closes the output, the client is
-/// heard until it leaves.
+/// patience. `happened` gets the events of what has become of messages (the last ones the replayer still has). Where a
+/// fault closes the output, the client is heard until it leaves.
 ///
 /// # Errors
 /// When reading from the client or waiting fails. A client that no longer reads has left, which is no error.
