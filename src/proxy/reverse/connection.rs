@@ -156,7 +156,7 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
         }
         Some(stand) => {
             // How the server ends a response is for a fault to say.
-            let (link, to_server) = Link::of_http1(front, Control::of_shared());
+            let (link, to_server) = Link::of_http1(front, Control::of_none());
             let service = {
                 let link = Arc::clone(&link);
                 service_fn(move |request| {
