@@ -156,7 +156,7 @@ fn on_stdio_the_real_server_answers_what_was_not_recorded_and_the_cassette_the_r
     assert_eq!(report["verdict"], "good");
     assert_eq!(
         report["passed_on"],
-        json!([{"request": "tools/call measure", "reason": "params_differ", "count": 2}])
+        json!([{"request": "tools/call measure", "reason": "params_differ", "nearest": "tools/call measure @1", "count": 2}])
     );
     assert_eq!(report["misses"], json!([]));
     assert_eq!(stage.read("c.json"), before);
