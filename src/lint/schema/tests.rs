@@ -113,6 +113,7 @@ fn each_word_is_judged_by() {
         ),
         (r#"{"not": {"type": "null"}}"#, &["1"], &[("null", "fits what stands in `not`")]),
         // What cannot be decided makes nothing wrong.
+        (r#"{"type": "integer"}"#, &[r#""<redacted:pin-1>""#], &[]),
         (r#"{"not": {"contains": {}}}"#, &["[]"], &[]),
         (r#"{"anyOf": [{"type": "null"}, {"if": true}]}"#, &["1"], &[]),
         (r#"{"oneOf": [{"format": "date"}, {"type": "string"}]}"#, &[r#""a""#], &[]),

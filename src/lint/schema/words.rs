@@ -60,6 +60,8 @@ impl Judge<'_> {
         let types: Option<Vec<_>> = self.elements(at).into_iter().map(dialogue::text).collect();
         let types = types.filter(|types| types.iter().all(|name| TYPES.contains(&name.as_str())));
         let fits = types.as_ref().map(|types| types.iter().any(|name| is_of(name, raw)));
+        // What was hidden may have been of another type.
+        let fits = fits.filter(|fits| *fits || !raw.starts_with(b"\"<redacted:"));
         let types = types.unwrap_or_default();
         verdict(part, fits, || format!("expected {}, found `{}`", types.join(" or "), shown(raw)))
     }
