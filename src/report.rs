@@ -43,7 +43,7 @@ pub struct Report {
     /// Requests that the cassette has no answer for, and that went to the real server.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub passed_on: Vec<PassedOn>,
-    /// Why processes could not join the run.
+    /// Why processes could not join the run, or broke off.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub not_joined: Vec<NotJoined>,
     /// What was answered without a recording, by method.
@@ -261,10 +261,10 @@ pub struct PassedOn {
     pub why: Option<String>,
 }
 
-/// Processes that a client started as its server, and that could not join the run.
+/// Processes that a client started as its server, and that could not join the run, or broke off.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct NotJoined {
-    /// Why, in the sentence that they were told.
+    /// Why, in the sentence that they or their users were told.
     pub why: String,
     /// How many there were.
     pub count: u64,
@@ -510,7 +510,7 @@ impl Report {
         }
     }
 
-    /// A process could not join the run, which makes that bad: its client had no server.
+    /// A process could not join the run, or broke off, which makes that bad: its client had no server.
     pub fn could_not_join(&mut self, why: String) {
         match self.not_joined.iter_mut().find(|known| known.why == why) {
             Some(known) => known.count += 1,

@@ -305,6 +305,23 @@ fn a_process_that_cannot_join_says_so_in_the_protocol() {
 }
 
 #[test]
+fn a_process_that_cannot_write_to_its_client_is_told_of_by_the_run() {
+    let stage = Stage::new();
+    let run = stage.start();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+    let mut command = Command::new(TAPEDECK);
+    command.args(["join", &run.joins()]).stdin(Stdio::piped()).stdout(full).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it can be started");
+    let mut input = child.stdin.take().expect("a pipe");
+    writeln!(input, r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{}}}}"#)
+        .expect("it is taken");
+    assert_eq!(child.wait().expect("it ends").code(), Some(4));
+    assert_eq!(run.end().status.code(), Some(1));
+    let why = stage.read_report()["not_joined"][0]["why"].as_str().expect("a sentence").to_owned();
+    assert!(why.starts_with("cannot write to the client: "), "{why}");
+}
+
+#[test]
 fn a_process_whose_run_is_killed_ends_and_one_whose_run_ends_ends_well() {
     let stage = Stage::new();
     for (kills, expected) in [(true, Some(4)), (false, Some(0))] {

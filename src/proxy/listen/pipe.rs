@@ -37,7 +37,8 @@ pub(super) async fn serve(stream: UnixStream, front: Arc<Front>) {
         return front.could_not_join("a process left before it had said which server it wants".to_owned());
     };
     let take = match front.joined(&hello) {
-        Ok(take) => take,
+        Ok(Ok(take)) => take,
+        Ok(Err(why)) => return front.could_not_join(why),
         Err(sentence) => {
             // It may have gone; then nobody asks.
             let _ = output.write_all(format!("{sentence}\n").as_bytes()).await;
@@ -63,11 +64,14 @@ pub(super) async fn serve(stream: UnixStream, front: Arc<Front>) {
 }
 
 impl Front {
-    /// The take that a process wants to join, or why it cannot.
-    fn joined(&self, hello: &[u8]) -> Result<Arc<Take>, String> {
+    /// The take that a process wants to join, or why one broke off; or why it cannot.
+    fn joined(&self, hello: &[u8]) -> Result<Result<Arc<Take>, String>, String> {
         let hello = Hello::read(hello)?;
+        if let Some(why) = hello.broke_off {
+            return Ok(Err(why));
+        }
         let deck = self.server(hello.server.as_deref())?;
-        deck.take(&hello.take).ok_or_else(|| TOO_MANY_TAKES.to_owned())
+        deck.take(&hello.take).map(Ok).ok_or_else(|| TOO_MANY_TAKES.to_owned())
     }
 }
 
