@@ -139,10 +139,9 @@ impl Replayer {
             way => way,
         };
         let lane = run.post.filter(|_| way == Way::Post).unwrap_or(run.lane);
-        // Modern servers log only to requests that ask for it (specification 2026-07-28, server/utilities/logging).
-        let unasked_log = step.log_level && !run.log_level;
+        let leaves_out_logs = run.leaves_out_logs;
         let (to, batch) = (Arc::clone(&run.to), run.batch.clone());
-        if unasked_log && self.is_log(exchange, item) {
+        if leaves_out_logs && self.is_log(exchange, item) {
             return;
         }
         let message = &self.cassette.exchanges[exchange as usize].server[item as usize].message;
