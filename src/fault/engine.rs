@@ -142,9 +142,8 @@ pub struct Fired {
 #[derive(Debug)]
 pub struct Engine {
     plan: Arc<Plan>,
-    /// All its rules, and by requests' kinds those that may fit them.
-    rules: Arc<[usize]>,
-    by_kind: Vec<Option<Arc<[usize]>>>,
+    /// By requests' kinds, the rules that name them.
+    by_kind: Vec<Option<Box<[usize]>>>,
     states: Vec<State>,
     /// Which scenarios are on, of those that can be switched, and which ever were.
     on: Vec<bool>,
@@ -175,8 +174,8 @@ impl Engine {
         let states = plan.rules.iter().map(|_| State::default()).collect();
         let by_chance = plan.is_by_chance();
         let on: Vec<bool> = plan.scenarios.iter().map(|scenario| scenario.is_on).collect();
-        let (rules, by_kind, equal) = ((0..plan.rules.len()).collect(), Vec::new(), HashMap::new());
-        Self { plan, rules, by_kind, states, was_on: on.clone(), on, equal, by_chance }
+        let (by_kind, equal) = (Vec::new(), HashMap::new());
+        Self { plan, by_kind, states, was_on: on.clone(), on, equal, by_chance }
     }
 
     /// Switches a scenario.
@@ -194,31 +193,32 @@ impl Engine {
         }
     }
 
-    /// The rules that may fit a request: most plans are about a few of them.
-    fn candidates(&mut self, request: &Request<'_>) -> Arc<[usize]> {
-        let Some(kind) = request.kind.map(|kind| kind as usize) else { return Arc::clone(&self.rules) };
-        if self.by_kind.len() <= kind {
-            self.by_kind.resize(kind + 1, None);
+    /// The rules that fit a request, as far as they can act on it. Which of them name it is asked once for each kind:
+    /// most plans are about a few.
+    fn fitting(&mut self, request: &Request<'_>) -> Vec<usize> {
+        let Self { plan, by_kind, on, .. } = self;
+        let is_on = |rule: &Rule| rule.scenario.is_none_or(|at| on[at]);
+        let can_act = |rule: &Rule| request.is_modern.is_none_or(|modern| rule.can_act(modern));
+        let Some(kind) = request.kind.map(|kind| kind as usize) else {
+            let fits = |rule: &Rule| is_on(rule) && rule.fits(request) && can_act(rule);
+            return (0..plan.rules.len()).filter(|at| fits(&plan.rules[*at])).collect();
+        };
+        if by_kind.len() <= kind {
+            by_kind.resize(kind + 1, None);
         }
-        let (rules, plan) = (&self.rules, &self.plan);
-        let named = || rules.iter().copied().filter(|at| plan.rules[*at].names(request)).collect();
-        Arc::clone(self.by_kind[kind].get_or_insert_with(named))
+        let names = || (0..plan.rules.len()).filter(|at| plan.rules[*at].names(request)).collect();
+        let named = by_kind[kind].get_or_insert_with(names).iter().copied();
+        let fits = |rule: &Rule| is_on(rule) && rule.holds(request) && can_act(rule);
+        named.filter(|at| fits(&plan.rules[*at])).collect()
     }
 
     /// What happens to a request; `form` gives its canonical form.
     pub fn decide(&mut self, request: &Request<'_>, form: impl FnOnce() -> Vec<u8>) -> Option<Decision> {
-        let candidates = self.candidates(request);
-        if candidates.is_empty() {
-            return None;
-        }
-        let plan = Arc::clone(&self.plan);
-        let can_act = |rule: &Rule| request.is_modern.is_none_or(|modern| rule.can_act(modern));
-        let is_on = |rule: &Rule| rule.scenario.is_none_or(|at| self.on[at]);
-        let fits = |rule: &Rule| is_on(rule) && rule.fits(request) && can_act(rule);
-        let fitting: Vec<usize> = candidates.iter().copied().filter(|at| fits(&plan.rules[*at])).collect();
+        let fitting = self.fitting(request);
         if fitting.is_empty() {
             return None;
         }
+        let plan = Arc::clone(&self.plan);
         for &at in &fitting {
             self.states[at].seen += 1;
             if plan.rules[at].probability.is_some() {

@@ -152,11 +152,16 @@ impl Rule {
 impl Rule {
     /// Whether it counts a request.
     pub(super) fn fits(&self, request: &Request<'_>) -> bool {
+        self.when.names(request) && self.holds(request)
+    }
+
+    /// The same of a request that it names.
+    pub(super) fn holds(&self, request: &Request<'_>) -> bool {
         let can_act = || match &self.does {
             Does::Always(act) => act.kind.on.fits(request),
             Does::Script(_) => true,
         };
-        self.when.fits(request) && can_act()
+        self.when.holds(request.message) && can_act()
     }
 
     /// Whether it is for a recorded request, whatever that one's values are.
