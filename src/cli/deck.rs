@@ -11,6 +11,7 @@ use std::{
 
 use clap::Args;
 use mcp_tapedeck::{
+    fault::Stranger,
     proxy::{
         listen::{Served, Serves},
         upstream::Upstreams,
@@ -105,16 +106,7 @@ impl DecksArgs {
 
 /// That each rule which may be for any of the servers fits something that was recorded of one of them.
 fn no_strangers(decks: &[Deck]) -> Result<(), Failure> {
-    let (first, others) = decks.split_first().expect("there is one");
-    let mut strangers = first.replayer.strangers_here();
-    for deck in others {
-        let here = deck.replayer.strangers_here();
-        let everywhere = strangers.into_iter().filter_map(|stranger| {
-            let other = here.iter().find(|other| other.is_same(&stranger))?;
-            Some(stranger.or(other.clone()))
-        });
-        strangers = everywhere.collect();
-    }
+    let strangers = Stranger::to_all(decks.iter().map(|deck| deck.replayer.strangers_here(None)));
     let names = || decks.iter().map(|deck| &*deck.name).collect::<Vec<_>>().join(", ");
     match strangers.first() {
         Some(stranger) => {

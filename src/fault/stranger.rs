@@ -44,14 +44,22 @@ impl Stranger {
         Self { name: rule.short_name(), place: rule.place.clone(), member, wanted, known: known.into_inner() }
     }
 
+    /// Of the rules that are strange to each of several servers, those that are so to all of them.
+    pub fn to_all(of_servers: impl IntoIterator<Item = Vec<Self>>) -> Vec<Self> {
+        let both = |one: Vec<Self>, other: Vec<Self>| {
+            let other = |known: &Self| other.iter().find(|other| other.is_same(known)).cloned();
+            one.into_iter().filter_map(|known| other(&known).map(|other| known.or(other))).collect()
+        };
+        of_servers.into_iter().reduce(both).unwrap_or_default()
+    }
+
     /// Whether both are of one rule.
-    pub fn is_same(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self) -> bool {
         (&self.name, &self.place, &self.wanted) == (&other.name, &other.place, &other.wanted)
     }
 
     /// The same where what another server has can be meant too.
-    #[must_use]
-    pub fn or(mut self, other: Self) -> Self {
+    fn or(mut self, other: Self) -> Self {
         self.known.extend(other.known);
         self
     }

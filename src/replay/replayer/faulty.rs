@@ -103,9 +103,14 @@ impl Replayer {
     }
 
     /// Where this is one of several servers: the rules that may be for any of them and fit nothing that was recorded of
-    /// this one.
-    pub fn strangers_here(&self) -> Vec<Stranger> {
-        self.strangers(None, true)
+    /// this one; those of a scenario, or that act at the beginning.
+    pub fn strangers_here(&self, scenario: Option<&str>) -> Vec<Stranger> {
+        let Some(plan) = &self.options.faults else { return Vec::new() };
+        match scenario.map(|name| plan.scenario(name)) {
+            None => self.strangers(None, true),
+            Some(None) => Vec::new(),
+            Some(scenario) => self.strangers(scenario, true),
+        }
     }
 
     fn strangers(&self, scenario: Option<usize>, for_all: bool) -> Vec<Stranger> {
