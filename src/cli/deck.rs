@@ -11,6 +11,7 @@ use std::{
 
 use clap::Args;
 use mcp_tapedeck::{
+    fault::Stranger,
     proxy::{
         listen::{Served, Serves},
         upstream::Upstreams,
@@ -96,7 +97,22 @@ impl DecksArgs {
             let front = Front { serving, is_named: !is_at_root, events: events.clone() };
             decks.push(Deck::prepare(name, &args::absolute(path)?, play, privacy, front, notices)?);
         }
+        if !is_at_root {
+            no_strangers(&decks)?;
+        }
         Ok(Decks { decks, is_at_root })
+    }
+}
+
+/// That each rule which may be for any of the servers fits something that was recorded of one of them.
+fn no_strangers(decks: &[Deck]) -> Result<(), Failure> {
+    let strangers = Stranger::to_all(decks.iter().map(|deck| deck.replayer.strangers_here(None)));
+    let names = || decks.iter().map(|deck| &*deck.name).collect::<Vec<_>>().join(", ");
+    match strangers.first() {
+        Some(stranger) => {
+            Err(Failure::file(stranger).hint(format_args!("it may be for any of the servers {}", names())))
+        }
+        None => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use hyper::{
-    Response, StatusCode,
+    HeaderMap, Response, StatusCode,
     body::Bytes,
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
     http::response,
@@ -44,6 +44,8 @@ pub(super) enum Piece {
         bytes: Bytes,
         goes_on: bool,
     },
+    /// What stands behind the last byte; only the end follows.
+    Trailers(HeaderMap),
     /// With the end of the response our side of the connection ends.
     HalfClose,
     End {
@@ -60,7 +62,7 @@ impl Piece {
     /// What an output is over HTTP, and on which lane; those of stdio come back.
     pub(super) fn of(output: Output) -> Result<(Lane, Self), Output> {
         Ok(match output {
-            Output::Head { lane, head } => (lane, Self::Head { stream: head.stream, head: parts(&head) }),
+            Output::Head { lane, head } => (lane, Self::Head { stream: head.stream, head: parts(head) }),
             Output::Raw { lane, bytes, goes_on } => (lane, Self::Data { bytes: bytes.into(), goes_on }),
             Output::Event { lane, event } => (lane, Self::whole(sse::encode(&event).into())),
             Output::Body { lane, bytes } => (lane, Self::whole(bytes.into())),
@@ -72,13 +74,12 @@ impl Piece {
 }
 
 /// The head of a response. What cannot stand in one is left out; the loaders let nothing of that kind pass.
-pub(super) fn parts(head: &ResponseHead) -> response::Parts {
+fn parts(head: ResponseHead) -> response::Parts {
     let (mut parts, ()) = Response::new(()).into_parts();
     parts.status = StatusCode::from_u16(head.status).unwrap_or(StatusCode::OK);
-    for (name, value) in &head.headers {
-        if let (Ok(name), Ok(value)) =
-            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value))
-        {
+    for (name, value) in head.headers {
+        let value = HeaderValue::from_maybe_shared(Bytes::from(value));
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), value) {
             parts.headers.append(name, value);
         }
     }

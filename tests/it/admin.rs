@@ -295,6 +295,20 @@ fn scenarios_are_switched_and_none_of_several_is_on_unless_one_is_named() {
     assert_eq!(stand.run.end().status.code(), Some(0));
 }
 
+/// Of several servers a rule may be for any, and has to fit something that one of them has.
+#[test]
+fn a_scenario_that_fits_nothing_of_any_server_cannot_be_switched_on() {
+    let servers = ["--server", "one=c.json", "--server", "two=two.json"];
+    let stand = Stand::new(&[&servers[..], &["--faults", "plan.json"]].concat());
+    let ask =
+        |name: &str| stand.tend.ask("POST", "/plan/scenario", &json!({"name": name, "on": true}).to_string());
+    assert_eq!(ask("slow").0, 200);
+    let (status, answer) = ask("elsewhere");
+    assert_eq!(status, 409, "{answer}");
+    let told = "fits nothing that was recorded; its tool can be report, search and watch";
+    assert!(answer["error"].as_str().expect("a sentence").ends_with(told), "{answer}");
+}
+
 #[test]
 fn what_was_counted_and_played_begins_anew() {
     let stand = Stand::new(&["c.json", "--faults", "plan.json", "--scenario", "flaky", "--repeat", "error"]);

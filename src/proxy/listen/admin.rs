@@ -15,7 +15,6 @@ mod recent;
 use std::{
     io,
     net::{SocketAddr, TcpListener, ToSocketAddrs},
-    pin::pin,
     sync::Arc,
 };
 
@@ -87,8 +86,7 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
             answer
         }
     });
-    let until = pin!(std::future::pending());
-    server::serve_http1(&server::http1(), socket, service, closing, HEAD_TIME, until).await;
+    server::serve_http1(&server::http1(), socket, service, closing, HEAD_TIME, || false).await;
 }
 
 async fn handle(front: &Front, request: Request<Incoming>) -> Result<Answer, Cut> {

@@ -1,11 +1,8 @@
 //! A client's connection to the replaying front.
 
-use std::{
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use hyper::{
@@ -58,8 +55,7 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     let socket = Socket::new(stream);
     let link = link(Arc::clone(&socket.1));
     let service = service_fn(move |request| handle(Arc::clone(&link), request));
-    let until = pin!(std::future::pending());
-    server::serve_http1(&server::http1(), socket, service, closing, HEAD_TIME, until).await;
+    server::serve_http1(&server::http1(), socket, service, closing, HEAD_TIME, || false).await;
 }
 
 async fn handle(link: Arc<Link>, request: Request<Incoming>) -> Result<Response<ResponseBody>, Cut> {

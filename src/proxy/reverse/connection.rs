@@ -1,11 +1,12 @@
 //! One client's connection and the one to the server that belongs to it.
 
 use std::{
-    pin::pin,
+    future::poll_fn,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
+    task::{Poll, Waker},
 };
 
 use hyper::{
@@ -13,13 +14,11 @@ use hyper::{
     body::{Body, Incoming},
     service::{HttpService, service_fn},
 };
-use tokio::{
-    net::TcpStream,
-    sync::{mpsc, watch},
-};
+use tokio::{net::TcpStream, sync::watch};
 
 use super::{super::lock, Cut, Front, exchange, faulty, is_reset, request::RequestBody};
 use crate::transport::http::{
+    apart::{Apart, this_task},
     headers::with_host,
     server,
     socket::{Control, Socket},
@@ -31,34 +30,56 @@ pub(super) struct Link {
     pub(super) front: Arc<Front>,
     pub(super) control: Arc<Control>,
     sender: Mutex<Option<Sender<RequestBody>>>,
-    /// Who polls the connection to the server; none where that is nobody's but its own.
-    opened: Option<mpsc::UnboundedSender<Driver>>,
+    to_server: Mutex<ToServer>,
     failure: Mutex<Option<String>>,
     /// How many calls are read on without their client, or whether or not it is there.
     reading_on: watch::Sender<usize>,
 }
 
+/// What moves the bytes between us and the server.
+#[derive(Default)]
+struct ToServer {
+    /// The task of the client's connection, which outlives all requests; none where requests share that connection.
+    task: Option<Waker>,
+    driver: Option<Apart<Driver>>,
+    /// How it ended, until that is heard.
+    ended: Option<hyper::Result<()>>,
+}
+
+impl ToServer {
+    fn drive(&mut self) {
+        if let Some(Poll::Ready(ended)) = self.driver.as_mut().map(Apart::poll) {
+            self.ended = Some(ended);
+            self.task.iter().for_each(Waker::wake_by_ref);
+        }
+    }
+}
+
 impl Link {
-    fn new(
-        front: Arc<Front>,
-        control: Arc<Control>,
-        opened: Option<mpsc::UnboundedSender<Driver>>,
-    ) -> Arc<Self> {
+    fn new(front: Arc<Front>, control: Arc<Control>, task: Option<Waker>) -> Arc<Self> {
         Arc::new(Self {
             front,
             control,
             sender: Mutex::default(),
-            opened,
+            to_server: Mutex::new(ToServer { task, ..ToServer::default() }),
             failure: Mutex::default(),
             reading_on: watch::Sender::new(0),
         })
     }
 
-    /// For a client whose requests come one after the other; and what moves the bytes between it and the server, which
-    /// is to be polled.
-    fn of_http1(front: Arc<Front>, control: Arc<Control>) -> (Arc<Self>, mpsc::UnboundedReceiver<Driver>) {
-        let (opened, openings) = mpsc::unbounded_channel();
-        (Self::new(front, control, Some(opened)), openings)
+    /// Moves what there is to move between us and the server, by whoever waits for it. Whether there was something.
+    pub(super) fn drive(&self) -> bool {
+        let mut to_server = lock(&self.to_server);
+        let has_something = to_server.driver.as_ref().is_some_and(Apart::is_woken);
+        to_server.drive();
+        has_something
+    }
+
+    /// The same. Says once how the connection to the server has ended.
+    fn drive_to_end(&self) -> Option<hyper::Result<()>> {
+        let mut to_server = lock(&self.to_server);
+        to_server.drive();
+        to_server.ended.take()
     }
 
     /// A call goes on whether or not its client is there.
@@ -84,14 +105,12 @@ impl Link {
             Ok((sender, driver)) => {
                 lock(&self.front.reach).was_reached = true;
                 *lock(&self.sender) = Some(sender);
-                match &self.opened {
-                    // It is polled by this connection's own task, which outlives all requests.
-                    Some(opened) => opened.send(driver).is_ok(),
-                    None => {
-                        tokio::spawn(driver);
-                        true
-                    }
+                let mut to_server = lock(&self.to_server);
+                match to_server.task.clone() {
+                    Some(task) => to_server.driver = Some(Apart::new(driver, task)),
+                    None => drop(tokio::spawn(driver)),
                 }
+                true
             }
             Err(why) => {
                 let why = why.to_string();
@@ -145,18 +164,19 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     }
     let socket = Socket::new(stream);
     let control = Arc::clone(&socket.1);
+    let task = Some(this_task().await);
     match front.faults.clone() {
         None => {
-            let (link, to_server) = Link::of_http1(front, Arc::clone(&control));
+            let link = Link::new(front, Arc::clone(&control), task);
             let service = {
                 let link = Arc::clone(&link);
                 service_fn(move |request| exchange::handle(Arc::clone(&link), request))
             };
-            serve_http1(socket, &link, to_server, service).await;
+            serve_http1(socket, &link, service).await;
         }
         Some(stand) => {
             // How the server ends a response is for a fault to say.
-            let (link, to_server) = Link::of_http1(front, Control::of_shared());
+            let link = Link::new(front, Control::of_shared(), task);
             let service = {
                 let link = Arc::clone(&link);
                 service_fn(move |request| {
@@ -164,42 +184,39 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
                     faulty::handle(stand, link, Arc::clone(&control), opens(), request)
                 })
             };
-            serve_http1(socket, &link, to_server, service).await;
+            serve_http1(socket, &link, service).await;
         }
     }
 }
 
-async fn serve_http1<S, B>(
-    (socket, control): (Socket, Arc<Control>),
-    link: &Arc<Link>,
-    mut openings: mpsc::UnboundedReceiver<Driver>,
-    service: S,
-) where
+async fn serve_http1<S, B>((socket, control): (Socket, Arc<Control>), link: &Link, service: S)
+where
     S: HttpService<Incoming, ResBody = B, Error = Cut>,
     B: Body<Error = Cut> + 'static,
 {
     let (closing, head_time) = (link.front.closing.clone(), link.front.head_time);
     let mut builder = server::http1();
     builder.preserve_header_case(true);
-    let mut to_server = pin!(async {
-        // It is opened once.
-        let Some(to_server) = openings.recv().await else { return };
-        if to_server.await.is_err_and(|error| is_reset(&error)) {
+    let is_over = || {
+        let ended = link.drive_to_end();
+        if let Some(Err(error)) = &ended
+            && is_reset(error)
+        {
             control.reset_at_end();
         }
-    });
+        ended.is_some()
+    };
     let socket = (socket, Arc::clone(&control));
-    let is_over =
-        server::serve_http1(&builder, socket, service, closing, head_time, to_server.as_mut()).await;
+    let was_over = server::serve_http1(&builder, socket, service, closing, head_time, is_over).await;
     lock(&link.sender).take();
-    if is_over {
-        return;
+    if !was_over {
+        let mut reading_on = link.reading_on.subscribe();
+        tokio::select! {
+            biased;
+            // With the last call, or with the server; either way the calls themselves tell.
+            _ = reading_on.wait_for(|calls| *calls == 0) => {}
+            () = poll_fn(|_| if is_over() { Poll::Ready(()) } else { Poll::Pending }) => {}
+        }
     }
-    let mut reading_on = link.reading_on.subscribe();
-    tokio::select! {
-        biased;
-        // With the last call, or with the server; either way the calls themselves tell.
-        _ = reading_on.wait_for(|calls| *calls == 0) => {}
-        () = to_server => {}
-    }
+    lock(&link.to_server).driver = None;
 }

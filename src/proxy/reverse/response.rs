@@ -151,6 +151,8 @@ impl Passing {
         let mut size = 0;
         while self.end.is_none() && size < BATCH {
             match Pin::new(&mut self.inner).poll_frame(cx) {
+                // What it ends with, if that has come, goes with it.
+                Poll::Pending if self.link.drive() => {}
                 Poll::Pending => break,
                 Poll::Ready(None) => self.ends(End::Clean),
                 Poll::Ready(Some(Err(error))) => self.ends(End::Cut { reset: is_reset(&error) }),

@@ -58,6 +58,9 @@ impl Replayer {
                 }
             }
             Kind::Batch => {
+                if self.options.faults.as_ref().is_some_and(|plan| plan.has_rules()) {
+                    self.warn(crate::fault::BATCH.to_owned());
+                }
                 message
                     .members()
                     .filter(|member| !member.method().is_empty())

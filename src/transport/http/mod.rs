@@ -1,5 +1,6 @@
 //! HTTP between two sockets: what has to change in a head on its way, and nothing else.
 //!
+//! - [`apart`]: futures that share a task
 //! - [`origin`]: whose address an absolute URL is
 //! - [`headers`]: which headers end at this hop
 //! - [`body`]: a body piece by piece
@@ -13,6 +14,7 @@
 
 use std::time::Duration;
 
+pub mod apart;
 pub mod body;
 pub mod coding;
 pub mod connect;

@@ -1,6 +1,8 @@
 //! HTTP on a client's connection: one way to take it in, and one set of limits.
 
-use std::{error::Error, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    error::Error, future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, task::Poll, time::Duration,
+};
 
 use hyper::{
     body::{Body, Incoming},
@@ -17,6 +19,7 @@ use tokio::{
 
 use super::{
     MAX_HEAD, MAX_HEADERS,
+    apart::{Apart, this_task},
     guard::Guard,
     socket::{Accepted, Control, Socket},
     tls::Acceptor,
@@ -73,15 +76,15 @@ pub fn http1() -> http1::Builder {
 }
 
 /// Serves a client whose requests come one after the other, until its connection ends or it has taken longer than
-/// `head_time` for a head. When `closing` says so, or `until` ends, the request that is under way is the last.
-/// Whether `until` has ended.
+/// `head_time` for a head. When `closing` says so, or `is_over` says once that what stands behind it is, the request
+/// that is under way is the last. Whether that was said.
 pub async fn serve_http1<S, B>(
     builder: &http1::Builder,
     (socket, control): (Socket, Arc<Control>),
     service: S,
     mut closing: watch::Receiver<bool>,
     head_time: Duration,
-    mut until: Pin<&mut impl Future<Output = ()>>,
+    mut is_over: impl FnMut() -> bool,
 ) -> bool
 where
     S: HttpService<Incoming, ResBody = B>,
@@ -89,25 +92,34 @@ where
     B: Body + 'static,
     B::Error: Into<BoxError>,
 {
-    let mut connection = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
-    let mut is_over = false;
-    let mut ticks = interval((head_time / 4).max(Duration::from_millis(1)));
-    loop {
-        tokio::select! {
-            biased;
-            // First, so that what it brings is there when the client is served.
-            () = until.as_mut(), if !is_over => {
-                is_over = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            _ = &mut connection => return is_over,
-            Ok(()) = closing.changed() => connection.as_mut().graceful_shutdown(),
-            _ = ticks.tick() => {
-                if control.head_age().is_some_and(|age| age > head_time) {
-                    return is_over;
-                }
-            }
+    let task = this_task().await;
+    let connection = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
+    let mut connection = Apart::new(connection, task.clone());
+    let (closes, is_late) = (pin!(closing.changed()), pin!(is_late(&control, head_time)));
+    let (mut closes, mut is_late) = (Apart::new(closes, task.clone()), Apart::new(is_late, task));
+    let mut was_over = false;
+    poll_fn(|_| {
+        // First, so that what it brings is there when the client is served.
+        if is_over() {
+            was_over = true;
+            connection.tell(|connection| connection.as_mut().graceful_shutdown());
         }
+        if connection.poll().is_ready() || is_late.poll().is_ready() {
+            return Poll::Ready(was_over);
+        }
+        if matches!(closes.poll(), Poll::Ready(Ok(()))) {
+            connection.tell(|connection| connection.as_mut().graceful_shutdown());
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Waits until a client has taken too long for a head.
+async fn is_late(control: &Control, head_time: Duration) {
+    let mut ticks = interval((head_time / 4).max(Duration::from_millis(1)));
+    while control.head_age().is_none_or(|age| age <= head_time) {
+        ticks.tick().await;
     }
 }
 

@@ -7,10 +7,13 @@ use super::{
     advance::advance,
     ask::{self, Ask, Operation, Problem, What, body},
 };
-use crate::report::{
-    Miss,
-    events::Event,
-    live::{PlanState, TakeState, Waiting},
+use crate::{
+    fault::Stranger,
+    report::{
+        Miss,
+        events::Event,
+        live::{PlanState, TakeState, Waiting},
+    },
 };
 
 #[derive(Serialize)]
@@ -100,6 +103,10 @@ fn scenario(front: &Front, ask: ask::Scenario) -> Result<Vec<u8>, Problem> {
     let mut is_there = false;
     for deck in &front.decks {
         is_there |= deck.has_scenario(&ask.name).map_err(Problem::conflict)?;
+    }
+    if let Some(stranger) = Stranger::to_all(front.decks.iter().map(|deck| deck.strangers(&ask.name))).first()
+    {
+        return Err(Problem::conflict(stranger.to_string()));
     }
     if !is_there {
         let mut names: Vec<String> = Vec::new();
