@@ -56,8 +56,8 @@ pub(super) struct Passing {
     lane: Arc<Lane>,
     link: Arc<Link>,
     kind: Kind,
-    coded: Option<Coded>,
-    endpoint: Option<Endpoint>,
+    coded: Option<Box<Coded>>,
+    endpoint: Option<Box<Endpoint>>,
     ready: VecDeque<Frame<Bytes>>,
     end: Option<End>,
 }
@@ -131,7 +131,8 @@ impl ResponseBody {
         let is_over = inner.is_end_stream();
         let kind = Kind::of(headers, &lane);
         let decoder = if lane.records() { Decoder::of(headers) } else { None };
-        let coded = decoder.map(|decoder| Coded { decoder, measured: Unfinished::new(0) });
+        let coded = decoder.map(|decoder| Box::new(Coded { decoder, measured: Unfinished::new(0) }));
+        let endpoint = endpoint.map(Box::new);
         let mut passing =
             Passing { inner, lane, link, kind, coded, endpoint, ready: VecDeque::new(), end: None };
         if is_over {
@@ -177,10 +178,10 @@ impl Passing {
     fn feed(&mut self, data: Bytes) {
         match &mut self.coded {
             None => self.keep(&data),
-            Some(Coded { decoder, measured }) => {
-                measured.keep(&data);
+            Some(coded) => {
+                coded.measured.keep(&data);
                 let limit = self.kind.room(self.lane.max_message());
-                let decoded = decoder.decode(&data, limit);
+                let decoded = coded.decoder.decode(&data, limit);
                 self.keep_decoded(decoded);
             }
         }
@@ -227,13 +228,13 @@ impl Passing {
 
     fn ends(&mut self, end: End) {
         self.end = Some(end);
-        if let Some(rest) = self.endpoint.as_mut().map(Endpoint::finish) {
+        if let Some(rest) = self.endpoint.as_mut().map(|endpoint| endpoint.finish()) {
             self.pass(rest);
         }
         if end == End::Clean
-            && let Some(Coded { decoder, .. }) = &mut self.coded
+            && let Some(coded) = &mut self.coded
         {
-            let rest = decoder.finish();
+            let rest = coded.decoder.finish();
             self.keep_decoded(rest);
         }
         let partial = match &mut self.kind {
