@@ -149,17 +149,17 @@ impl ResponseBody {
 impl Passing {
     /// Takes in what the server has sent, writes what it ends, and has it ready to be passed on.
     fn take_in(&mut self, cx: &mut Context<'_>) {
-        let mut size = 0;
+        let (mut size, mut is_driven) = (0, false);
         while self.end.is_none() && size < BATCH {
             match Pin::new(&mut self.inner).poll_frame(cx) {
-                // What it ends with, if that has come, goes with it.
-                Poll::Pending if self.link.drive() => {}
+                // What came behind it goes with it.
+                Poll::Pending if !is_driven && self.link.drive() => is_driven = true,
                 Poll::Pending => break,
                 Poll::Ready(None) => self.ends(End::Clean),
                 Poll::Ready(Some(Err(error))) => self.ends(End::Cut { reset: is_reset(&error) }),
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                     Ok(data) => {
-                        size += data.len();
+                        (size, is_driven) = (size + data.len(), false);
                         self.feed(data);
                         if self.inner.is_end_stream() {
                             self.ends(End::Clean);
