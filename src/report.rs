@@ -43,6 +43,9 @@ pub struct Report {
     /// Requests that the cassette has no answer for, and that went to the real server.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub passed_on: Vec<PassedOn>,
+    /// Why processes could not join the run, or broke off.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub not_joined: Vec<NotJoined>,
     /// What was answered without a recording, by method.
     pub self_answered: BTreeMap<String, u64>,
     /// What decided what happened by chance, where fault rules were to act.
@@ -245,6 +248,9 @@ pub struct PassedOn {
     pub request: String,
     /// Why the cassette has no answer.
     pub reason: Reason,
+    /// The nearest recorded exchange.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub nearest: Option<String>,
     /// How many there were.
     pub count: u64,
     /// How many of them the real server did not answer.
@@ -253,6 +259,15 @@ pub struct PassedOn {
     /// Why it did not answer the first of those.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub why: Option<String>,
+}
+
+/// Processes that a client started as its server, and that could not join the run, or broke off.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct NotJoined {
+    /// Why, in the sentence that they or their users were told.
+    pub why: String,
+    /// How many there were.
+    pub count: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -351,6 +366,7 @@ impl Report {
             waits: Vec::new(),
             unused: Vec::new(),
             passed_on: Vec::new(),
+            not_joined: Vec::new(),
             self_answered: BTreeMap::new(),
             seed: None,
             faults: Vec::new(),
@@ -456,8 +472,8 @@ impl Report {
         }
         for passed in other.passed_on {
             let is_same = |known: &&mut PassedOn| {
-                (&known.request, known.reason, &known.server)
-                    == (&passed.request, passed.reason, &passed.server)
+                (&known.request, known.reason, &known.nearest, &known.server)
+                    == (&passed.request, passed.reason, &passed.nearest, &passed.server)
             };
             match self.passed_on.iter_mut().find(is_same) {
                 Some(known) => {
@@ -469,6 +485,7 @@ impl Report {
             }
         }
         self.waits.extend(other.waits);
+        self.not_joined.extend(other.not_joined);
         for fault in other.faults {
             match self.faults.iter_mut().find(|known| known.rule == fault.rule) {
                 Some(known) => known.add(fault),
@@ -493,6 +510,14 @@ impl Report {
         }
     }
 
+    /// A process could not join the run, or broke off, which makes that bad: its client had no server.
+    pub fn could_not_join(&mut self, why: String) {
+        match self.not_joined.iter_mut().find(|known| known.why == why) {
+            Some(known) => known.count += 1,
+            None => self.not_joined.push(NotJoined { why, count: 1 }),
+        }
+    }
+
     /// Whether something in it makes the run bad.
     pub fn is_bad(&self) -> bool {
         self.is_bad_for_itself() || self.lacks_faults()
@@ -506,6 +531,7 @@ impl Report {
     /// Whether something in it makes the run bad, but for faults, which may have acted at another server.
     pub fn is_bad_for_itself(&self) -> bool {
         !self.misses.is_empty()
+            || !self.not_joined.is_empty()
             || self.waits.iter().any(|wait| wait.bad)
             || self.passed_on.iter().any(|passed| passed.failed > 0)
             || self.asserts.iter().any(|assert| !assert.holds)

@@ -10,7 +10,7 @@ use super::{
     error::{LoadError, LoadErrorKind, Result},
     model::{Cassette, Place},
     reader::{Marker, MarkerAt, Reader},
-    spacing::{Spacing, space},
+    spacing::{Spacing, space, space_until},
 };
 use crate::wire::{Span, jsonrpc, scan};
 
@@ -49,10 +49,11 @@ pub(super) fn expand(
     blobs: &dyn BlobSource,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    if !may_hold_markers(span.of(text)) {
-        space(span.of(text), spacing, out);
+    let start = out.len();
+    if space_until(span.of(text), spacing, may_name_marker, out) {
         return Ok(());
     }
+    out.truncate(start);
     let mut reader = Reader::new(text, span.start);
     reader.value()?;
     let (longest, mut at) = (out.len() + LONGEST, span.start);
@@ -103,6 +104,11 @@ fn close(text: &[u8], at: usize, json: &Json, out: &mut Vec<u8>) -> Result<usize
     space(&compact, json.spacing, &mut spaced);
     scan::push_string(&String::from_utf8_lossy(&spaced), out);
     Ok(json.resume)
+}
+
+/// Whether a string may name a marker.
+fn may_name_marker(string: &[u8]) -> bool {
+    string.starts_with(b"\"$") || string.starts_with(b"\"\\u0024")
 }
 
 /// Whether it is worth looking for markers.

@@ -8,14 +8,14 @@
 
 use std::collections::HashMap;
 
-use super::model::{Cassette, Moment, Ref};
+use super::model::{Cassette, Item, Moment, Ref};
 
 /// The moments of the given exchanges (indexes into [`Cassette::exchanges`], in file order) in their total order.
 pub fn timeline(cassette: &Cassette, exchanges: &[u32]) -> Vec<Ref> {
-    let (moments, named) = in_file_order(cassette, exchanges);
-    if named == 0 {
-        return moments.into_iter().map(|(moment, _)| moment).collect();
+    if !names_any(cassette, exchanges) {
+        return in_file_order(cassette, exchanges, |moment, _| moment);
     }
+    let moments = in_file_order(cassette, exchanges, |moment, after| (moment, after));
     let place: HashMap<Ref, usize> =
         moments.iter().enumerate().map(|(at, (moment, _))| (*moment, at)).collect();
     let mut followers: Vec<Vec<usize>> = vec![Vec::new(); moments.len()];
@@ -80,25 +80,36 @@ fn circle(from: usize, follows: impl Fn(usize) -> Option<usize>) -> Vec<usize> {
     Vec::new()
 }
 
-/// All moments in file order with their named predecessors, and how many have one.
-fn in_file_order(cassette: &Cassette, exchanges: &[u32]) -> (Vec<(Ref, Option<Ref>)>, usize) {
+/// Whether any moment names the one before it.
+fn names_any(cassette: &Cassette, exchanges: &[u32]) -> bool {
+    exchanges.iter().map(|exchange| &cassette.exchanges[*exchange as usize]).any(|entry| {
+        let of_answer = |item: &Item| item.answer.as_ref().is_some_and(|answer| answer.after.is_some());
+        entry.after.is_some() || entry.server.iter().any(|item| item.after.is_some() || of_answer(item))
+    })
+}
+
+/// All moments in file order, each made of itself and its named predecessor.
+fn in_file_order<T>(
+    cassette: &Cassette,
+    exchanges: &[u32],
+    moment_of: impl Fn(Ref, Option<Ref>) -> T,
+) -> Vec<T> {
     let mut moments = Vec::with_capacity(exchanges.len() * 2);
     for &exchange in exchanges {
         let entry = &cassette.exchanges[exchange as usize];
-        let at = |moment| Ref { exchange, moment };
+        let mut push = |moment, after| moments.push(moment_of(Ref { exchange, moment }, after));
         let mut after = entry.after;
         if entry.client.is_some() {
-            moments.push((at(Moment::Client), after.take()));
+            push(Moment::Client, after.take());
         }
         for (number, item) in (0..).zip(&entry.server) {
-            moments.push((at(Moment::Item(number)), item.after.or(after.take())));
+            push(Moment::Item(number), item.after.or(after.take()));
             if let Some(answer) = &item.answer {
-                moments.push((at(Moment::Answer(number)), answer.after));
+                push(Moment::Answer(number), answer.after);
             }
         }
     }
-    let named = moments.iter().filter(|(_, after)| after.is_some()).count();
-    (moments, named)
+    moments
 }
 
 /// The moment of the same exchange that must come before this one: for an item the one before it, for an answer

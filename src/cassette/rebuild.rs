@@ -61,6 +61,17 @@ impl Cassette {
     }
 }
 
+impl Cassette {
+    /// The method of a client request or notification, read no further than that. None for other forms.
+    pub fn method(&self, message: &Message) -> Option<Cow<'_, str>> {
+        let text = self.at(message.place);
+        let is_named = matches!(message.form, Form::Request | Form::Notification);
+        let mut members = scan::members(text, 0).map_while(std::result::Result::ok).filter(|_| is_named);
+        let method = members.find(|member| scan::string_is(member.name.of(text), "method"))?;
+        Some(jsonrpc::text(method.value.of(text)))
+    }
+}
+
 /// What a line is rebuilt from.
 pub(super) struct Line<'a> {
     /// The text that the message's place counts in.

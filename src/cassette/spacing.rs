@@ -42,17 +42,25 @@ impl Spacing {
 /// Appends JSON text in another spacing. It may be a piece of one that does not cut a string or word, if it is not
 /// to be indented.
 pub(super) fn space(json: &[u8], spacing: Spacing, out: &mut Vec<u8>) {
-    match spacing {
-        Spacing::Compact => compact(json, b"", out),
-        Spacing::Spaced => compact(json, b" ", out),
-        Spacing::Indent(spaces) => indent(json, |bytes, levels| {
+    if let Spacing::Indent(spaces) = spacing {
+        indent(json, |bytes, levels| {
             out.extend_from_slice(bytes);
             out.resize(out.len() + levels * usize::from(spaces), b' ');
-        }),
+        });
+    } else {
+        space_until(json, spacing, |_| false, out);
     }
 }
 
-fn compact(json: &[u8], behind: &[u8], out: &mut Vec<u8>) {
+/// The same for what is not to be indented, as far as no string is one to `stop` at: that is given with all behind it.
+/// Whether there was none.
+pub(super) fn space_until(
+    json: &[u8],
+    spacing: Spacing,
+    stop: impl Fn(&[u8]) -> bool,
+    out: &mut Vec<u8>,
+) -> bool {
+    let behind: &[u8] = if spacing == Spacing::Compact { b"" } else { b" " };
     // What stands as it shall is taken over in one piece.
     let (mut from, mut at) = (0, 0);
     while at < json.len() {
@@ -68,11 +76,13 @@ fn compact(json: &[u8], behind: &[u8], out: &mut Vec<u8>) {
                 out.extend_from_slice(behind);
                 from = at;
             }
+            b'"' if stop(&json[at..]) => return false,
             b'"' => at = scan::skip_value(json, at).unwrap_or(json.len()),
             _ => at += 1,
         }
     }
     out.extend_from_slice(&json[from..]);
+    true
 }
 
 /// As `JSON.stringify(x, null, n)` and Python's `json.dumps(x, indent=n)` do. `push` takes bytes, and how many levels

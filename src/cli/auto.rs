@@ -102,6 +102,13 @@ impl AutoArgs {
                 })
                 .map(|session| Session::Replay(Box::new(session)));
         }
+        if self.play.faults.is_given() {
+            notices.warn(format_args!(
+                "this session is recorded into {}, so no fault acts in it; they act once that is replayed, and \
+                 `tapedeck record` lets faults act on live traffic",
+                cassette.display()
+            ));
+        }
         let (replace, notices) = (self.record == When::Replace, Arc::new(notices));
         if let Some(url) = &self.server.url {
             let Self { tape, privacy, server, .. } = self;

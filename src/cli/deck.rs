@@ -96,7 +96,31 @@ impl DecksArgs {
             let front = Front { serving, is_named: !is_at_root, events: events.clone() };
             decks.push(Deck::prepare(name, &args::absolute(path)?, play, privacy, front, notices)?);
         }
+        if !is_at_root {
+            no_strangers(&decks)?;
+        }
         Ok(Decks { decks, is_at_root })
+    }
+}
+
+/// That each rule which may be for any of the servers fits something that was recorded of one of them.
+fn no_strangers(decks: &[Deck]) -> Result<(), Failure> {
+    let (first, others) = decks.split_first().expect("there is one");
+    let mut strangers = first.replayer.strangers_here();
+    for deck in others {
+        let here = deck.replayer.strangers_here();
+        let everywhere = strangers.into_iter().filter_map(|stranger| {
+            let other = here.iter().find(|other| other.is_same(&stranger))?;
+            Some(stranger.or(other.clone()))
+        });
+        strangers = everywhere.collect();
+    }
+    let names = || decks.iter().map(|deck| &*deck.name).collect::<Vec<_>>().join(", ");
+    match strangers.first() {
+        Some(stranger) => {
+            Err(Failure::file(stranger).hint(format_args!("it may be for any of the servers {}", names())))
+        }
+        None => Ok(()),
     }
 }
 

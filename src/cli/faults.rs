@@ -32,6 +32,11 @@ pub(super) struct FaultArgs {
 }
 
 impl FaultArgs {
+    /// Whether any is to act.
+    pub(super) fn is_given(&self) -> bool {
+        self.faults.is_some() || self.scenario.is_some() || !self.fault.is_empty()
+    }
+
     /// The plan that acts on a cassette.
     pub(super) fn plan(&self, loaded: &Loaded, serving: Serving) -> Result<Option<Arc<Plan>>, Failure> {
         let (cassette, path) = (&loaded.cassette, loaded.path.display());
@@ -92,7 +97,8 @@ impl FaultArgs {
         let Some(path) = &self.faults else { return Ok(named) };
         let text = fs::read(path).map_err(|error| Failure::io("read", path, &error))?;
         let shown = path.display();
-        let plans = Plans::read(&text).map_err(|error| Failure::file(format_args!("{shown}:{error}")))?;
+        let mut plans = Plans::read(&text).map_err(|error| Failure::file(format_args!("{shown}:{error}")))?;
+        plans.stand_in(&shown.to_string(), &text);
         known.extend(plans.scenarios().map(str::to_owned));
         let is_found = match is_tended {
             true => plan.add_switched(plans, named, true),

@@ -6,7 +6,7 @@ use clap::Args;
 use mcp_tapedeck::{
     exit_code::ExitCode,
     proxy::{
-        join::{JoinError, Joined},
+        join::{JoinError, Joined, broke_off},
         shutdown::end_like,
     },
 };
@@ -54,7 +54,12 @@ pub(super) fn run(args: &JoinArgs) -> Result<ExitCode, Failure> {
         Err(failure) => return Ok(front::refuse(&failure)),
     };
     let client = front::take_client(&notices)?;
-    let end = joined.serve(client).map_err(failure)?;
+    let end = joined.serve(client).map_err(|error| {
+        if matches!(error, JoinError::Client(_)) {
+            broke_off(&args.run, &error);
+        }
+        failure(error)
+    })?;
     if end.status == Some(0) { Ok(ExitCode::Good) } else { end_like(end) }
 }
 

@@ -116,7 +116,9 @@ impl<W: Write> Lines<'_, W> {
             .into_iter()
             .map(|(at, rule, text)| (at, rule, None, text, FORMAT.to_owned()))
             .collect();
-        found.extend(lint(cassette, &loaded.blobs).into_iter().map(|finding| {
+        let (notes, findings): (Vec<_>, Vec<_>) =
+            lint(cassette, &loaded.blobs).into_iter().partition(|finding| finding.is_note);
+        found.extend(findings.into_iter().map(|finding| {
             let source = format!("{SPECIFICATION}{}", finding.source);
             (finding.at, finding.rule, Some(finding.key), finding.text, source)
         }));
@@ -126,6 +128,10 @@ impl<W: Write> Lines<'_, W> {
             let (line, column) = cassette.line_column(*at);
             let (file, key) = (&*file, key.as_deref());
             self.write(&Line { file, line, column, rule, key, text, source })?;
+        }
+        for note in notes.iter().filter(|note| !self.args.allow.iter().any(|allowed| allowed == note.rule)) {
+            let (line, column) = cassette.line_column(note.at);
+            output::warning(format!("{file}:{line}:{column}: {}: {}", note.key, output::visible(&note.text)));
         }
         loaded.notes.iter().for_each(output::warning);
         Ok(())

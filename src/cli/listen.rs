@@ -267,9 +267,16 @@ impl Opened {
     /// Serves clients until the command has ended (how), or without one until a signal comes; and the verdict.
     pub(super) fn serve(self, command: Option<TestCommand>) -> Result<(Option<Exit>, ExitCode), Failure> {
         let Self { front, session: Session { decks, report, events, notices, upstreams }, options } = self;
+        let mut logged = (0, 0);
         let mut missed = |latest: &Report| {
-            if let Some(miss) = latest.misses.last() {
+            let misses: u64 = latest.misses.iter().map(|miss| miss.count).sum();
+            let not_joined: u64 = latest.not_joined.iter().map(|joined| joined.count).sum();
+            let before = std::mem::replace(&mut logged, (misses, not_joined));
+            if let Some(miss) = latest.misses.last().filter(|_| misses > before.0) {
                 notices.log("miss", &miss.message);
+            }
+            if let Some(joined) = latest.not_joined.last().filter(|_| not_joined > before.1) {
+                notices.log("could not join", &joined.why);
             }
             replay::write(report.as_ref(), latest, &notices);
         };

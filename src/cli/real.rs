@@ -13,7 +13,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use mcp_tapedeck::{
     cassette::journal::MAGIC,
     proxy::{
-        bridge::{Bridge, BridgeError, BridgeOptions},
+        bridge::{Bridge, BridgeOptions},
         record::{self as proxy, Hide, RecordOptions, Sink},
         stop::Stop,
         upstream::{Talk, Upstreams},
@@ -24,11 +24,12 @@ use mcp_tapedeck::{
 };
 
 use super::{
-    connect::{self, ServerArgs},
+    connect::ServerArgs,
     failure::Failure,
     output::Notices,
     privacy::{Cleaner, Privacy, PrivacyArgs},
-    record::Tape,
+    record::{self, Tape},
+    record_bridge::refused,
 };
 
 /// How long real servers may take to end once a signal has come.
@@ -144,14 +145,6 @@ fn file(cassette: &Path) -> Result<PathBuf, Failure> {
     Ok(cassette.to_owned())
 }
 
-fn refused(error: BridgeError) -> Failure {
-    match error {
-        BridgeError::Url(error) => Failure::usage(format_args!("--url: {error}")),
-        BridgeError::Connect(error) => connect::unreachable(error),
-        error => Failure::peer(error),
-    }
-}
-
 impl Real {
     /// Talks with the real server; why it answers nothing any more.
     fn hold(&self, talk: Talk) -> String {
@@ -211,19 +204,13 @@ impl Real {
     /// Adds what was recorded to the cassette.
     fn keep(&self, paper: Option<Paper>, cleaner: Option<Cleaner>, missed: u64, asked: Option<Instant>) {
         let (Some((cassette, _)), Some(cleaner)) = (&self.cassette, cleaner) else { return };
-        if missed > 0 {
-            self.notices
-                .warn(format_args!("{missed} messages of the real server's session were not recorded"));
-        }
-        cleaner.told().iter().for_each(|replaced| self.notices.info(replaced));
+        record::tell_of_end("the real server's session", missed, &cleaner, &self.notices);
         match paper {
             Some(Paper::Tape(tape)) => {
                 tape.end(cassette, FoldOptions::default(), asked, &cleaner, &self.notices)
             }
             Some(Paper::Nothing) => {}
-            None => {
-                self.notices.warn("the disk held up the last messages; they may be missing in the recording")
-            }
+            None => self.notices.warn(record::HELD_UP),
         }
     }
 }

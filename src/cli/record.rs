@@ -185,13 +185,10 @@ impl Session {
             RecordOptions { signals, ends, warn: Box::new(move |text| warner.warn(text)), ..options };
         let ended = proxy::record(server, client, tape, options);
         let Ended { exit, asked, missed, sink } = ended.map_err(Failure::file)?;
-        if missed > 0 {
-            notices.warn(format_args!("{missed} messages of this session were not recorded"));
-        }
-        cleaner.told().iter().for_each(|replaced| notices.info(replaced));
+        tell_of_end("this session", missed, &cleaner, &notices);
         match sink {
             Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
-            None => notices.warn("the disk held up the last messages; they may be missing in the recording"),
+            None => notices.warn(HELD_UP),
         }
         let own = running.map(|running| running.end(asked.is_some(), &notices));
         end_as(exit, asked.map(|(signal, _)| signal), own.unwrap_or(ExitCode::Good))
@@ -237,6 +234,17 @@ fn keep(cassette: &Path, journal: Journal, options: FoldOptions, cleaner: &Clean
             path.display()
         )),
     }
+}
+
+/// What is said where a session ended before its last messages were written.
+pub(super) const HELD_UP: &str = "the disk held up the last messages; they may be missing in the recording";
+
+/// Says what of a session is not in its recording, or not as it was.
+pub(super) fn tell_of_end(session: &str, missed: u64, cleaner: &Cleaner, notices: &Notices) {
+    if missed > 0 {
+        notices.warn(format_args!("{missed} messages of {session} were not recorded"));
+    }
+    cleaner.told().iter().for_each(|replaced| notices.info(replaced));
 }
 
 /// What folding did, for a person.

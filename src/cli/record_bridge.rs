@@ -26,11 +26,16 @@ use super::{
 
 /// The way to the server at `url`.
 pub(super) fn open(url: &str, server: &ServerArgs, notices: &Notices) -> Result<Bridge, Failure> {
-    Bridge::to(url, server.options(notices)?).map_err(|error| match error {
+    Bridge::to(url, server.options(notices)?).map_err(refused)
+}
+
+/// Why there is no way.
+pub(super) fn refused(error: BridgeError) -> Failure {
+    match error {
         BridgeError::Url(error) => Failure::usage(format_args!("--url: {error}")),
         BridgeError::Connect(error) => connect::unreachable(error),
         error => Failure::peer(error),
-    })
+    }
 }
 
 /// A recording that is ready for its client. The server hears of it with the first message.
@@ -109,10 +114,7 @@ impl Session {
             error => Failure::peer(error),
         });
         let BridgeEnded { asked, missed, unreachable, has_answered, sink } = ended?;
-        if missed > 0 {
-            notices.warn(format_args!("{missed} messages of this session were not recorded"));
-        }
-        cleaner.told().iter().for_each(|replaced| notices.info(replaced));
+        record::tell_of_end("this session", missed, &cleaner, &notices);
         match sink {
             Some(tape) if unreachable.is_some() && !has_answered => tape.discard(&notices),
             Some(tape) if replace && !has_answered => tape.leave(&notices),

@@ -236,6 +236,11 @@ pub(super) fn in_short(report: &Report) -> String {
         let requests = if unheard == 1 { "1 request".to_owned() } else { format!("{unheard} requests") };
         why.push(format!("{requests} passed on and not answered: {reason}"));
     }
+    if let Some(first) = report.not_joined.first() {
+        let count: u64 = report.not_joined.iter().map(|joined| joined.count).sum();
+        let processes = if count == 1 { "1 process".to_owned() } else { format!("{count} processes") };
+        why.push(format!("{processes} could not join: {}", first.why));
+    }
     let waits = report.waits.iter().filter(|wait| wait.bad).count();
     if waits > 0 {
         why.push(format!("{waits} waits ran out"));

@@ -91,10 +91,17 @@ impl Found {
             let times = if passed.count == 1 { "time" } else { "times" };
             let (server, request) = (Of(&passed.server), &passed.request);
             let _ = write!(text, "passed on: {server}{request}, {} {times}", passed.count);
+            if let Some(nearest) = &passed.nearest {
+                let _ = write!(text, " (nearest: {nearest})");
+            }
             let _ = match &passed.why {
                 Some(why) => writeln!(text, "; {} not answered: {why}", passed.failed),
                 None => writeln!(text),
             };
+        }
+        for joined in &report.not_joined {
+            let times = if joined.count > 1 { format!(", {} times", joined.count) } else { String::new() };
+            let _ = writeln!(text, "could not join{times}: {}", joined.why);
         }
         for wait in &report.waits {
             let waited_for = &wait.waited_for;

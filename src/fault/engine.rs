@@ -8,7 +8,7 @@
 //!    the first.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
@@ -18,8 +18,9 @@ use super::{
     Effect, Fault, Plan, Target,
     catalogue::Acts,
     chance,
-    freeze::Drawn,
+    freeze::{Drawn, Drew},
     rule::{Act, Does, Rule},
+    stage::Work,
     step::Step,
 };
 use crate::{
@@ -71,6 +72,11 @@ impl Decision {
         self.terminal.iter().chain(&self.beside).next().map(|chosen| chosen.name)
     }
 
+    /// The name of the first fault that delays or adds.
+    pub fn beside_name(&self) -> Option<&'static str> {
+        self.beside.first().map(|chosen| chosen.name)
+    }
+
     /// How long from now on a server on stdio stays although it is told to end.
     pub fn lingers(&self) -> Micros {
         self.beside.iter().filter_map(|chosen| chosen.fault.lingers()).max().unwrap_or_default()
@@ -91,6 +97,11 @@ impl Chosen {
     /// What it does to all that is said because of the request; `of` as above.
     pub fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
         self.fault.effect(&self.target(of))
+    }
+
+    /// The same, with what has to be taken back where it turns out to do nothing.
+    pub fn work(&self, of: &Target<'_>) -> Option<Work> {
+        Some(Work { effect: self.effect(of)?, fired: Some(self.fired.clone()) })
     }
 
     const fn target<'a>(&self, of: &Target<'a>) -> Target<'a> {
@@ -115,15 +126,24 @@ pub struct Chosen {
     pub layer: u8,
     /// It acts on what goes to the server.
     pub to_server: bool,
+    /// That its rule has fired.
+    pub fired: Fired,
+}
+
+/// That a rule has fired, until it turns out that it could change nothing.
+#[derive(Clone, Debug)]
+pub struct Fired {
+    rule: usize,
+    key: Option<Box<str>>,
+    drew: Option<Drew>,
 }
 
 /// The state of a plan in one take.
 #[derive(Debug)]
 pub struct Engine {
     plan: Arc<Plan>,
-    /// All its rules, and by requests' kinds those that may fit them.
-    rules: Arc<[usize]>,
-    by_kind: Vec<Option<Arc<[usize]>>>,
+    /// By requests' kinds, the rules that name them.
+    by_kind: Vec<Option<Box<[usize]>>>,
     states: Vec<State>,
     /// Which scenarios are on, of those that can be switched, and which ever were.
     on: Vec<bool>,
@@ -142,7 +162,8 @@ struct State {
     fired_before: u64,
     /// How much of its script is used up.
     played: usize,
-    keys: BTreeSet<Box<str>>,
+    /// On which requests it has fired, and how often.
+    keys: BTreeMap<Box<str>, u64>,
     /// Where chance decides whether it acts: on which requests it did.
     drawn: Drawn,
 }
@@ -153,8 +174,8 @@ impl Engine {
         let states = plan.rules.iter().map(|_| State::default()).collect();
         let by_chance = plan.is_by_chance();
         let on: Vec<bool> = plan.scenarios.iter().map(|scenario| scenario.is_on).collect();
-        let (rules, by_kind, equal) = ((0..plan.rules.len()).collect(), Vec::new(), HashMap::new());
-        Self { plan, rules, by_kind, states, was_on: on.clone(), on, equal, by_chance }
+        let (by_kind, equal) = (Vec::new(), HashMap::new());
+        Self { plan, by_kind, states, was_on: on.clone(), on, equal, by_chance }
     }
 
     /// Switches a scenario.
@@ -172,31 +193,32 @@ impl Engine {
         }
     }
 
-    /// The rules that may fit a request: most plans are about a few of them.
-    fn candidates(&mut self, request: &Request<'_>) -> Arc<[usize]> {
-        let Some(kind) = request.kind.map(|kind| kind as usize) else { return Arc::clone(&self.rules) };
-        if self.by_kind.len() <= kind {
-            self.by_kind.resize(kind + 1, None);
+    /// The rules that fit a request, as far as they can act on it. Which of them name it is asked once for each kind:
+    /// most plans are about a few.
+    fn fitting(&mut self, request: &Request<'_>) -> Vec<usize> {
+        let Self { plan, by_kind, on, .. } = self;
+        let is_on = |rule: &Rule| rule.scenario.is_none_or(|at| on[at]);
+        let can_act = |rule: &Rule| request.is_modern.is_none_or(|modern| rule.can_act(modern));
+        let Some(kind) = request.kind.map(|kind| kind as usize) else {
+            let fits = |rule: &Rule| is_on(rule) && rule.fits(request) && can_act(rule);
+            return (0..plan.rules.len()).filter(|at| fits(&plan.rules[*at])).collect();
+        };
+        if by_kind.len() <= kind {
+            by_kind.resize(kind + 1, None);
         }
-        let (rules, plan) = (&self.rules, &self.plan);
-        let named = || rules.iter().copied().filter(|at| plan.rules[*at].names(request)).collect();
-        Arc::clone(self.by_kind[kind].get_or_insert_with(named))
+        let names = || (0..plan.rules.len()).filter(|at| plan.rules[*at].names(request)).collect();
+        let named = by_kind[kind].get_or_insert_with(names).iter().copied();
+        let fits = |rule: &Rule| is_on(rule) && rule.holds(request) && can_act(rule);
+        named.filter(|at| fits(&plan.rules[*at])).collect()
     }
 
     /// What happens to a request; `form` gives its canonical form.
     pub fn decide(&mut self, request: &Request<'_>, form: impl FnOnce() -> Vec<u8>) -> Option<Decision> {
-        let candidates = self.candidates(request);
-        if candidates.is_empty() {
-            return None;
-        }
-        let plan = Arc::clone(&self.plan);
-        let can_act = |rule: &Rule| request.is_modern.is_none_or(|modern| rule.can_act(modern));
-        let is_on = |rule: &Rule| rule.scenario.is_none_or(|at| self.on[at]);
-        let fits = |rule: &Rule| is_on(rule) && rule.fits(request) && can_act(rule);
-        let fitting: Vec<usize> = candidates.iter().copied().filter(|at| fits(&plan.rules[*at])).collect();
+        let fitting = self.fitting(request);
         if fitting.is_empty() {
             return None;
         }
+        let plan = Arc::clone(&self.plan);
         for &at in &fitting {
             self.states[at].seen += 1;
             if plan.rules[at].probability.is_some() {
@@ -230,9 +252,6 @@ impl Engine {
             }
             let (chance, roll) = rolls(at);
             if rule.probability.is_none_or(|probability| chance < probability) {
-                if rule.probability.is_some() {
-                    self.states[at].drawn.fire();
-                }
                 self.fire(at, act, roll, request.key, &mut decision);
             }
         }
@@ -251,9 +270,12 @@ impl Engine {
     fn fire(&mut self, at: usize, act: &Act, roll: f64, key: Option<&str>, decision: &mut Decision) {
         let state = &mut self.states[at];
         state.fired += 1;
-        if let Some(key) = key.filter(|_| state.keys.len() < MOST_KEYS) {
-            state.keys.insert(key.into());
+        let key =
+            key.filter(|key| state.keys.len() < MOST_KEYS || state.keys.contains_key(*key)).map(Box::from);
+        if let Some(key) = &key {
+            *state.keys.entry(Box::clone(key)).or_default() += 1;
         }
+        let drew = self.plan.rules[at].probability.and_then(|_| state.drawn.fire());
         let chosen = Chosen {
             name: act.kind.name,
             fault: Arc::clone(&act.fault),
@@ -262,6 +284,7 @@ impl Engine {
             is_instead: act.kind.acts == Acts::Instead,
             layer: act.kind.layer,
             to_server: self.plan.rules[at].when.direction == Some(Direction::ToServer),
+            fired: Fired { rule: at, key, drew },
         };
         if act.kind.acts == Acts::Beside {
             decision.beside.push(chosen);
@@ -269,6 +292,24 @@ impl Engine {
             decision.terminal = Some(chosen);
             decision.consumes = act.consumes;
         }
+    }
+
+    /// A rule could change nothing of what it was to act on: it has not fired.
+    pub fn take_back(&mut self, fired: &Fired) {
+        let state = &mut self.states[fired.rule];
+        match state.fired {
+            0 => state.fired_before = state.fired_before.saturating_sub(1),
+            _ => state.fired -= 1,
+        }
+        if let Some(key) = &fired.key
+            && let Some(count) = state.keys.get_mut(key)
+        {
+            *count -= 1;
+            if *count == 0 {
+                state.keys.remove(key);
+            }
+        }
+        fired.drew.iter().for_each(|drew| state.drawn.take_back(drew));
     }
 
     /// What each rule did.
@@ -280,7 +321,7 @@ impl Engine {
             text: (rule.text != rule.name).then(|| rule.text.clone()),
             in_cassette: rule.in_cassette,
             fired: state.fired_before + state.fired,
-            keys: state.keys.iter().map(ToString::to_string).collect(),
+            keys: state.keys.keys().map(ToString::to_string).collect(),
             optional: rule.optional,
             firings: state.drawn.firings(),
         });

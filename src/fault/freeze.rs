@@ -24,6 +24,10 @@ pub(super) struct Drawn {
     at_hand: Option<(Subject, u64)>,
 }
 
+/// A request on which a rule has acted by chance.
+#[derive(Clone, Debug)]
+pub(super) struct Drew(Subject, u64);
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Subject {
     /// A recorded exchange.
@@ -52,11 +56,22 @@ impl Drawn {
         Some((subject, *count))
     }
 
-    /// The rule acts on it.
-    pub(super) fn fire(&mut self) {
-        if let Some((subject, number)) = self.at_hand.take().filter(|_| self.told < MOST) {
-            self.told += 1;
-            self.fired.entry(subject).or_default().push(number);
+    /// The rule acts on it: which that is, where it is told.
+    pub(super) fn fire(&mut self) -> Option<Drew> {
+        let (subject, number) = self.at_hand.take().filter(|_| self.told < MOST)?;
+        self.told += 1;
+        self.fired.entry(subject.clone()).or_default().push(number);
+        Some(Drew(subject, number))
+    }
+
+    /// It did not after all.
+    pub(super) fn take_back(&mut self, Drew(subject, number): &Drew) {
+        if let Some(numbers) = self.fired.get_mut(subject) {
+            numbers.retain(|told| told != number);
+            if numbers.is_empty() {
+                self.fired.remove(subject);
+            }
+            self.told -= 1;
         }
     }
 

@@ -59,6 +59,8 @@ pub struct Live {
     outputs: VecDeque<Output>,
     lingers: Micros,
     has_come: bool,
+    /// On stdio: a fault has closed what the client reads.
+    is_shut: bool,
 }
 
 /// What is on its way to the server.
@@ -107,6 +109,7 @@ impl Live {
             outputs: VecDeque::new(),
             lingers: 0,
             has_come: false,
+            is_shut: false,
         }
     }
 
@@ -133,6 +136,11 @@ impl Live {
                     }
                 }
             },
+        }
+        for (fired, origin) in self.stage.take_idle() {
+            self.engine.take_back(&fired);
+            let ledger = self.ledger.as_mut();
+            ledger.into_iter().for_each(|ledger| ledger.was_no_fault(&origin.events, origin.beside));
         }
     }
 
@@ -169,7 +177,11 @@ impl Live {
     fn goes(&mut self, output: &Output) -> bool {
         let lane = output.lane();
         match output {
-            _ if lane.0 == 0 => true,
+            _ if lane.0 == 0 => {
+                let was_shut = self.is_shut;
+                self.is_shut |= matches!(output, Output::EndLane { .. });
+                !was_shut || matches!(output, Output::End { .. })
+            }
             Output::End { .. } => {
                 self.server_died();
                 false

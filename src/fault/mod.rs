@@ -11,6 +11,7 @@
 //!
 //! - `plan`, `rule`, `when`, `value`, `error`: a plan's text becomes rules
 //! - `assert`: what has to be so at the end; `freeze`: what chance has decided becomes rules
+//! - `stranger`: rules that name what nobody has recorded
 //! - `engine`: which rules act on a request; `chance`: on which of many
 //! - `live`: all of it on traffic that is not recorded yet
 //! - `stage`: affected requests under way, and when what they send is due; `pieces`: messages that go in pieces
@@ -28,6 +29,7 @@ mod rule;
 mod short;
 mod stage;
 pub mod step;
+mod stranger;
 mod value;
 mod when;
 
@@ -35,14 +37,18 @@ use std::fmt::Debug;
 
 use self::step::{Output, Step};
 pub use self::{
-    engine::{Chosen, Decision, Engine, Request},
+    engine::{Chosen, Decision, Engine, Fired, Request},
     error::PlanError,
     freeze::{Frozen, freeze},
     plan::{Plan, Plans, Scope, of_cassette},
-    stage::{Acting, Stage},
+    stage::{Acting, Origin, Stage, Work},
+    stranger::Stranger,
     value::{Object, Value},
 };
 use crate::traffic::{Lane, Micros};
+
+/// What is told where a batch has come under a plan.
+pub(crate) const BATCH: &str = "a batch of messages passed as it is: faults act on requests that stand alone";
 
 /// A request that a fault acts on, and how its client is answered.
 #[derive(Clone, Copy, Debug)]
@@ -92,4 +98,9 @@ pub trait Fault: Debug + Send + Sync {
 pub trait Effect: Debug + Send {
     /// What becomes of one output.
     fn pass(&mut self, output: Output, out: &mut Vec<Step>);
+
+    /// Whether what it is for has passed, and it could change nothing of that: then it has not acted.
+    fn is_idle(&self) -> bool {
+        false
+    }
 }

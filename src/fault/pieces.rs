@@ -69,7 +69,7 @@ mod tests {
     fn nothing_comes_between_the_pieces_of_a_message() {
         let [a, b] = {
             let mut stage = super::super::Stage::default();
-            [stage.begin(Vec::new(), None), stage.begin(Vec::new(), None)].map(Some)
+            [(); 2].map(|()| stage.begin(Vec::new(), Default::default(), None)).map(Some)
         };
         let line = Output::Send { lane: Lane(0), bytes: b"line".to_vec(), apart: false };
         let other = Output::EndLane { lane: Lane(3), partial: Vec::new(), end: None };

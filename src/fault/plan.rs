@@ -6,12 +6,13 @@ use super::{
     error::{PlanError, list},
     rule::Rule,
     short,
+    stranger::Stranger,
     value::Value,
 };
 use crate::{
     cassette::{
         self, LoadErrorKind,
-        model::{Cassette, Form},
+        model::{Cassette, Form, line_column},
     },
     report::{AssertReport, Report},
     wire::{Span, revision::revision, scan},
@@ -136,6 +137,15 @@ impl Plans {
     pub fn places(&self) -> impl Iterator<Item = usize> {
         let rules = self.scenarios.iter().flat_map(|(_, rules)| rules).chain(&self.always);
         rules.map(|rule| rule.at)
+    }
+
+    /// Notes for errors in which file they stand: in this one, whose text they were read from.
+    pub fn stand_in(&mut self, file: &str, text: &[u8]) {
+        let rules = self.scenarios.iter_mut().flat_map(|(_, rules)| rules).chain(&mut self.always);
+        for rule in rules {
+            let (line, column) = line_column(text, rule.at);
+            rule.place = Some(format!("{file}:{line}:{column}").into());
+        }
     }
 
     fn take(&mut self, name: &str) -> Option<Vec<Rule>> {
@@ -287,7 +297,12 @@ impl Plan {
 
     /// The number that decides what happens by chance, where it has rules.
     pub fn seed_in_use(&self) -> Option<u64> {
-        (!self.rules.is_empty()).then_some(self.seed)
+        self.has_rules().then_some(self.seed)
+    }
+
+    /// Whether anything is to act.
+    pub fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
     }
 
     /// Whether chance decides anything in it.
@@ -331,25 +346,29 @@ impl Plan {
         Ok(())
     }
 
-    /// A rule that fits nothing that was recorded although it names a key, a method, a tool, a prompt or a URI, and is
-    /// for this server; of a scenario, or of those that act at the beginning. `recorded` tells whether any recorded
-    /// request is such.
-    pub fn stranger<F>(
+    /// The rules that fit nothing that was recorded although they name a key, a method, a tool, a prompt or a URI; of a
+    /// scenario, or of those that act at the beginning. `recorded` tells whether any recorded request is such.
+    ///
+    /// Where this is one of several servers, which is called `server`, these are rules for it alone, or where
+    /// `for_all`, those that may be meant for another one.
+    pub fn strangers<F>(
         &self,
         scenario: Option<usize>,
         server: Option<&str>,
+        for_all: bool,
         mut recorded: F,
-    ) -> Option<String>
+    ) -> Vec<Stranger>
     where
         F: FnMut(&dyn Fn(&Request<'_>) -> bool) -> bool,
     {
-        // Of several servers, one may be meant that is not this one.
-        let is_here = |rule: &&Rule| rule.when.server.as_deref() == server;
-        let names = |rule: &&Rule| rule.when.names_something();
-        let mut rules = self.rules_of(scenario).filter(is_here).filter(names);
-        let stranger = rules.find(|rule| !recorded(&|request| rule.names(request)))?;
-        let name = stranger.short_name();
-        Some(format!("the fault rule {name} fits nothing that was recorded; correct its `when`"))
+        let is_here = |rule: &&Rule| match rule.when.server.as_deref() {
+            None if server.is_some() && !rule.in_cassette => for_all,
+            None => !for_all,
+            named => !for_all && named == server,
+        };
+        let rules = self.rules_of(scenario).filter(is_here).filter(|rule| rule.when.names_something());
+        let strange = rules.filter(|rule| !recorded(&|request| rule.names(request))).collect::<Vec<_>>();
+        strange.into_iter().map(|rule| Stranger::of(rule, &mut recorded)).collect()
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Rule {
     pub(super) in_cassette: bool,
     /// Where it stands.
     pub(super) at: usize,
+    /// The same for a person, `FILE:LINE:COLUMN`, where it stands in a plan's file.
+    pub(super) place: Option<Box<str>>,
     pub(super) when: When,
     pub(super) trigger: Trigger,
     pub(super) probability: Option<f64>,
@@ -112,6 +114,7 @@ impl Rule {
             text,
             in_cassette: false,
             at,
+            place: None,
             when,
             trigger,
             probability,
@@ -130,6 +133,7 @@ impl Rule {
                 text: String::from_utf8_lossy(value.raw()).into_owned(),
                 in_cassette: true,
                 at: value.at(),
+                place: None,
                 when: When {
                     request: model::When { key: Some(key.to_owned()), ..Default::default() },
                     ..When::default()
@@ -148,11 +152,16 @@ impl Rule {
 impl Rule {
     /// Whether it counts a request.
     pub(super) fn fits(&self, request: &Request<'_>) -> bool {
+        self.when.names(request) && self.holds(request)
+    }
+
+    /// The same of a request that it names.
+    pub(super) fn holds(&self, request: &Request<'_>) -> bool {
         let can_act = || match &self.does {
             Does::Always(act) => act.kind.on.fits(request),
             Does::Script(_) => true,
         };
-        self.when.fits(request) && can_act()
+        self.when.holds(request.message) && can_act()
     }
 
     /// Whether it is for a recorded request, whatever that one's values are.

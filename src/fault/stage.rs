@@ -1,9 +1,12 @@
 //! Requests under the hand of faults: what is said because of them, and when it goes.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque},
+    mem,
+};
 
 use super::{
-    Effect,
+    Effect, Fired,
     pieces::Pieces,
     step::{Output, Step},
 };
@@ -25,11 +28,38 @@ pub struct Stage {
     /// Those that let another answer go first.
     yielding: BTreeSet<Acting>,
     pieces: Pieces,
+    /// Faults that could change nothing of what they were to act on.
+    idle: Vec<(Fired, Origin)>,
+}
+
+/// A fault at work on one request.
+#[derive(Debug)]
+pub struct Work {
+    /// What it does.
+    pub effect: Box<dyn Effect>,
+    /// That its rule has fired; none once that is taken back.
+    pub fired: Option<Fired>,
+}
+
+impl From<Box<dyn Effect>> for Work {
+    fn from(effect: Box<dyn Effect>) -> Self {
+        Self { effect, fired: None }
+    }
+}
+
+/// What is told of an affected request elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// Its events.
+    pub events: Vec<u64>,
+    /// The first fault that acts beside the answer.
+    pub beside: Option<&'static str>,
 }
 
 #[derive(Debug)]
 struct Under {
-    effects: Vec<Box<dyn Effect>>,
+    effects: Vec<Work>,
+    origin: Origin,
     /// The lane that is its own, over HTTP.
     lane: Option<Lane>,
     waiting: VecDeque<(Micros, Output)>,
@@ -45,9 +75,10 @@ struct Under {
 
 impl Stage {
     /// Takes in an affected request; `lane` is that of its response where it has one of its own.
-    pub fn begin(&mut self, effects: Vec<Box<dyn Effect>>, lane: Option<Lane>) -> Acting {
+    pub fn begin(&mut self, effects: Vec<Work>, origin: Origin, lane: Option<Lane>) -> Acting {
         let under = Under {
             effects,
+            origin,
             lane,
             waiting: VecDeque::new(),
             free_at: 0,
@@ -92,7 +123,7 @@ impl Stage {
         let has_others = self.yields(Some(acting));
         let Some(under) = self.under[acting.0 as usize].as_mut() else { return };
         let mut steps = steps;
-        for effect in &mut under.effects {
+        for Work { effect, fired } in &mut under.effects {
             let mut next = Vec::with_capacity(steps.len());
             for step in steps {
                 match step {
@@ -101,6 +132,9 @@ impl Stage {
                 }
             }
             steps = next;
+            if effect.is_idle() {
+                self.idle.extend(fired.take().map(|fired| (fired, under.origin.clone())));
+            }
         }
         let was_due = under.due();
         let mut going = Vec::new();
@@ -194,6 +228,11 @@ impl Stage {
         }
     }
 
+    /// The faults that could change nothing, since this was last asked.
+    pub fn take_idle(&mut self) -> Vec<(Fired, Origin)> {
+        mem::take(&mut self.idle)
+    }
+
     /// Nothing more is said because of a request.
     pub fn close(&mut self, acting: Acting) {
         if let Some(under) = self.under[acting.0 as usize].as_mut() {
@@ -208,6 +247,13 @@ impl Stage {
         self.pieces.left(lane);
         if let Some(acting) = self.by_lane.get(&lane.0).copied() {
             self.forget(acting);
+        }
+        // Others share the lane: a pipe, or the stream of HTTP+SSE.
+        for acting in self.due.iter().map(|(_, acting)| *acting).collect::<Vec<_>>() {
+            let Some(under) = self.under[acting.0 as usize].as_mut() else { continue };
+            let was_due = under.due();
+            under.waiting.retain(|(_, output)| output.lane() != lane);
+            self.reschedule(acting, was_due);
         }
     }
 

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     cassette::model,
     traffic::Direction,
-    wire::{Span, jsonrpc, scan},
+    wire::{jsonrpc, scan},
 };
 
 /// A selector; what it does not name fits everything.
@@ -72,10 +72,9 @@ impl When {
         Ok(when)
     }
 
-    /// Whether it fits a request.
-    pub(super) fn fits(&self, request: &Request<'_>) -> bool {
-        self.names(request)
-            && self.tests.iter().all(|(pointer, test)| test.holds(request.message.bytes, pointer))
+    /// Whether what it says of values is so in a message.
+    pub(super) fn holds(&self, message: &jsonrpc::Message<'_>) -> bool {
+        self.tests.iter().all(|(pointer, test)| test.holds(message, pointer))
     }
 
     /// Whether it fits a request, whatever its values are.
@@ -153,10 +152,15 @@ impl Test {
         Ok(test)
     }
 
-    fn holds(&self, message: &[u8], pointer: &str) -> bool {
-        let root = scan::trim(message);
-        let found = scan::pointer(message, Span::new(root.start, root.end), pointer);
-        let found = found.map(|span| span.of(message));
+    fn holds(&self, message: &jsonrpc::Message<'_>, pointer: &str) -> bool {
+        // Where the params stand is known.
+        let found = match pointer.strip_prefix("/params") {
+            Some(below) if below.is_empty() || below.starts_with('/') => message.param(below),
+            _ => {
+                let found = scan::pointer(message.bytes, scan::trim(message.bytes), pointer);
+                found.map(|span| span.of(message.bytes))
+            }
+        };
         match (self, found) {
             (Self::Exists(exists), found) => found.is_some() == *exists,
             (_, None) => false,

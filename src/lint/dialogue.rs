@@ -194,7 +194,7 @@ impl<'a> Dialogue<'a> {
 
     /// A fault of a message; `pointer` leads to what is wrong in it (`""`: all of it).
     pub(super) fn fault(&self, seen: &Seen<'_>, pointer: &str, text: impl Into<String>) -> Fault {
-        Fault { at: self.place(seen, pointer), exchange: seen.at.exchange, text: text.into() }
+        Fault { at: self.place(seen, pointer), exchange: seen.at.exchange, text: text.into(), is_note: false }
     }
 
     /// Where a part of a message stands in the file: as near as the form lets tell.

@@ -43,7 +43,11 @@ pub(super) fn early(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
     if !dialogue.is_whole || dialogue.is_challenged(initialize) {
         return;
     }
-    for (index, seen) in dialogue.requests() {
+    let requests_and_last_word = dialogue.seen.iter().enumerate().filter(|(_, seen)| {
+        let is_last_word = seen.message.method() == "notifications/initialized";
+        seen.is(Kind::Request, true) || seen.is(Kind::Notification, true) && is_last_word
+    });
+    for (index, seen) in requests_and_last_word {
         if index <= asked || index >= answered || needs_none(seen) || is_initialize(seen) {
             continue;
         }

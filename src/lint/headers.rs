@@ -46,7 +46,7 @@ pub(super) fn version(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
                 "`{VERSION}` was {}, expected {agreed}; send what the session agreed on",
                 short(value)
             );
-            faults.push(Fault { at: http_place(dialogue, index), exchange: index, text });
+            faults.push(Fault { at: http_place(dialogue, index), exchange: index, text, is_note: false });
         }
     }
 }
@@ -94,7 +94,7 @@ fn fault(dialogue: &Dialogue<'_>, seen: &Seen<'_>, text: String) -> Fault {
     if seen.message.kind == Kind::Noise || seen.message.kind.is_response() {
         return dialogue.fault(seen, "", text);
     }
-    Fault { at: http_place(dialogue, seen.at.exchange), exchange: seen.at.exchange, text }
+    Fault { at: http_place(dialogue, seen.at.exchange), exchange: seen.at.exchange, text, is_note: false }
 }
 
 /// Where an exchange's `http` stands.

@@ -21,7 +21,11 @@ fn strange<'d, 'a>(
 ) -> impl Iterator<Item = (String, &'d Seen<'a>)> {
     let requests = dialogue.all(Kind::Request, from_client).map(|(_, seen)| seen);
     let refused = requests.filter(move |seen| match seen.answer {
-        Some(answer) => dialogue.seen[answer].message.kind == Kind::Error,
+        // What a recorder said itself tells nothing of the server.
+        Some(answer) => {
+            let answer = &dialogue.seen[answer].message;
+            answer.kind == Kind::Error && !answer.is_no_answer()
+        }
         None => from_client && dialogue.is_whole,
     });
     refused

@@ -44,6 +44,8 @@ struct Fault {
     /// Index of the exchange.
     exchange: u32,
     text: String,
+    /// It is no fault: something that could not be looked at.
+    is_note: bool,
 }
 
 /// Something in a cassette that is not as it should be.
@@ -59,6 +61,8 @@ pub struct Finding {
     pub text: String,
     /// Revision and page of the specification.
     pub source: &'static str,
+    /// Nothing is wrong: the rule says what it could not look at.
+    pub is_note: bool,
 }
 
 const fn rule(
@@ -80,7 +84,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "handshake-early",
-        "until `initialize` is answered the client sends nothing but pings",
+        "until `initialize` is answered the client asks for nothing but pings, and does not say `notifications/initialized`",
         "2025-11-25/basic/lifecycle",
         handshake::early,
     ),
@@ -238,6 +242,7 @@ pub fn lint(cassette: &Cassette, blobs: &dyn BlobSource) -> Vec<Finding> {
                 key: cassette.exchanges[fault.exchange as usize].key.clone(),
                 text: fault.text,
                 source: rule.source,
+                is_note: fault.is_note,
             }));
         }
     }

@@ -59,7 +59,7 @@ fn plain(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
             && let Some(initialize) = given_before(dialogue, index)
         {
             let at = client.place.start as usize;
-            faults.push(Fault { at, exchange: index, text: sentence(method, initialize) });
+            faults.push(Fault { at, exchange: index, text: sentence(method, initialize), is_note: false });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `structuredContent` of a tool's result against the `outputSchema` that the server gave for it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
     Fault,
@@ -11,6 +11,7 @@ use crate::wire::{jsonrpc::Kind, scan};
 
 pub(super) fn fits(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
     let mut schemas: HashMap<String, Option<&[u8]>> = HashMap::new();
+    let mut noted = BTreeSet::new();
     for seen in dialogue.seen.iter().filter(|seen| seen.message.kind == Kind::Result) {
         let Some(request) = seen.asked.map(|asked| &dialogue.seen[asked]).filter(|asked| asked.from_client)
         else {
@@ -44,7 +45,18 @@ pub(super) fn fits(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
             faults.push(dialogue.fault(seen, "/result", text));
             continue;
         };
-        if let Some(wrong) = schema::first_fault(schema, content) {
+        let mut passed_over = BTreeSet::new();
+        let wrong = schema::first_fault(schema, content, &mut passed_over);
+        if !passed_over.is_empty() && noted.insert(name.clone()) {
+            let words: Vec<_> = passed_over.iter().map(|word| format!("`{}`", short(word))).collect();
+            let text = format!(
+                "the `outputSchema` of `{}` has {}, by which nothing is judged here",
+                short(&name),
+                words.join(", ")
+            );
+            faults.push(Fault { is_note: true, ..dialogue.fault(seen, "/result/structuredContent", text) });
+        }
+        if let Some(wrong) = wrong {
             let pointer = format!("/result/structuredContent{}", wrong.pointer);
             let text = format!("`structuredContent` does not fit the tool's `outputSchema`: {}", wrong.text);
             faults.push(dialogue.fault(seen, &pointer, text));

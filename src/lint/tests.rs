@@ -97,6 +97,8 @@ fn broken() -> Vec<(&'static str, String, &'static str)> {
         ("handshake-first", stdio(&[LIST]), "\"tools/list\""),
         ("handshake-first", stdio(&[PING, LIST, BEGIN]), "\"tools/list\""),
         ("handshake-early", stdio(&[early]), "\"tools/list\""),
+        ("handshake-early", stdio(&[&early.split(",\n      {\"key\": \"list\"").next().unwrap().replace("\"list\"", "\"initialized\""),
+            r#"{"key": "initialized", "after": "initialize @1", "client": {"notification": {"method": "notifications/initialized"}}}"#]), "\"notifications/initialized\""),
         ("handshake-initialized", stdio(&[BEGIN.split(",\n  {\"key\": \"initialized\"").next().unwrap(), PING, LIST]), "\"tools/list\""),
         ("handshake-twice", begun(second), "\"initialize\""),
         ("version", stdio(&[&BEGIN.replace(r#"[{"result": {"protocolVersion": "2025-11-25""#, r#"[{"result": {"protocolVersion": "2025-11-24""#)]), "\"2025-11-24\""),
@@ -191,6 +193,13 @@ fn what_may_be_is_no_finding() {
         ("a revision that came later", stdio(&[&BEGIN.replace("2025-11-25", "2099-01-01"), LIST])),
         ("a revision that both want", stdio(&[&BEGIN.replace("2025-11-25", "DRAFT-1")])),
         ("an extension that both know", begun(&request("x/own", DONE))),
+        (
+            "a method to which the recorder had no answer",
+            begun(&request(
+                "x/own",
+                r#"{"error": {"code": -33001, "message": "m", "data": {"source": "tapedeck", "status": 502}}}"#,
+            )),
+        ),
         (
             "a notification of nobody else's",
             begun(r#"{"key": "n", "client": {"notification": {"method": "x/own"}}}"#),
@@ -299,6 +308,17 @@ fn what_may_be_is_no_finding() {
     ] {
         assert_eq!(findings(&text), [], "{what}\n{text}");
     }
+}
+
+/// It is told once for each tool, and is no finding.
+#[test]
+fn what_a_schema_asks_and_nobody_looks_at_is_noted() {
+    let tools = TOOLS.replace("\"required\"", "\"if\": {}, \"required\"");
+    let sum = call("sum", r#"{"result": {"structuredContent": {"n": 7}}}"#);
+    let found = findings(&text(STDIO, &[BEGIN, &tools, &sum, &sum.replace("\"call\"", "\"b\"")]));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].is_note);
+    assert_eq!(found[0].text, "the `outputSchema` of `sum` has `if`, by which nothing is judged here");
 }
 
 #[test]

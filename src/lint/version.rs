@@ -55,7 +55,7 @@ pub(super) fn agreed(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
                 short(written),
                 short(&version)
             );
-            faults.push(Fault { at, exchange: result.at.exchange, text });
+            faults.push(Fault { at, exchange: result.at.exchange, text, is_note: false });
         }
         _ => {}
     }

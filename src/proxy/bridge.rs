@@ -195,6 +195,7 @@ impl Bridge {
             agreed: Mutex::default(),
             flight: Flight::default(),
             listening: Mutex::default(),
+            has_stream: AtomicBool::new(false),
             extra: headers,
             out: Mutex::new(Some(to_client)),
             told,

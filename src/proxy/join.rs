@@ -18,6 +18,7 @@ use std::{
     },
     path::{Path, PathBuf},
     thread,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,9 @@ use crate::{
 /// The form of what is said in joining.
 const VERSION: u32 = 1;
 
+/// How long a run may take to hear why a process broke off.
+const TAKEN_IN: Duration = Duration::from_secs(2);
+
 /// What a process that may join is told.
 pub(super) const WELCOME: &[u8] = b"joined\n";
 
@@ -44,6 +48,9 @@ pub(super) struct Hello {
     pub(super) server: Option<String>,
     /// Which take; empty means the default one.
     pub(super) take: String,
+    /// It does not join, but tells why one that had joined broke off.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) broke_off: Option<String>,
 }
 
 impl Hello {
@@ -153,11 +160,9 @@ impl Joined {
     /// When there is no run, or it has no such server.
     pub fn connect(path: &Path, server: Option<&str>, take: &str) -> Result<Self, JoinError> {
         let no_run = |source| JoinError::NoRun { path: path.to_owned(), source };
-        let mut to_run = UnixStream::connect(path).map_err(no_run)?;
-        let hello = Hello { join: VERSION, server: server.map(str::to_owned), take: take.to_owned() };
-        let mut line = serde_json::to_vec(&hello).map_err(|error| no_run(error.into()))?;
-        line.push(b'\n');
-        to_run.write_all(&line).map_err(no_run)?;
+        let (server, take) = (server.map(str::to_owned), take.to_owned());
+        let hello = Hello { join: VERSION, server, take, broke_off: None };
+        let to_run = greet(path, &hello).map_err(no_run)?;
         let mut run = BufReader::new(to_run.try_clone().map_err(no_run)?);
         let mut answer = Vec::new();
         run.read_until(b'\n', &mut answer).map_err(no_run)?;
@@ -202,6 +207,23 @@ impl Joined {
             }
         }
     }
+}
+
+/// Tells a run that a process which had joined it broke off, and why, for the run's report.
+pub fn broke_off(path: &Path, why: &JoinError) {
+    let hello = Hello { join: VERSION, server: None, take: String::new(), broke_off: Some(why.to_string()) };
+    // A run that is gone has told of all it knew.
+    let Ok(mut run) = greet(path, &hello) else { return };
+    // It closes its side when it has taken that in.
+    let _ = run.set_read_timeout(Some(TAKEN_IN)).and_then(|()| run.read_to_end(&mut Vec::new()));
+}
+
+fn greet(path: &Path, hello: &Hello) -> io::Result<UnixStream> {
+    let mut to_run = UnixStream::connect(path)?;
+    let mut line = serde_json::to_vec(hello)?;
+    line.push(b'\n');
+    to_run.write_all(&line)?;
+    Ok(to_run)
 }
 
 /// Passes on what the client says until it has closed its side or the run is gone.

@@ -18,7 +18,7 @@ use std::{
     io,
     net::{SocketAddr, TcpListener, ToSocketAddrs},
     path::Path,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -33,10 +33,10 @@ use self::{
     clock::Clock,
     deck::Deck,
 };
-use super::{join::Meeting, run::TestCommand, signals::Signals, upstream::Upstreams};
+use super::{join::Meeting, lock, run::TestCommand, signals::Signals, upstream::Upstreams};
 use crate::{
     replay::Replayer,
-    report::{Report, events::Event},
+    report::{Report, Verdict, events::Event},
     traffic::Exit,
     transport::http::{
         guard::Guard,
@@ -47,6 +47,9 @@ use crate::{
 
 /// How long clients may take to hear the end of their responses when a signal ends the front.
 const LAST_RESPONSES: Duration = Duration::from_millis(500);
+
+/// So many processes are told of that could not join.
+const MOST_NOT_JOINED: usize = 1_000;
 
 /// How clients are served.
 pub struct ListenOptions {
@@ -211,6 +214,7 @@ impl Listen {
                 max_message: options.max_message,
                 cors: options.cors,
                 closing: watch::Sender::new(false),
+                not_joined: Mutex::default(),
             })
         };
         let doors = Doors { listener, meeting, admin, signals: Some(signals), command };
@@ -301,11 +305,32 @@ struct Front {
     cors: bool,
     /// Each connection listens to it as long as it lives.
     closing: watch::Sender<bool>,
+    /// Why processes could not join.
+    not_joined: Mutex<Vec<String>>,
 }
 
 impl Front {
-    /// The report of all servers.
+    /// A process could not join.
+    fn could_not_join(&self, why: String) {
+        let mut told = lock(&self.not_joined);
+        if told.len() < MOST_NOT_JOINED {
+            told.push(why);
+        }
+        drop(told);
+        self.shared.missing.notify_one();
+    }
+
+    /// The report of all servers, and of processes that could not join.
     fn report(&self, is_last: bool) -> Report {
+        let mut report = self.report_of_servers(is_last);
+        lock(&self.not_joined).iter().for_each(|why| report.could_not_join(why.clone()));
+        if is_last && !report.not_joined.is_empty() {
+            report.verdict = Verdict::Bad;
+        }
+        report
+    }
+
+    fn report_of_servers(&self, is_last: bool) -> Report {
         match self.decks.as_slice() {
             [deck] if self.is_at_root => deck.report(is_last),
             decks => {

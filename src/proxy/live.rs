@@ -152,8 +152,8 @@ struct Side {
 
 impl Side {
     fn new(input: OwnedFd, output: OwnedFd, max_message: usize) -> Self {
-        let outbox = Outbox::to(output.as_fd());
-        Self { input: Some(input), lines: Lines::new(max_message), output: Some(output), outbox }
+        let (lines, outbox) = (Lines::new(max_message), Outbox::default());
+        Self { input: Some(input), lines, output: Some(output), outbox }
     }
 
     /// It takes nothing more.

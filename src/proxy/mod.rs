@@ -1,7 +1,8 @@
 //! Sessions with the outside world: the only place that waits, reads the clock and moves bytes.
 //!
 //! - [`record`]: a client and a server that is a child process, with a tap between them
-//! - [`live`]: faults between a client and either of those; `outbox`, what waits to be written to a pipe
+//! - [`live`]: faults between a client and either of those; `outbox`, what waits to be written to a pipe, and
+//!   `nowait`, how that goes without a wait
 //! - [`replay`]: a client and a cassette in place of the server
 //! - [`listen`]: clients on HTTP, and such that join, and cassettes in place of servers
 //! - [`join`]: a client on stdio that is served by another process of ours; [`run`]: the command such a process is for
@@ -47,6 +48,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(unix)]
 mod child;
+#[cfg(unix)]
+mod nowait;
 #[cfg(unix)]
 mod outbox;
 #[cfg(unix)]

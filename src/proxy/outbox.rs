@@ -1,12 +1,13 @@
 //! What waits to be written to a pipe, and how it is written without ever waiting there.
 //!
-//! The descriptor is not made non-blocking (it is shared with whoever started us). A write takes at most what a pipe
-//! that polls writable, or is empty, has room for.
+//! The system is asked not to wait ([`nowait`]); where it cannot be asked, a write takes at most what a pipe that polls
+//! writable has room for.
 
 use std::{collections::VecDeque, io, os::fd::BorrowedFd};
 
-use rustix::io::{Errno, ioctl_fionread, write};
+use rustix::io::{Errno, write};
 
+use super::nowait;
 use crate::{cassette::model::End, replay::Output};
 
 /// The room a pipe that polls writable has at least (`PIPE_BUF`).
@@ -19,8 +20,8 @@ pub(super) struct Outbox {
     waiting: VecDeque<Vec<u8>>,
     written: usize,
     size: usize,
-    /// How much the descriptor holds, where it is a pipe.
-    pipe_size: Option<usize>,
+    /// The system cannot be asked for a write there that does not wait.
+    must_be_polled: bool,
     /// The stream ends behind what waits.
     pub closes: bool,
     /// The process ends behind what waits.
@@ -28,11 +29,6 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// For what goes to a descriptor.
-    pub(super) fn to(output: BorrowedFd<'_>) -> Self {
-        Self { pipe_size: pipe_size(output), ..Self::default() }
-    }
-
     /// Whether all has been written.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
@@ -93,31 +89,42 @@ impl Outbox {
         }
     }
 
-    /// Writes what waits for a pipe that is empty: it takes all that it can hold without being waited for, and waking its
-    /// reader once for that is much cheaper. False when nobody reads there any more; none where that is not known.
+    /// Writes what is taken without a wait; false when nobody reads there any more. None where nothing is, or where that
+    /// cannot be asked for.
     pub(super) fn write_at_once(&mut self, output: BorrowedFd<'_>) -> io::Result<Option<bool>> {
-        match self.empty_room(output) {
-            Some(room) => self.write_up_to(output, room).map(Some),
-            None => Ok(None),
+        let Some(rest) = self.rest().filter(|_| !self.must_be_polled) else { return Ok(None) };
+        match nowait::write(output, rest) {
+            Err(Errno::AGAIN) => Ok(None),
+            Err(Errno::OPNOTSUPP) => {
+                self.must_be_polled = true;
+                Ok(None)
+            }
+            written => self.note(written).map(Some),
         }
     }
 
     /// Writes what a descriptor that polls writable has room for; false when nobody reads there any more.
     pub(super) fn write(&mut self, output: BorrowedFd<'_>) -> io::Result<bool> {
-        let room = self.empty_room(output).unwrap_or(PIPE_ROOM);
-        self.write_up_to(output, room)
-    }
-
-    /// How much an empty pipe takes of what waits.
-    fn empty_room(&self, output: BorrowedFd<'_>) -> Option<usize> {
-        self.pipe_size.filter(|_| !self.waiting.is_empty() && ioctl_fionread(output) == Ok(0))
-    }
-
-    fn write_up_to(&mut self, output: BorrowedFd<'_>, room: usize) -> io::Result<bool> {
+        if let Some(is_read) = self.write_at_once(output)? {
+            return Ok(is_read);
+        }
         // It polls although nothing waits: it has no reader.
-        let Some(piece) = self.waiting.front() else { return Ok(false) };
-        let rest = &piece[self.written..];
-        match write(output, &rest[..rest.len().min(room)]) {
+        let Some(rest) = self.rest() else { return Ok(false) };
+        if !self.must_be_polled {
+            return Ok(true);
+        }
+        let written = write(output, &rest[..rest.len().min(PIPE_ROOM)]);
+        self.note(written)
+    }
+
+    /// What is left of the first piece.
+    fn rest(&self) -> Option<&[u8]> {
+        self.waiting.front().map(|piece| &piece[self.written..])
+    }
+
+    /// Takes in how a write went; false when nobody reads there any more.
+    fn note(&mut self, written: Result<usize, Errno>) -> io::Result<bool> {
+        match written {
             Ok(count) => {
                 self.written += count;
                 self.size -= count;
@@ -132,15 +139,4 @@ impl Outbox {
         }
         Ok(true)
     }
-}
-
-#[cfg(target_os = "linux")]
-fn pipe_size(output: BorrowedFd<'_>) -> Option<usize> {
-    rustix::pipe::fcntl_getpipe_size(output).ok()
-}
-
-/// Elsewhere a pipe does not tell, and may change its size.
-#[cfg(not(target_os = "linux"))]
-const fn pipe_size(_: BorrowedFd<'_>) -> Option<usize> {
-    None
 }

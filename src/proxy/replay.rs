@@ -1,7 +1,8 @@
 //! The replaying front on stdio: one thread that waits for the client, for the next due time, or for a signal.
 //!
 //! Neither descriptor is made non-blocking, and no write waits, so a client that sends while it does not read cannot
-//! lock us up: we go on reading, and what it has not read waits in memory.
+//! lock us up: we go on reading, and what it has not read waits in memory. What a client has sent ahead is read without
+//! asking whether it is there: a poll costs as much as the read.
 
 use std::{
     collections::HashMap,
@@ -16,6 +17,7 @@ use rustix::{
 };
 
 use super::{
+    nowait,
     outbox::Outbox,
     upstream::{Heard, Link, Mailbox, Upstreams},
 };
@@ -29,6 +31,9 @@ use crate::{
 
 /// How much is read at once.
 const READ: usize = 64 * 1024;
+
+/// So often input is read without a look at all else that is waited for: a signal, say.
+const MOST_UNPOLLED: u32 = 16;
 
 /// How a replay ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,9 +78,10 @@ pub fn serve(
     let mut front = Front {
         start: Instant::now(),
         lines: LineSplitter::new(max_message),
-        outbox: Outbox::to(output.as_fd()),
+        outbox: Outbox::default(),
         buffer: vec![0; READ],
         input_open: true,
+        unpolled: 0,
         should_end: None,
         is_gone: false,
         real: upstreams.map(Real::new).transpose()?,
@@ -121,6 +127,8 @@ struct Front<'r> {
     outbox: Outbox,
     buffer: Vec<u8>,
     input_open: bool,
+    /// How often input was read since the last poll.
+    unpolled: u32,
     /// Since when we should have ended, and why. Of what we are told from then on only the first counts.
     should_end: Option<(Micros, Ended)>,
     /// Nobody reads what we write.
@@ -217,6 +225,16 @@ impl Front<'_> {
         {
             return Ok((!is_read).then_some(Ended::ByClient));
         }
+        if self.may_read_at_once() {
+            match nowait::read(input, &mut self.buffer) {
+                Err(Errno::AGAIN | Errno::OPNOTSUPP) => {}
+                read => {
+                    self.unpolled += 1;
+                    return self.take_in(replayer, read).map(|()| None);
+                }
+            }
+        }
+        self.unpolled = 0;
         let ready = self.poll(replayer, input, output, stop)?;
         if ready.stop {
             return Ok(Some(Ended::Stopped));
@@ -231,9 +249,16 @@ impl Front<'_> {
             self.real.iter_mut().for_each(|real| real.hear(replayer, now));
         }
         if ready.input {
-            self.read(replayer, input)?;
+            let read = read(input, &mut self.buffer);
+            self.take_in(replayer, read)?;
         }
         Ok(None)
+    }
+
+    /// Whether it is worth a try to read without asking first what has come: not where it is about more than input.
+    fn may_read_at_once(&self) -> bool {
+        let is_all = self.should_end.is_none() && self.outbox.end.is_none() && self.real.is_none();
+        self.input_open && is_all && self.unpolled < MOST_UNPOLLED
     }
 
     fn poll(
@@ -279,8 +304,9 @@ impl Front<'_> {
         })
     }
 
-    fn read(&mut self, replayer: &mut Replayer, input: BorrowedFd<'_>) -> io::Result<()> {
-        let count = match read(input, &mut self.buffer) {
+    /// Takes in what one read brought.
+    fn take_in(&mut self, replayer: &mut Replayer, read: Result<usize, Errno>) -> io::Result<()> {
+        let count = match read {
             Ok(count) => count,
             Err(Errno::INTR | Errno::AGAIN) => return Ok(()),
             // A socket whose peer has gone.

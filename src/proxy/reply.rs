@@ -14,7 +14,7 @@ use std::{
 };
 
 use hyper::{
-    Response, StatusCode,
+    HeaderMap, Response, StatusCode,
     body::Bytes,
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
     http::response,
@@ -45,6 +45,8 @@ pub(super) enum Piece {
         bytes: Bytes,
         goes_on: bool,
     },
+    /// What stands behind the last byte; only the end follows.
+    Trailers(HeaderMap),
     /// With the end of the response our side of the connection ends.
     HalfClose,
     End {

@@ -110,8 +110,11 @@ impl Fold {
                         self.server_message(session, &message, moment, way);
                     }
                 }
-                // What is made up for a long line tells nothing of how its side spells.
-                if let Cow::Borrowed(line) = line {
+                // What is made up for a long line tells nothing of how its side spells, and neither does what the recorder
+                // said where the server gave no answer.
+                if let Cow::Borrowed(line) = line
+                    && !message.is_no_answer()
+                {
                     self.last().spelling.observe(event.direction, line);
                 }
             }

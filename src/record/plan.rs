@@ -161,6 +161,9 @@ impl<'a> Plan<'a> {
 
     /// Gives the exchanges their keys: new numbers, or what a person called the exchange whose place they take.
     pub(super) fn name(&mut self) {
+        if self.added.is_empty() {
+            return;
+        }
         let exchanges = &self.base.exchanges;
         let mut keys = Keys::new();
         let stays = |exchange: &&crate::cassette::model::Exchange| self.stays[exchange.session as usize];

@@ -39,7 +39,7 @@ pub(super) struct Lists {
 }
 
 impl Index {
-    /// Takes in a step and its client message.
+    /// Takes in a step and its client message; none where that has no rules of its own.
     ///
     /// # Errors
     /// When a rule of its own cannot be used.
@@ -47,12 +47,13 @@ impl Index {
         &mut self,
         matcher: &mut Matcher,
         entry: &Exchange,
-        message: &Message<'_>,
+        message: Option<&Message<'_>>,
         step: u32,
         method: &Arc<str>,
     ) -> Result<(), RuleError> {
-        match matcher.own_table(entry, message)? {
-            Some(table) => self.own_rules.push((step, table, matcher.digest_with(message, table))),
+        let own = message.map(|message| matcher.own_digest(entry, message)).transpose()?.flatten();
+        match own {
+            Some((table, digest)) => self.own_rules.push((step, table, digest)),
             None => match self.unread.get_mut(method) {
                 Some(steps) => steps.push(step),
                 None => drop(self.unread.insert(Arc::clone(method), vec![step])),

@@ -78,8 +78,8 @@ pub(super) struct Run {
     pub to: Arc<Correlators>,
     /// For a batch, recorded and live ids.
     pub batch: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Whether the live request asked for log messages.
-    pub log_level: bool,
+    /// The recorded request asked for log messages, and the live one does not.
+    pub leaves_out_logs: bool,
     /// Faults act on it.
     pub acting: Option<Acting>,
     /// The item that goes next.
@@ -611,7 +611,7 @@ impl Run {
             is_over: false,
             to: Arc::new(to),
             batch: Vec::new(),
-            log_level: false,
+            leaves_out_logs: false,
             acting: None,
             item: 0,
             last: Now::default(),

@@ -10,8 +10,8 @@
 //! - `tending`: what is told and done while it runs
 //! - `resume`: streams that a client fetches the rest of
 //! - `upstream`: requests that go on to the real server
-//! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer; `answers`, what is
-//!   sent again and again; `untold`, how a response ended, where that is to be said in a message
+//! - `handshake`, `outgoing`, `unmatched`: how a session begins, what is sent, what has no answer; `untold`, how a
+//!   response ended, where that is to be said in a message
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -33,7 +33,6 @@ macro_rules! scene {
 }
 
 mod agenda;
-mod answers;
 mod conduct;
 mod events;
 mod facts;
@@ -56,9 +55,7 @@ mod untold;
 mod upstream;
 
 pub(super) use self::pipes::Pipes;
-use self::{
-    agenda::Agenda, answers::Answers, faulty::Faults, lives::Live, streams::Stream, upstream::Upstreams,
-};
+use self::{agenda::Agenda, faulty::Faults, lives::Live, streams::Stream, upstream::Upstreams};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern, passed_over},
     clock::{Due, Now},
@@ -168,7 +165,6 @@ pub struct Replayer {
     report: Report,
     /// Where in the report's repeats each exchange stands that was repeated.
     repeat_of: ByNumber<u32, usize>,
-    answers: Answers,
 }
 
 /// What is known of the message that has just come, or of the request that carried it.
@@ -262,7 +258,6 @@ impl Replayer {
             plays,
             report,
             repeat_of: ByNumber::default(),
-            answers: Answers::default(),
         };
         replayer.check_plan(None)?;
         Ok(replayer)

@@ -18,6 +18,9 @@ use crate::{
 /// A position in a script's total order.
 pub(super) type Rank = u32;
 
+/// The method that names a request of the client's.
+const CANCELLED: &str = "notifications/cancelled";
+
 /// The exchanges of a recorded session, or of the pool that all sessions draw from.
 #[derive(Debug)]
 pub(super) struct Script {
@@ -55,8 +58,6 @@ pub(super) struct Step {
     pub anchor: Option<Rank>,
     /// The group of overlapping exchanges it came in; none for what overlapped with nothing.
     pub group: Option<u32>,
-    /// Whether the recorded request asked for log messages (2026-07-28).
-    pub log_level: bool,
     /// Rank of the notification that cancelled it.
     pub cancelled_at: Option<Rank>,
     /// The server ended while this was unanswered.
@@ -122,16 +123,32 @@ impl Script {
             let entry = &cassette.exchanges[exchange as usize];
             let mut step = Step::blank(exchange, entry, script.items.len());
             script.items.resize(script.items.len() + entry.server.len(), StepItem { rank: 0, answer: None });
-            if let Some(message) = look(cassette, blobs, entry, &mut bytes) {
-                let at = script.steps.len() as u32;
-                step.read(&message, &mut methods);
-                if entry.client.as_ref().is_some_and(|client| client.form == Form::Http) {
+            if let Some(client) = &entry.client {
+                let method = cassette.method(client);
+                let is_looked_at = match &method {
+                    Some(method) => method == CANCELLED || matcher.has_rules_for(entry),
+                    None => true,
+                };
+                let message = if is_looked_at { look(cassette, blobs, entry, &mut bytes) } else { None };
+                if let Some(method) = method {
+                    step.kind = match client.form {
+                        Form::Request => StepKind::Request,
+                        _ => StepKind::Notification,
+                    };
+                    step.method = methods.get(&method);
+                } else if let Some(message) = &message {
+                    step.read(message, &mut methods);
+                }
+                if client.form == Form::Http && message.is_some() {
                     step.kind = StepKind::Line;
                 }
-                if let Some(id) = message.cancelled_id() {
+                let at = script.steps.len() as u32;
+                if let Some(id) = message.and_then(|message| message.cancelled_id()) {
                     cancels.push((at, Id::of(Some(id))));
                 }
-                script.index.enter(matcher, entry, &message, at, &step.method)?;
+                if step.kind != StepKind::Noise || message.is_some() {
+                    script.index.enter(matcher, entry, message.as_ref(), at, &step.method)?;
+                }
             }
             let answered = entry.server.iter().any(|item| answers(cassette, blobs, entry.session, item));
             step.only_http = session.is_none() && is_refused_handshake(cassette, entry, &step)
@@ -286,7 +303,6 @@ impl Step {
             items: (first_item as u32, entry.server.len() as u32),
             anchor: None,
             group: None,
-            log_level: false,
             cancelled_at: None,
             dies: false,
             only_http: false,
@@ -302,9 +318,6 @@ impl Step {
             Kind::Result | Kind::Error | Kind::Noise => StepKind::Noise,
         };
         self.method = methods.get(&message.method());
-        if self.kind == StepKind::Request {
-            self.log_level = message.meta("io.modelcontextprotocol/logLevel").is_some();
-        }
     }
 
     fn moments(&self, cassette: &Cassette) -> usize {

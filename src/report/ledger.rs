@@ -135,6 +135,16 @@ impl Ledger {
         self.open.get_mut(&seq)
     }
 
+    /// The fault that was to end the matter could change nothing of it; `beside` is one that acted all the same.
+    pub(crate) fn was_no_fault(&mut self, events: &[u64], beside: Option<&str>) {
+        for seq in events {
+            if let Some(open) = self.open.get_mut(seq) {
+                open.is_faulty = false;
+                open.event.fault = beside.map(str::to_owned);
+            }
+        }
+    }
+
     /// The outcome of a message is known; `answered` is when its answer went.
     pub(crate) fn settle(&mut self, seq: u64, otherwise: Outcome, answered: Option<Micros>) {
         let Some(open) = self.open.remove(&seq) else { return };

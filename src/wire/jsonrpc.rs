@@ -79,7 +79,8 @@ impl<'a> Message<'a> {
     /// A request or notification that is written without its envelope: an object with `method` and `params`.
     pub fn without_envelope(bytes: &'a [u8], is_request: bool) -> Self {
         let kind = if is_request { Kind::Request } else { Kind::Notification };
-        let mut message = Self { kind, ..Self::noise(bytes) };
+        // It is hardly ever asked for there.
+        let mut message = Self { kind, may_have_meta: true, ..Self::noise(bytes) };
         for member in scan::members(bytes, 0).map_while(Result::ok) {
             match scan::unescape(member.name.of(bytes)).as_ref() {
                 b"method" => message.has_method(member.value),
@@ -87,7 +88,6 @@ impl<'a> Message<'a> {
                 _ => {}
             }
         }
-        message.may_have_meta = message.params().is_some_and(may_have_meta);
         message
     }
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 use super::Span;
 
@@ -47,29 +47,44 @@ pub fn trim(text: &[u8]) -> Span {
 /// `at` stands on an opening quote; offset behind the closing one.
 fn skip_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
     let mut from = at + 1;
-    loop {
-        match quote_or_escape(text, from) {
-            None => return error(text.len(), "a closing quote"),
-            Some(found) if text[found] == b'"' => return Ok(found + 1),
-            Some(found) => from = found + 2,
+    while let Some(quote) = first(text, from, [b'"']) {
+        // Long texts are full of escapes, and few of them are quotes: those before a quote are all that matters.
+        let escapes = text[from..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
+        if escapes.is_multiple_of(2) {
+            return Ok(quote + 1);
         }
+        from = quote + 1;
+    }
+    error(text.len(), "a closing quote")
+}
+
+/// As [`skip_string`]; and whether there is no escape in it.
+fn skip_text(text: &[u8], at: usize) -> Result<(usize, bool), ScanError> {
+    match first(text, at + 1, [b'"', b'\\']) {
+        Some(found) if text[found] == b'"' => Ok((found + 1, true)),
+        _ => skip_string(text, at).map(|end| (end, false)),
     }
 }
 
-/// Offset of the first quote or backslash from `at` on. Most strings are names and end soon: a search made for long
+/// Offset of the first of one or two bytes from `at` on. Most strings are names and end soon: a search made for long
 /// texts would take longer to begin than to find.
 #[inline]
-fn quote_or_escape(text: &[u8], at: usize) -> Option<usize> {
+fn first<const N: usize>(text: &[u8], at: usize, bytes: [u8; N]) -> Option<usize> {
     let mut from = at;
     for _ in 0..4 {
         let Some(word) = word_at(text, from) else { break };
-        let found = marks(word, b'"') | marks(word, b'\\');
+        let found = bytes.iter().fold(0, |found, byte| found | marks(word, *byte));
         if found != 0 {
             return Some(from + found.trailing_zeros() as usize / 8);
         }
         from += 8;
     }
-    memchr2(b'"', b'\\', text.get(from..)?).map(|found| from + found)
+    let rest = text.get(from..)?;
+    let found = match bytes.as_slice() {
+        [one] => memchr(*one, rest),
+        _ => memchr2(bytes[0], bytes[N - 1], rest),
+    };
+    found.map(|found| from + found)
 }
 
 /// Offset of the first backslash.
@@ -356,6 +371,8 @@ pub struct Lexer<'a> {
     at: usize,
     open: Open,
     expects: Expects,
+    /// The string or name read last has no escape in it.
+    is_plain: bool,
 }
 
 /// The open containers: a bit for each, set for an object. The innermost ones are at hand, so that most values are
@@ -403,7 +420,8 @@ enum Expects {
 impl<'a> Lexer<'a> {
     /// Reads the value that begins at or after `at`.
     pub const fn new(text: &'a [u8], at: usize) -> Self {
-        Self { text, at, open: Open { depth: 0, inner: 0, outer: Vec::new() }, expects: Expects::Value }
+        let open = Open { depth: 0, inner: 0, outer: Vec::new() };
+        Self { text, at, open, expects: Expects::Value, is_plain: true }
     }
 
     /// How many containers are open.
@@ -466,9 +484,28 @@ impl<'a> Lexer<'a> {
             self.at = at + 1;
             return Ok(Some((token, Span::new(at, at + 1))));
         }
-        let span = Span::new(at, skip_value(self.text, at)?);
-        self.after_value(span.end);
-        Ok(Some((token, span)))
+        let end = match token {
+            Token::String => self.skip_text(at)?,
+            _ => skip_value(self.text, at)?,
+        };
+        self.after_value(end);
+        Ok(Some((token, Span::new(at, end))))
+    }
+
+    /// The text of the string or name that was read last, which stands at `span`: as [`unescape`] has it.
+    #[inline]
+    pub fn string(&self, span: Span) -> Cow<'a, [u8]> {
+        match self.is_plain {
+            true => Cow::Borrowed(&self.text[span.start + 1..span.end - 1]),
+            false => unescape(span.of(self.text)),
+        }
+    }
+
+    #[inline]
+    fn skip_text(&mut self, at: usize) -> Result<usize, ScanError> {
+        let (end, is_plain) = skip_text(self.text, at)?;
+        self.is_plain = is_plain;
+        Ok(end)
     }
 
     /// Reads over the whole value that comes next.
@@ -489,7 +526,7 @@ impl<'a> Lexer<'a> {
         if self.text.get(at) != Some(&b'"') {
             return error(at, "a member's name in quotes");
         }
-        let span = Span::new(at, skip_string(self.text, at)?);
+        let span = Span::new(at, self.skip_text(at)?);
         let colon = skip_space(self.text, span.end);
         if self.text.get(colon) != Some(&b':') {
             return error(colon, "a colon");

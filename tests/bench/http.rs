@@ -16,9 +16,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::{
     Options, folder,
-    measure::{Goal, Pairs, Spread, Unit, report_one},
-    memory::peak,
-    peers, tapedeck, this_program,
+    measure::{Goal, Pairs, Spread, Unit},
+    peers, streams, tapedeck, this_program,
 };
 
 /// The hidden word that makes this program the null server.
@@ -43,7 +42,8 @@ const KINDS: [(&str, usize, Form); 4] = [
     ("1 kB, SSE", 1000, Form::Events),
 ];
 
-/// The null server: answers each call with as much text as it asks for, and holds `GET` open.
+/// The null server: answers each call with as much text as it asks for, and holds `GET` open. `POST /tick` has it send
+/// an event on each such stream.
 pub(crate) fn serve() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?);
@@ -54,31 +54,37 @@ pub(crate) fn serve() -> io::Result<()> {
         polled.extend(connections.iter().map(|connection| PollFd::new(&connection.stream, PollFlags::IN)));
         poll(&mut polled, None)?;
         let ready: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
-        let mut at = 0;
+        let (mut at, mut ticks) = (0, 0);
         connections.retain_mut(|connection| {
             at += 1;
-            !ready[at] || connection.answer().is_ok()
+            !ready[at] || connection.answer().map(|count| ticks += count).is_ok()
         });
+        for connection in connections.iter_mut().filter(|connection| connection.is_stream) {
+            // Whoever has left is found to have when it is read from.
+            let _ = (0..ticks).try_for_each(|_| connection.stream.write_all(&tick()));
+        }
         while let Ok((stream, _)) = listener.accept() {
             connections.push(Connection::new(stream)?);
         }
     }
 }
 
-struct Connection {
-    stream: TcpStream,
-    unread: Vec<u8>,
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    pub(super) unread: Vec<u8>,
+    /// Of the server's: `GET` holds it open.
+    is_stream: bool,
 }
 
 impl Connection {
-    fn new(stream: TcpStream) -> io::Result<Self> {
+    pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, unread: Vec::new() })
+        Ok(Self { stream, unread: Vec::new(), is_stream: false })
     }
 
     /// Reads what has come; an error also where the other side has closed.
-    fn read(&mut self) -> io::Result<()> {
+    pub(super) fn read(&mut self) -> io::Result<()> {
         let mut room = [0; 16 << 10];
         match self.stream.read(&mut room) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
@@ -91,19 +97,24 @@ impl Connection {
         }
     }
 
-    fn answer(&mut self) -> io::Result<()> {
+    /// Answers all that has come; how many events were asked for.
+    fn answer(&mut self) -> io::Result<usize> {
         self.read()?;
+        let mut ticks = 0;
         while let Some(length) = whole(&self.unread) {
-            let answer = answer(&self.unread[..length]);
+            let request = &self.unread[..length];
+            self.is_stream |= request.starts_with(b"GET");
+            ticks += usize::from(request.starts_with(b"POST /tick"));
+            let answer = answer(request);
             self.unread.drain(..length);
             self.stream.write_all(&answer)?;
         }
-        Ok(())
+        Ok(ticks)
     }
 }
 
 /// The length of the message that stands at the beginning, where it is whole.
-fn whole(bytes: &[u8]) -> Option<usize> {
+pub(super) fn whole(bytes: &[u8]) -> Option<usize> {
     let body = memmem::find(bytes, b"\r\n\r\n")? + 4;
     let head = bytes[..body].to_ascii_lowercase();
     if memmem::find(&head, b"transfer-encoding: chunked").is_some() {
@@ -147,6 +158,24 @@ fn answer(request: &[u8]) -> Vec<u8> {
     [format!("{head}{:x}\r\n", event.len()).as_bytes(), &event, b"\r\n0\r\n\r\n"].concat()
 }
 
+/// An event that says when it left the server.
+fn tick() -> Vec<u8> {
+    let mut event = format!(
+        "data: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{{\"at\":{},\"data\":\"",
+        nanoseconds()
+    )
+    .into_bytes();
+    peers::push_text(300, &mut event);
+    event.extend_from_slice(b"\"}}\n\n");
+    [format!("{:x}\r\n", event.len()).as_bytes(), &event, b"\r\n"].concat()
+}
+
+/// By the clock that all processes of a machine share.
+pub(super) fn nanoseconds() -> usize {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    usize::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).expect("it does not run backwards")
+}
+
 fn call(id: usize, size: usize, form: Form) -> Vec<u8> {
     let events = if form == Form::Events { ",\"events\":true" } else { "" };
     let body = format!(
@@ -166,9 +195,9 @@ fn post(body: &str) -> Vec<u8> {
 }
 
 /// A process that listens, ended when this is dropped.
-struct Server {
-    child: Child,
-    address: SocketAddr,
+pub(super) struct Server {
+    pub(super) child: Child,
+    pub(super) address: SocketAddr,
 }
 
 impl Drop for Server {
@@ -180,7 +209,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    fn null() -> Self {
+    pub(super) fn null() -> Self {
         let mut command = this_program();
         let mut child = command.arg(HTTP_SERVER).stdout(Stdio::piped()).spawn().expect("it starts");
         let output = child.stdout.take().expect("a pipe was asked for");
@@ -198,7 +227,7 @@ impl Server {
         Self { child, address }
     }
 
-    fn recorder(upstream: &Self, cassette: &Path) -> Self {
+    pub(super) fn recorder(upstream: &Self, cassette: &Path) -> Self {
         let mut command = tapedeck();
         command.arg("record").arg("--cassette").arg(cassette);
         Self::before(upstream, &mut command)
@@ -215,7 +244,7 @@ impl Server {
         Self::start(command.arg(address.to_string()), address)
     }
 
-    fn replay(cassette: &Path) -> Self {
+    pub(super) fn replay(cassette: &Path) -> Self {
         let address = free_address();
         Self::start(tapedeck().arg("replay").arg(cassette).args(["--listen", &address.to_string()]), address)
     }
@@ -252,13 +281,13 @@ fn free_address() -> SocketAddr {
 }
 
 /// Connections that each have one request in flight.
-struct Client {
+pub(super) struct Client {
     connections: Vec<Connection>,
     next_id: usize,
 }
 
 impl Client {
-    fn new(server: &Server, connections: usize) -> Self {
+    pub(super) fn new(server: &Server, connections: usize) -> Self {
         let connect = |_| {
             let stream = TcpStream::connect(server.address).expect("somebody listens");
             Connection::new(stream).expect("a socket can be set up")
@@ -322,7 +351,7 @@ impl Client {
     }
 
     /// The middle of the times of single requests on one connection.
-    fn p50(&mut self, count: usize) -> f64 {
+    pub(super) fn p50(&mut self, count: usize) -> f64 {
         let time = |client: &mut Self| {
             let id = client.next_id;
             client.next_id += 1;
@@ -416,45 +445,6 @@ pub(crate) fn replay_throughput(_: &Options) {
     }
 }
 
-/// A thousand sessions with an open `GET` stream each.
-pub(crate) fn open_streams(_: &Options) {
-    const STREAMS: usize = 1000;
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let all = rustix::process::Rlimit { current: limit.maximum, ..limit };
-    rustix::process::setrlimit(rustix::process::Resource::Nofile, all).expect("up to the maximum is allowed");
-    let upstream = Server::null();
-    let folder = folder();
-    let cassette = folder.path().join("c.json");
-    let recorder = Server::recorder(&upstream, &cassette);
-    let open = |server: &Server| -> Vec<TcpStream> {
-        let streams = (0..STREAMS).map(|_| {
-            let mut stream = TcpStream::connect(server.address).expect("somebody listens");
-            let head = b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n";
-            stream.write_all(head).expect("it is taken");
-            let mut room = [0; 4096];
-            let length = stream.read(&mut room).expect("it is answered");
-            assert!(
-                room[..length].starts_with(b"HTTP/1.1 200"),
-                "{}",
-                String::from_utf8_lossy(&room[..length])
-            );
-            stream
-        });
-        streams.collect()
-    };
-    let mut client = Client::new(&recorder, 1);
-    client.p50(1);
-    let streams = open(&recorder);
-    let recording = peak(recorder.child.id()).unwrap_or_default();
-    drop(streams);
-    drop(recorder);
-    report_one("recorder, 1,000 open streams", recording, Unit::MEGABYTES, Goal::AtMost(100e6));
-    let replay = Server::replay(&cassette);
-    let _streams = open(&replay);
-    let replaying = peak(replay.child.id()).unwrap_or_default();
-    report_one("replay, 1,000 open streams", replaying, Unit::MEGABYTES, Goal::AtMost(100e6));
-}
-
 /// Client and server of this file fit together.
 pub(crate) fn self_check() {
     let server = Server::null();
@@ -463,4 +453,5 @@ pub(crate) fn self_check() {
         client.rate(20, size, form);
     }
     client.p50(3);
+    streams::event_p99(&server, &server, 3);
 }

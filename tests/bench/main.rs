@@ -14,6 +14,7 @@ mod peers;
 mod record;
 mod replay;
 mod start;
+mod streams;
 mod tape;
 
 use std::{
@@ -44,9 +45,10 @@ const BENCHMARKS: &[Benchmark] = &[
     ("memory replay", memory::loading),
     ("http record throughput", http::record_throughput),
     ("http record latency", http::record_latency),
+    ("http event latency", streams::event_latency),
     ("http proxy throughput", http::proxy_throughput),
     ("http replay throughput", http::replay_throughput),
-    ("http memory streams", http::open_streams),
+    ("http memory streams", streams::open_streams),
 ];
 
 fn main() {

@@ -16,6 +16,8 @@ mod program;
 #[cfg(unix)]
 mod read_back;
 #[cfg(unix)]
+mod secure;
+#[cfg(unix)]
 mod servers;
 mod socket;
 #[cfg(unix)]

@@ -339,6 +339,29 @@ fn an_error_of_http_is_an_error_for_the_client() {
     drop(scene.end(true));
 }
 
+/// It is in the recording, as the client heard it, and says nothing of how the server spells.
+#[test]
+fn what_the_bridge_says_itself_tells_nothing_of_the_server() {
+    let mut scene = Scene::new();
+    let welcome = r#"{"result":{"protocolVersion":"2025-06-18","capabilities":{}},"jsonrpc":"2.0","id":0}"#;
+    scene.say(INITIALIZE);
+    scene.asked().answers("Content-Type: application/json\r\nMcp-Session-Id: s1\r\n", welcome);
+    assert_eq!(scene.hears(), welcome);
+    for _ in 0..2 {
+        scene.say(CALL);
+        scene.asked().refuses("503 Service Unavailable", "", "");
+        assert!(scene.hears().contains("\"status\":503"));
+    }
+    let cassette = scene.cassette(true);
+    assert!(cassette.contains(r#""spelling": {"server": {"order": "#), "{cassette}");
+    assert!(
+        cassette.contains(r#""result": {"protocolVersion": "2025-06-18", "capabilities": {}}"#),
+        "{cassette}"
+    );
+    assert_eq!(cassette.matches(r#"\"code\":-33001"#).count(), 2, "{cassette}");
+    assert_eq!(cassette.matches(r#"\"source\":\"tapedeck\""#).count(), 2, "{cassette}");
+}
+
 #[test]
 fn an_answer_may_come_on_the_servers_own_stream() {
     let mut scene = Scene::begun();
@@ -355,6 +378,33 @@ fn an_answer_may_come_on_the_servers_own_stream() {
     stream.has(&["last-event-id: a"]);
     stream.peer.say(format!("{EVENTS}data: {ANSWER}\n\n"));
     assert_eq!(scene.hears(), ANSWER);
+    drop(scene.end(true));
+}
+
+/// Nothing comes of it any more, so the client is told.
+#[test]
+fn an_answer_that_can_come_nowhere_is_an_error() {
+    let mut scene = Scene::begun();
+    scene.say(CALL);
+    scene.asked().accepts();
+    let heard = scene.hears();
+    assert!(heard.contains("HTTP 202 Accepted and no JSON-RPC message"), "{heard}");
+    scene.say(INITIALIZED);
+    scene.asked().accepts();
+    let mut stream = scene.asked();
+    stream.peer.say(EVENTS);
+    scene.say(CALL);
+    scene.asked().answers_json("");
+    drop(stream);
+    let heard = scene.hears();
+    assert!(
+        heard.contains(r#""id":1,"error":{"code":-33001"#) && heard.contains("ended its stream"),
+        "{heard}"
+    );
+    scene.say(CALL);
+    scene.asked().answers_json("");
+    let heard = scene.hears();
+    assert!(heard.contains("HTTP 200 OK and no JSON-RPC message (`application/json`)"), "{heard}");
     drop(scene.end(true));
 }
 

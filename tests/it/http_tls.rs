@@ -22,7 +22,7 @@ use mcp_tapedeck::{
 
 use crate::support::{
     http::{ANSWER, CALL, Lines, Peer, call, json},
-    tls::{Issuer, answer_once, config, serve_once},
+    tls::{Issuer, answer_once, config, connect, runtime, serve_once},
 };
 
 /// A front of a server elsewhere.
@@ -322,10 +322,6 @@ async fn serve_http2(listener: TcpListener, config: Arc<rustls::ServerConfig>) -
     }
 }
 
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
-}
-
 /// A front that speaks TLS, and the server it stands before.
 fn secure_front(issuer: &Issuer) -> (Front, TcpListener) {
     let (cert, key) = issuer.files(&issuer.issue("localhost", |_| ()));
@@ -334,24 +330,6 @@ fn secure_front(issuer: &Issuer) -> (Front, TcpListener) {
     let front =
         Front::with(&format!("http://127.0.0.1:{port}/mcp"), ConnectOptions::default(), Some(acceptor));
     (front, listener)
-}
-
-async fn connect(
-    address: &str,
-    issuer: &Issuer,
-    protocol: &str,
-) -> tokio_rustls::client::TlsStream<tokio::net::TcpStream> {
-    use rustls::pki_types::{CertificateDer, pem::PemObject as _};
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(issuer.file()).unwrap()).unwrap();
-    let builder =
-        rustls::ClientConfig::builder_with_provider(rustls::crypto::ring::default_provider().into());
-    let builder = builder.with_safe_default_protocol_versions().unwrap();
-    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
-    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
-    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-    connector.connect("localhost".try_into().unwrap(), stream).await.unwrap()
 }
 
 #[test]

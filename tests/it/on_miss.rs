@@ -1,7 +1,7 @@
 //! `--on-miss`: what nobody recorded is answered by the real server.
 
 use std::{
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
     path::PathBuf,
     process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio},
@@ -156,7 +156,7 @@ fn on_stdio_the_real_server_answers_what_was_not_recorded_and_the_cassette_the_r
     assert_eq!(report["verdict"], "good");
     assert_eq!(
         report["passed_on"],
-        json!([{"request": "tools/call measure", "reason": "params_differ", "count": 2}])
+        json!([{"request": "tools/call measure", "reason": "params_differ", "nearest": "tools/call measure @1", "count": 2}])
     );
     assert_eq!(report["misses"], json!([]));
     assert_eq!(stage.read("c.json"), before);
@@ -521,6 +521,43 @@ fn a_run_passes_on_to_a_url_and_its_test_command_is_no_server() {
     assert!(ran.status.success() && said(&ran).contains("Bergen at"), "{}", said(&ran));
     assert!(stage.read("c.json").contains("Bergen at"));
     real.end();
+}
+
+/// A server over HTTP that takes a call and never answers it, and has no stream on which it could.
+#[test]
+fn a_call_that_the_real_server_only_takes_in_ends() {
+    let stage = Stage::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    let server = std::thread::spawn(move || {
+        let welcome =
+            r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
+        let welcome = format!(
+            "200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{welcome}",
+            welcome.len()
+        );
+        let taken = "202 Accepted\r\nContent-Length: 0\r\n\r\n";
+        let none = "405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n";
+        for answer in [&welcome, taken, none, taken] {
+            let mut peer = Peer::new(listener.accept().expect("a client").0);
+            let head = peer.head();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+            let mut body = vec![0; length.parse().expect("a number")];
+            peer.0.read_exact(&mut body).expect("a body");
+            peer.say(format!("HTTP/1.1 {}", answer.replacen("\r\n", "\r\nConnection: close\r\n", 1)));
+        }
+    });
+    let mut talk = stage.begin(&[&UPSTREAM[..], &["--url", &url]].concat(), &[]);
+    talk.say(&measure("1", "Bergen"));
+    let answer = talk.hear();
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"], &answer["error"]["data"]["status"]),
+        (&json!(1), &json!(-33001), &json!(202))
+    );
+    server.join().expect("it was asked all that");
+    assert_eq!(talk.end().0, Some(1));
+    let passed = &stage.report()["passed_on"][0];
+    assert_eq!((&passed["failed"], &passed["nearest"]), (&json!(1), &json!("tools/call measure @1")));
 }
 
 #[test]

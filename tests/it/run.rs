@@ -283,12 +283,42 @@ fn a_process_that_cannot_join_says_so_in_the_protocol() {
     assert!(answer.contains("no server `other`; it has deck"), "{answer}");
     assert_eq!(joined.ends().1, Some(2));
     let gone = run.joins();
-    drop(run.end());
+    // Its client had no server, and that is no good run.
+    let output = run.end();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("1 process could not join: this run has no server `other`"), "{said}");
+    let report = stage.read_report();
+    let why = "this run has no server `other`; it has deck";
+    assert_eq!(
+        (&report["verdict"], &report["not_joined"]),
+        (&"bad".into(), &serde_json::json!([{"why": why, "count": 1}]))
+    );
+    assert_eq!(crate::schema::faults("report", report.to_string().as_bytes()), [""; 0]);
+    let verdict = Command::new(TAPEDECK).args(["verdict", &text(&stage.report())]).output().expect("it runs");
+    assert!(String::from_utf8_lossy(&verdict.stdout).contains(&format!("could not join: {why}")));
     assert!(!Path::new(&gone).parent().expect("a folder").exists(), "nothing is left behind");
     let mut joined = Joined::start(&gone, &[]);
     let answer = joined.asks(7, "initialize");
     assert!(answer.contains("cannot reach a run") && answer.contains("TAPEDECK_RUN"), "{answer}");
     assert_eq!(joined.ends().1, Some(4));
+}
+
+#[test]
+fn a_process_that_cannot_write_to_its_client_is_told_of_by_the_run() {
+    let stage = Stage::new();
+    let run = stage.start();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+    let mut command = Command::new(TAPEDECK);
+    command.args(["join", &run.joins()]).stdin(Stdio::piped()).stdout(full).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it can be started");
+    let mut input = child.stdin.take().expect("a pipe");
+    writeln!(input, r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{}}}}"#)
+        .expect("it is taken");
+    assert_eq!(child.wait().expect("it ends").code(), Some(4));
+    assert_eq!(run.end().status.code(), Some(1));
+    let why = stage.read_report()["not_joined"][0]["why"].as_str().expect("a sentence").to_owned();
+    assert!(why.starts_with("cannot write to the client: "), "{why}");
 }
 
 #[test]
@@ -359,6 +389,38 @@ fn several_servers_are_told_apart_by_path_and_name() {
     );
     let verdict = Command::new(TAPEDECK).args(["verdict", &text(&stage.report())]).output().expect("it runs");
     assert!(String::from_utf8_lossy(&verdict.stdout).contains("miss: back-up: never"));
+}
+
+/// A rule without `server` is for all of them, and has to fit something that one of them has.
+#[test]
+fn a_rule_that_fits_nothing_of_any_server_is_refused() {
+    let stage = Stage::new();
+    let other = stage.folder.path().join("other.json");
+    fs::write(
+        &other,
+        SESSIONS.replace("\"a @1\"", "\"b @1\"").replace("{\"method\": \"a\"}", "{\"method\": \"b\"}"),
+    )
+    .expect("it is written");
+    let plan = stage.folder.path().join("plan.json");
+    let servers = [format!("one={}", stage.cassette), format!("two={}", text(&other))];
+    let run = |rule: &str| {
+        fs::write(&plan, format!("{{\"faults\": 1,\n \"rules\": [{rule}]}}")).expect("it is written");
+        let options = ["--server", &servers[0], "--server", &servers[1], "--faults", &text(&plan)];
+        let output = stage.run(&options, "true");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, said) = run(r#"{"when": {"method": "q"}, "do": "timeout"}"#);
+    assert_eq!(status, Some(3), "{said}");
+    let told = format!(
+        "({}:2:12) fits nothing that was recorded; its method can be a, b, die and initialize",
+        plan.display()
+    );
+    assert!(said.contains(&told) && said.contains("any of the servers one, two"), "{said}");
+    let (status, said) = run(r#"{"when": {"key": "initialise @2"}, "do": "timeout"}"#);
+    assert!(status == Some(3) && said.contains("did you mean the key `initialize @2`?"), "{said}");
+    // What one of them has is enough.
+    let (status, said) = run(r#"{"when": {"method": "b"}, "do": "timeout", "optional": true}"#);
+    assert_eq!(status, Some(0), "{said}");
 }
 
 #[test]

@@ -30,13 +30,15 @@ where
     F: Fn(&Response<'_>) -> Option<Vec<u8>> + Clone + Send + Sync + 'static,
 {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(Changing { change: self.0.clone(), id: of.id.into() }))
+        Some(Box::new(Changing { change: self.0.clone(), id: of.id.into(), is_idle: false }))
     }
 }
 
 struct Changing<F> {
     change: F,
     id: Box<[u8]>,
+    /// The answer has passed as it was.
+    is_idle: bool,
 }
 
 impl<F> std::fmt::Debug for Changing<F> {
@@ -48,11 +50,18 @@ impl<F> std::fmt::Debug for Changing<F> {
 impl<F: Fn(&Response<'_>) -> Option<Vec<u8>> + Send> Effect for Changing<F> {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
         let text = output.text().map(Message::read).filter(|message| message.kind.is_response());
-        let changed = text.and_then(|message| (self.change)(&Response { id: &self.id, message }));
+        let Some(message) = text else { return out.push(Step::Do(output)) };
+        let changed = (self.change)(&Response { id: &self.id, message });
+        let changed = changed.filter(|text| *text != message.bytes);
+        self.is_idle |= changed.is_none();
         out.push(Step::Do(match changed {
             Some(text) => output.with_text(text),
             None => output,
         }));
+    }
+
+    fn is_idle(&self) -> bool {
+        self.is_idle
     }
 }
 

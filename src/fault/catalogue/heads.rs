@@ -16,16 +16,34 @@ impl<F> std::fmt::Debug for Heads<F> {
 
 impl<F: Fn(&mut ResponseHead) + Clone + Send + Sync + 'static> Fault for Heads<F> {
     fn effect(&self, _: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(Self(self.0.clone())))
+        Some(Box::new(Changing { change: self.0.clone(), is_idle: false }))
     }
 }
 
-impl<F: Fn(&mut ResponseHead) + Send> Effect for Heads<F> {
+struct Changing<F> {
+    change: F,
+    /// The head has passed as it was.
+    is_idle: bool,
+}
+
+impl<F> std::fmt::Debug for Changing<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Changing")
+    }
+}
+
+impl<F: Fn(&mut ResponseHead) + Send> Effect for Changing<F> {
     fn pass(&mut self, mut output: Output, out: &mut Vec<Step>) {
         if let Output::Head { head, .. } = &mut output {
-            (self.0)(head);
+            let before = head.clone();
+            (self.change)(head);
+            self.is_idle |= *head == before;
         }
         out.push(Step::Do(output));
+    }
+
+    fn is_idle(&self) -> bool {
+        self.is_idle
     }
 }
 

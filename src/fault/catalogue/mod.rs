@@ -168,7 +168,13 @@ pub static TABLE: &[Kind] = &[
             "the first thing said comes late: `ms`, `uniform` (`min_ms`, `max_ms`) or `lognormal` (`median_ms`, `sigma`, `max_ms`)",
         )
     },
-    kind("timeout", Instead, Everywhere, timeout::read, "nothing is ever said"),
+    kind(
+        "timeout",
+        Instead,
+        Everywhere,
+        timeout::read,
+        "nothing is ever said (over HTTP+SSE not even that the request has come: `drop` says that)",
+    ),
     Kind {
         to_server: true,
         ..kind(

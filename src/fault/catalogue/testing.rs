@@ -5,7 +5,7 @@ use std::{collections::VecDeque, fmt::Write, sync::Arc};
 use super::super::{
     Fault, Stage, Target,
     rule::Rule,
-    stage::Acting,
+    stage::{Acting, Origin},
     step::{Output, ResponseHead, Step},
     value::Value,
 };
@@ -89,7 +89,7 @@ impl Stand {
         let lane = Some(self.target.lane).filter(|_| self.target.is_http && self.target.post.is_none());
         let acting = *self.acting.get_or_insert_with(|| {
             let effect = self.fault.effect(&self.target).expect("it acts on what the server says");
-            self.stage.begin(vec![effect], lane)
+            self.stage.begin(vec![effect.into()], Origin::default(), lane)
         });
         self.stage.pass(self.now, acting, output, &mut self.out);
         self.note();
@@ -98,7 +98,7 @@ impl Stand {
     /// What is said in the server's place.
     pub(in crate::fault) fn instead(&mut self) -> String {
         let steps = self.fault.instead(&self.target).expect("it speaks in the server's place");
-        let acting = self.stage.begin(Vec::new(), None);
+        let acting = self.stage.begin(Vec::new(), Origin::default(), None);
         self.stage.perform(0, acting, steps, &mut self.out);
         self.seen()
     }

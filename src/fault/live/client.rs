@@ -6,7 +6,7 @@ use super::{Came, Held, Live, Passing, Response};
 use crate::{
     cassette::key,
     fault::{
-        Chosen, Decision, Effect, Request, Target,
+        BATCH, Chosen, Decision, Effect, Origin, Request, Target,
         catalogue::{SERVER_REQUEST, speak},
         step::{Output, Step},
     },
@@ -40,6 +40,9 @@ impl Live {
         };
         let begins = message.kind == Kind::Request && message.method() == "initialize";
         let session = self.session_of(came, begins);
+        if message.kind == Kind::Batch {
+            self.tell_of_batch();
+        }
         if came.http.is_some() {
             self.lanes.insert(came.lane.0, Response { session, begins, is_deaf: false });
         }
@@ -65,6 +68,13 @@ impl Live {
             events.iter().for_each(|event| ledger.accept(*event));
         }
         passing
+    }
+
+    /// A batch passes as it is, whatever the plan says of the requests in it.
+    fn tell_of_batch(&mut self) {
+        if self.plan.has_rules() && !self.report.warnings.iter().any(|told| told == BATCH) {
+            self.report.warnings.push(BATCH.to_owned());
+        }
     }
 
     /// The number of the session that something is in: of one that it begins, that which it will have; 0 for none.
@@ -201,10 +211,11 @@ impl Live {
         let wait = waits(to_server, Output::Send { lane, bytes: Vec::new(), apart: false });
         let to_client =
             terminal.into_iter().chain(decision.beside.iter().filter(|chosen| !is_on_its_way(chosen)));
-        let effects = to_client.filter_map(|chosen| chosen.effect(&target)).collect();
+        let effects = to_client.filter_map(|chosen| chosen.work(&target)).collect();
         self.lingers = self.lingers.max(decision.lingers());
         self.note_fault(&decision, event, instead.as_ref().is_some_and(Vec::is_empty));
-        let acting = self.stage.begin(effects, (is_http && post.is_none()).then_some(came.lane));
+        let origin = Origin { events: event.copied().into_iter().collect(), beside: decision.beside_name() };
+        let acting = self.stage.begin(effects, origin, (is_http && post.is_none()).then_some(came.lane));
         let Some(steps) = instead else {
             if !is_http || post.is_some() {
                 self.asked.add(lane, original, Some(acting));

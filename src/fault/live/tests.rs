@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     fault::{Plans, step::ResponseHead},
+    report::events::Outcome,
     traffic::SseEvent,
     wire::jsonrpc::Message,
 };
@@ -328,6 +329,36 @@ fn a_key_names_a_request_by_its_occurrence_or_is_an_error() {
     }
     let told = plan(r#"{"do": "refuse"}"#).check_live(false).expect_err("it needs HTTP").text;
     assert!(told.contains("`refuse` cannot exist here"), "{told}");
+}
+
+/// It is told, and the rule has not acted.
+#[test]
+fn a_batch_passes_as_it_is_both_ways() {
+    let rule = r#"{"when": {"tool": "a"}, "do": "error", "message": "m"}"#;
+    let batch = format!("[{},{}]", call(1, "a"), call(2, "a"));
+    let answers = format!("[{},{}]", answer(2), answer(1));
+    let told = |live: &mut Live| {
+        let events: Vec<_> =
+            live.take_events(true).into_iter().map(|event| (event.outcome, event.fault)).collect();
+        assert_eq!(events, [(Outcome::Answered, None), (Outcome::Answered, None)]);
+        let report = live.finish();
+        assert_eq!((report.faults[0].fired, report.calls["tools/call"]), (0, 2));
+        assert_eq!(report.warnings, [crate::fault::BATCH]);
+    };
+    let mut on_stdio = live(rule);
+    assert_eq!(says(&mut on_stdio, 0, &batch), Passing::Now);
+    assert_eq!(hears(&mut on_stdio, 0, &answers), [format!("0> {answers}")]);
+    told(&mut on_stdio);
+    let mut over_http = live(rule);
+    assert_eq!(posts(&mut over_http, 1, "s", &batch), Passing::Now);
+    head(&mut over_http, 1, "s", false);
+    over_http.server(0, Output::Body { lane: Lane(1), bytes: answers.clone().into() });
+    ends(&mut over_http, 1);
+    assert_eq!(
+        done(&mut over_http, 0),
+        ["1> 200".to_owned(), format!("1> {answers}"), "1> end None".to_owned()]
+    );
+    told(&mut over_http);
 }
 
 #[test]

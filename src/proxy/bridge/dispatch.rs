@@ -1,6 +1,6 @@
 //! The client's messages, each on its way when it may be.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use hyper::{Method, body::Bytes};
 use tokio::{
@@ -72,6 +72,7 @@ impl Core {
         let was_taken = matches!(timeout(ACCEPTANCE, gone).await, Ok(Ok(())));
         if is_initialized && was_taken && *lock(&self.mode) == Mode::Streamable {
             let (opened, is_open) = oneshot::channel();
+            self.has_stream.store(true, Ordering::Relaxed);
             let listening = tokio::spawn(Arc::clone(self).listen(opened));
             *lock(&self.listening) = Some(listening.abort_handle());
             let _ = timeout(OPENING, is_open).await;
@@ -83,6 +84,7 @@ impl Core {
         if let Some(listening) = lock(&self.listening).take() {
             listening.abort();
         }
+        self.stream_is_over();
         *lock(&self.agreed) = headers::Agreed::default();
         *lock(&self.mode) = Mode::Streamable;
     }

@@ -1,6 +1,6 @@
 //! Event streams: of a POST, of the server's own, of the older transport; and how one that was cut off goes on.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use hyper::{
     HeaderMap, Method, StatusCode,
@@ -156,6 +156,31 @@ impl Core {
 
     /// Reads the server's own stream for as long as there is one. Told when that is known.
     pub(super) async fn listen(self: Arc<Self>, opened: oneshot::Sender<()>) {
+        self.read_own_streams(opened).await;
+        self.stream_is_over();
+    }
+
+    /// The server has no stream of its own, or none any more: nothing comes on it.
+    pub(super) fn stream_is_over(&self) {
+        self.has_stream.store(false, Ordering::Relaxed);
+        self.flight.speaks();
+    }
+
+    /// Waits for answers that may come on the server's own stream.
+    pub(super) async fn come_elsewhere(&self, call: &Call) -> Result<(), Failure> {
+        loop {
+            let changed = self.flight.changes();
+            if !call.requests.iter().any(|request| self.flight.is_waited_for(&request.key)) {
+                return Ok(());
+            }
+            if !self.has_stream.load(Ordering::Relaxed) {
+                return Err(Failure::Ended);
+            }
+            changed.await;
+        }
+    }
+
+    async fn read_own_streams(&self, opened: oneshot::Sender<()>) {
         let mut opened = Some(opened);
         let mut place = Place::default();
         let mut failures = 0;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio::{
-    sync::Notify,
+    sync::{Notify, futures::Notified},
     task::AbortHandle,
     time::{Duration, timeout},
 };
@@ -129,6 +129,11 @@ impl Flight {
             // Its answer may come all the same.
             _ => Cancelled::Tell,
         }
+    }
+
+    /// Ends with the next change of any kind.
+    pub(super) fn changes(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 
     /// Something else was said.

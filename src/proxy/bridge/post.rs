@@ -1,6 +1,6 @@
 //! One message of the client's, and what comes back of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use hyper::{HeaderMap, Method, StatusCode, body::Bytes};
 
@@ -76,7 +76,12 @@ impl Core {
         let may_be_elsewhere = !call.is_modern && status != StatusCode::NO_CONTENT;
         let is_elsewhere =
             body.trim_ascii().is_empty() && may_be_elsewhere || *lock(&self.mode) != Mode::Streamable;
-        if is_elsewhere { Ok(()) } else { Err(Failure::http(head.status, &head.headers, &body)) }
+        let is_streamable = *lock(&self.mode) == Mode::Streamable;
+        match is_elsewhere {
+            true if !is_streamable => Ok(()),
+            true if self.has_stream.load(Ordering::Relaxed) => self.come_elsewhere(call).await,
+            _ => Err(Failure::http(head.status, &head.headers, &body)),
+        }
     }
 
     /// The server answered with an error of HTTP.

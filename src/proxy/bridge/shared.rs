@@ -55,6 +55,8 @@ pub(super) struct Core {
     pub(super) flight: Flight,
     /// What reads the server's own stream.
     pub(super) listening: Mutex<Option<AbortHandle>>,
+    /// The server has a stream of its own, as far as is known, on which answers may come.
+    pub(super) has_stream: AtomicBool,
     /// What every request carries beside its own headers.
     pub(super) extra: Vec<(HeaderName, HeaderValue)>,
     /// Lines for the client, until the session is over.

@@ -33,18 +33,21 @@ const LONGEST_HELLO: usize = 64 << 10;
 pub(super) async fn serve(stream: UnixStream, front: Arc<Front>) {
     let closing = front.closing.subscribe();
     let (mut input, mut output) = stream.into_split();
-    let Ok(Some((hello, rest))) = greeting(&mut input).await else { return };
+    let Ok(Some((hello, rest))) = greeting(&mut input).await else {
+        return front.could_not_join("a process left before it had said which server it wants".to_owned());
+    };
     let take = match front.joined(&hello) {
-        Ok(take) => take,
+        Ok(Ok(take)) => take,
+        Ok(Err(why)) => return front.could_not_join(why),
         Err(sentence) => {
             // It may have gone; then nobody asks.
             let _ = output.write_all(format!("{sentence}\n").as_bytes()).await;
-            return;
+            return front.could_not_join(sentence);
         }
     };
     let (place, spoken) = take.join();
     if output.write_all(join::WELCOME).await.is_err() {
-        return;
+        return front.could_not_join("a process left before it was welcome".to_owned());
     }
     let lane = place.lane();
     // Writing has a task of its own: who sends while it does not read must not lock us up.
@@ -61,11 +64,14 @@ pub(super) async fn serve(stream: UnixStream, front: Arc<Front>) {
 }
 
 impl Front {
-    /// The take that a process wants to join, or why it cannot.
-    fn joined(&self, hello: &[u8]) -> Result<Arc<Take>, String> {
+    /// The take that a process wants to join, or why one broke off; or why it cannot.
+    fn joined(&self, hello: &[u8]) -> Result<Result<Arc<Take>, String>, String> {
         let hello = Hello::read(hello)?;
+        if let Some(why) = hello.broke_off {
+            return Ok(Err(why));
+        }
         let deck = self.server(hello.server.as_deref())?;
-        deck.take(&hello.take).ok_or_else(|| TOO_MANY_TAKES.to_owned())
+        deck.take(&hello.take).map(Ok).ok_or_else(|| TOO_MANY_TAKES.to_owned())
     }
 }
 

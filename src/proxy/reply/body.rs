@@ -107,6 +107,10 @@ impl Under {
                     self.passing.flow.iter().for_each(|flow| flow.goes(bytes.len()));
                     return self.send(bytes);
                 }
+                Poll::Ready(Some(Piece::Trailers(trailers))) => {
+                    self.control.writes();
+                    return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+                }
                 Poll::Ready(Some(Piece::HalfClose)) => self.half_closes = true,
                 Poll::Ready(Some(Piece::Head { .. })) => {}
                 Poll::Ready(Some(Piece::End { end, partial })) => {

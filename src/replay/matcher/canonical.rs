@@ -21,9 +21,6 @@ use crate::wire::{
 
 const MARK: &[u8] = b"<redacted:";
 
-/// Room for a text's length and what stands around it.
-const LONGEST_LENGTH: usize = 24;
-
 /// Finds where placeholders of redacted values begin.
 pub(crate) static PLACEHOLDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARK));
 
@@ -147,7 +144,7 @@ fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>
         match token {
             Token::Name => {
                 let frame = open.last().expect("a name stands in an object");
-                let name = unescape(span.of(text));
+                let name = lexer.string(span);
                 node = frame.node.and_then(|at| places.below(at, &name));
                 let (start, length) = (out.len(), push_text(&name, out));
                 let name = Span::new(out.len() - length, out.len());
@@ -212,7 +209,7 @@ fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>
                 continue;
             }
             Token::String => {
-                push_text(&unescape(span.of(text)), out);
+                push_text(&lexer.string(span), out);
             }
             _ => push_word(span.of(text), out),
         }
@@ -279,19 +276,14 @@ fn close(frame: &Frame, members: &[Member], places: &Places, out: &mut Vec<u8>) 
 fn push_text(text: &[u8], out: &mut Vec<u8>) -> usize {
     // Most texts are shorter than the shortest placeholder.
     let text = if text.len() > MARK.len() { without_numbers(text) } else { Cow::Borrowed(text) };
-    out.reserve(text.len() + LONGEST_LENGTH);
-    out.push(b'"');
-    push_number(text.len(), out);
-    out.push(b':');
+    let digit = |number: usize| b'0' + (number % 10) as u8;
+    match text.len() {
+        length @ ..10 => out.extend_from_slice(&[b'"', digit(length), b':']),
+        length @ ..100 => out.extend_from_slice(&[b'"', digit(length / 10), digit(length), b':']),
+        length => out.extend_from_slice(format!("\"{length}:").as_bytes()),
+    }
     out.extend_from_slice(&text);
     text.len()
-}
-
-fn push_number(number: usize, out: &mut Vec<u8>) {
-    if number >= 10 {
-        push_number(number / 10, out);
-    }
-    out.push(b'0' + (number % 10) as u8);
 }
 
 /// Placeholders of redacted values without their numbers: which number a value gets depends on what came before

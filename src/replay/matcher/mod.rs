@@ -200,28 +200,36 @@ impl Matcher {
         form
     }
 
-    /// A table for one exchange that has rules of its own.
+    /// Whether an exchange has rules of its own.
+    pub(crate) fn has_rules_for(&self, exchange: &model::Exchange) -> bool {
+        self.rules_for(exchange).next().is_some()
+    }
+
+    fn rules_for<'a>(&'a self, exchange: &'a model::Exchange) -> impl Iterator<Item = &'a MatchRule> {
+        let keyed = |rule: &&MatchRule| rule.when.key.as_deref() == Some(&*exchange.key);
+        self.rules.iter().filter(keyed).chain(exchange.rule.as_deref())
+    }
+
+    /// A table for one exchange that has rules of its own, and the digest of its message under it.
     ///
     /// # Errors
     /// As [`Matcher::new`].
-    pub(crate) fn own_table(
+    pub(crate) fn own_digest(
         &mut self,
         exchange: &model::Exchange,
         message: &Message<'_>,
-    ) -> Result<Option<usize>, RuleError> {
-        let keyed = |rule: &&MatchRule| rule.when.key.as_deref() == Some(&*exchange.key);
-        let own: Vec<MatchRule> =
-            self.rules.iter().filter(keyed).chain(exchange.rule.as_deref()).cloned().collect();
-        if own.is_empty() {
+    ) -> Result<Option<(usize, Digest)>, RuleError> {
+        if !self.has_rules_for(exchange) {
             return Ok(None);
         }
         let table = self.table(message);
         let mut places = self.tables[table].clone();
-        for rule in &own {
+        for rule in self.rules_for(exchange) {
             self.add(rule, &mut places)?;
         }
+        let table = self.tables.len();
         self.tables.push(places);
-        Ok(Some(self.tables.len() - 1))
+        Ok(Some((table, self.digest_with(message, table))))
     }
 
     /// The digest of a message under one table.

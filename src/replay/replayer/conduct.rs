@@ -3,14 +3,13 @@
 //! The rules are some of those by which recordings are checked ([`crate::lint::RULES`]), under the same names. They
 //! change nothing in what is answered: a client's fault is told in the report, where a miss may be its consequence.
 
-use std::collections::HashSet;
-
-use super::Replayer;
+use super::{Replayer, lives::in_flight};
 use crate::{
     lint,
+    replay::{matcher::canonical::Digest, numbers::ByNumber},
     report::ProtocolReport,
     wire::{
-        jsonrpc::{Kind, Message, id_key},
+        jsonrpc::{Kind, Message},
         revision::methods,
     },
 };
@@ -24,7 +23,8 @@ pub(super) struct Conduct {
     has_said_initialized: bool,
     /// The first request behind `initialize` that is none of the handshake.
     asked: Option<String>,
-    ids: HashSet<Vec<u8>>,
+    /// What stands for the ids of its requests ([`in_flight`]).
+    ids: ByNumber<Digest, ()>,
 }
 
 impl Replayer {
@@ -76,7 +76,8 @@ impl Replayer {
     /// Takes in a request's id: whether it is new in its session, as far as that is known.
     pub(super) fn note_id(&mut self, message: &Message<'_>) -> bool {
         let ids = &mut self.lives[self.at_hand.live].conduct.ids;
-        message.id_key().is_none_or(|id| ids.len() >= MOST_IDS || ids.insert(id.into_owned()))
+        let id = message.id().filter(|id| *id != b"null");
+        id.is_none_or(|id| ids.len() >= MOST_IDS || ids.insert(in_flight(id), ()).is_none())
     }
 
     /// A message of the older revisions that is in no session.
@@ -137,8 +138,8 @@ impl Replayer {
 
     /// A fault answers a request in the server's place: the client may send it again as it was.
     pub(super) fn may_come_again(&mut self, message: &Message<'_>) {
-        if let Some(id) = message.id().map(id_key) {
-            self.lives[self.at_hand.live].conduct.ids.remove(&*id);
+        if let Some(id) = message.id() {
+            self.lives[self.at_hand.live].conduct.ids.remove(&in_flight(id));
         }
     }
 

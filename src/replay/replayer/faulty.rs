@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{AtHand, Found, Now, Replayer};
 use crate::{
     cassette::model::Exchange,
-    fault::{Acting, Engine, Plan, Request, Stage, Target, step::Output},
+    fault::{Acting, Engine, Origin, Plan, Request, Stage, Stranger, Target, step::Output},
     replay::{
         replayer::ReplayError,
         script::{Script, StepKind, client_message, client_name},
@@ -96,7 +96,20 @@ impl Replayer {
     /// That each rule of the plan that names something names something that was recorded; of those that act at the
     /// beginning, or of a scenario.
     pub(super) fn check_plan(&self, scenario: Option<usize>) -> Result<(), ReplayError> {
-        let Some(plan) = &self.options.faults else { return Ok(()) };
+        match self.strangers(scenario, false).first() {
+            Some(stranger) => Err(ReplayError::Fault(stranger.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// Where this is one of several servers: the rules that may be for any of them and fit nothing that was recorded of
+    /// this one.
+    pub fn strangers_here(&self) -> Vec<Stranger> {
+        self.strangers(None, true)
+    }
+
+    fn strangers(&self, scenario: Option<usize>, for_all: bool) -> Vec<Stranger> {
+        let Some(plan) = &self.options.faults else { return Vec::new() };
         let mut bytes = Vec::new();
         let recorded = |fits: &dyn Fn(&Request<'_>) -> bool| {
             let steps = self.scripts.iter().flat_map(|script: &Script| &script.steps);
@@ -115,10 +128,7 @@ impl Replayer {
                 })
             })
         };
-        match plan.stranger(scenario, self.options.server.as_deref(), recorded) {
-            Some(text) => Err(ReplayError::Fault(text)),
-            None => Ok(()),
-        }
+        plan.strangers(scenario, self.options.server.as_deref(), for_all, recorded)
     }
 
     /// Lets faults act on a request; true where one has spoken in the server's place.
@@ -162,14 +172,15 @@ impl Replayer {
         // The one that ends the matter is nearest to the server.
         let terminal = decision.terminal.as_ref();
         let effects = terminal.into_iter().chain(&decision.beside);
-        let effects = effects.filter_map(|chosen| chosen.effect(&target)).collect();
+        let effects = effects.filter_map(|chosen| chosen.work(&target)).collect();
+        let origin = Origin { events: self.at_hand.events.clone(), beside: decision.beside_name() };
         let instead = terminal.and_then(|chosen| chosen.instead(&target));
         let own_response = (is_http && post.is_none()).then_some(lane);
         let is_silent = instead.as_ref().is_some_and(Vec::is_empty);
         self.note_fault(&decision, asks_for, is_silent);
         let Some(faults) = &mut self.faults else { return false };
         faults.lingers = faults.lingers.max(decision.lingers());
-        let acting = faults.stage.begin(effects, own_response);
+        let acting = faults.stage.begin(effects, origin, own_response);
         if self.options.tended {
             let fault = decision.beside.iter().chain(&decision.terminal).next();
             let label = Label {
@@ -238,6 +249,11 @@ impl Replayer {
             Some(acting) => faults.stage.pass(self.now.played, acting, output, &mut self.outputs),
             None => faults.stage.go(self.now.played, None, output, &mut self.outputs),
         }
+        for (fired, origin) in faults.stage.take_idle() {
+            faults.engine.take_back(&fired);
+            let events = self.events.as_mut();
+            events.into_iter().for_each(|events| events.was_no_fault(&origin.events, origin.beside));
+        }
     }
 
     /// Moves on what faults have held back.
@@ -251,6 +267,8 @@ impl Replayer {
     pub(super) fn is_told(&mut self, now: Now, output: &Output) -> bool {
         match output {
             _ if self.faults.is_none() => true,
+            Output::Send { lane, .. } | Output::Raw { lane, .. } if self.pipes.is_shut(*lane) => false,
+            Output::EndLane { lane, .. } if self.pipes.has(*lane) => !self.pipes.shut(*lane),
             Output::End { lane, .. } if self.pipes.has(*lane) => {
                 self.ended_on(now, *lane);
                 true

@@ -8,7 +8,7 @@ use super::{
     lives::{Pending, in_flight},
 };
 use crate::{
-    cassette::model::Unanswered,
+    cassette::model::{Form, Unanswered},
     replay::{
         matcher::canonical::{PLACEHOLDER, canonical},
         own,
@@ -58,6 +58,9 @@ impl Replayer {
                 }
             }
             Kind::Batch => {
+                if self.options.faults.as_ref().is_some_and(|plan| plan.has_rules()) {
+                    self.warn(crate::fault::BATCH.to_owned());
+                }
                 message
                     .members()
                     .filter(|member| !member.method().is_empty())
@@ -238,12 +241,14 @@ impl Replayer {
             live_token: self.at_hand.token.clone(),
         };
         let (mut bytes, mut batch) = (Vec::new(), Vec::new());
-        // Of one that was never answered, the only item may be progress.
-        let speaks_of_tokens = entry.server.len() > 1 || entry.unanswered.is_some();
+        let is_all_answers =
+            entry.server.iter().all(|item| matches!(item.message.form, Form::Result | Form::Error));
+        let mut asked_for_logs = false;
         let is_batch = message.kind == Kind::Batch;
-        if (speaks_of_tokens || is_batch) && client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
+        if (!is_all_answers || is_batch) && client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
             let recorded = Message::read(&bytes);
             to.recorded_token = recorded.progress_token().map(Box::from);
+            asked_for_logs = asks_for_logs(&recorded);
             let ids = |message: &Message<'_>| -> Vec<Vec<u8>> {
                 let id = |member: Message<'_>| {
                     member.id().filter(|_| member.kind == Kind::Request).map(<[u8]>::to_vec)
@@ -254,7 +259,8 @@ impl Replayer {
         }
         let mut run = Run::new(self.own_stream(lane), to);
         (run.live, run.post, run.batch) = (self.at_hand.live, self.at_hand.post, batch);
-        run.log_level = message.meta("io.modelcontextprotocol/logLevel").is_some();
+        // Modern servers log only to requests that ask for it (specification 2026-07-28, server/utilities/logging).
+        run.leaves_out_logs = asked_for_logs && !asks_for_logs(message);
         run.acting = self.at_hand.acting.take();
         run
     }
@@ -332,4 +338,9 @@ impl Replayer {
         self.plays[play].cancel(scene, run);
         self.agenda.wake(play);
     }
+}
+
+/// Whether a request asks for log messages (2026-07-28).
+fn asks_for_logs(request: &Message<'_>) -> bool {
+    request.kind == Kind::Request && request.meta("io.modelcontextprotocol/logLevel").is_some()
 }

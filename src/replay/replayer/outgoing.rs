@@ -139,10 +139,9 @@ impl Replayer {
             way => way,
         };
         let lane = run.post.filter(|_| way == Way::Post).unwrap_or(run.lane);
-        // Modern servers log only to requests that ask for it (specification 2026-07-28, server/utilities/logging).
-        let unasked_log = step.log_level && !run.log_level;
+        let leaves_out_logs = run.leaves_out_logs;
         let (to, batch) = (Arc::clone(&run.to), run.batch.clone());
-        if unasked_log && self.is_log(exchange, item) {
+        if leaves_out_logs && self.is_log(exchange, item) {
             return;
         }
         let message = &self.cassette.exchanges[exchange as usize].server[item as usize].message;
@@ -183,15 +182,11 @@ impl Replayer {
     }
 
     /// A recorded answer with the live id; none where more than that may have to change.
-    fn answer(&mut self, exchange: u32, item: u32, to: &Correlators, is_refusal: bool) -> Option<Vec<u8>> {
+    fn answer(&self, exchange: u32, item: u32, to: &Correlators, is_refusal: bool) -> Option<Vec<u8>> {
         let entry = &self.cassette.exchanges[exchange as usize];
         let message = &entry.server[item as usize].message;
         // As nearly all servers do it.
         let has_same_id = entry.client.as_ref().is_some_and(|client| client.id == message.id);
-        let is_asked_again = has_same_id && self.repeat_of.contains_key(&exchange);
-        if is_asked_again && let Some(bytes) = self.answers.with_id(exchange, item, &to.live_id) {
-            return Some(bytes);
-        }
         let payload = self.cassette.at(message.place);
         if !matches!(message.form, Form::Result | Form::Error) || rewrite::may_name_a_subscription(payload) {
             return None;
@@ -209,9 +204,6 @@ impl Replayer {
         let mut bytes = Vec::with_capacity(payload.len() + 64);
         let id = id.as_deref();
         self.cassette.wire(entry.session, false, message, id, &*self.blobs, &mut bytes).ok()?;
-        if is_asked_again {
-            self.answers.keep(exchange, item, &bytes);
-        }
         Some(bytes)
     }
 

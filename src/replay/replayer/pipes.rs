@@ -19,6 +19,8 @@ struct Pipe {
     is_closed: bool,
     /// The recorded server has ended.
     has_ended: bool,
+    /// A fault has closed what the client reads.
+    is_shut: bool,
 }
 
 impl Pipes {
@@ -40,6 +42,16 @@ impl Pipes {
     /// Whether a client speaks in lines there whose server has ended.
     pub(super) fn has_ended(&self, lane: Lane) -> bool {
         self.0.get(&lane.0).is_some_and(|pipe| pipe.has_ended)
+    }
+
+    /// Whether a fault has closed what the client there reads.
+    pub(super) fn is_shut(&self, lane: Lane) -> bool {
+        self.0.get(&lane.0).is_some_and(|pipe| pipe.is_shut)
+    }
+
+    /// A fault closes what the client there reads; whether it was closed before.
+    pub(super) fn shut(&mut self, lane: Lane) -> bool {
+        self.0.get_mut(&lane.0).is_some_and(|pipe| std::mem::replace(&mut pipe.is_shut, true))
     }
 
     /// From now on the client there is in this live session.
@@ -74,6 +86,7 @@ impl Replayer {
 
     /// A client has gone: nothing can be sent to it any more.
     pub(super) fn gone(&mut self, now: Now, lane: Lane) {
+        self.left_stage(lane);
         self.stop_on(now, lane);
         self.pipes.0.remove(&lane.0);
     }
@@ -99,7 +112,7 @@ impl Replayer {
     fn pipe(&mut self, lane: Lane) -> &mut Pipe {
         if !self.pipes.has(lane) {
             let live = self.begin_live(Live { pipe: Some(lane), ..Live::default() });
-            self.pipes.0.insert(lane.0, Pipe { live, is_closed: false, has_ended: false });
+            self.pipes.0.insert(lane.0, Pipe { live, is_closed: false, has_ended: false, is_shut: false });
         }
         self.pipes.0.get_mut(&lane.0).expect("it was put there")
     }

@@ -1,9 +1,12 @@
 //! What is told and done while it runs, for whoever tends it.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 
 use super::{Now, Replayer, faulty::Faults, lives::Live};
 use crate::{
+    replay::play::Run,
     report::live::{PlanState, SessionState, TakeState, Waiting, WaitsFor},
     traffic::Micros,
 };
@@ -30,6 +33,9 @@ impl Replayer {
         for (at, play) in self.plays.iter().enumerate() {
             let script = &self.scripts[play.script];
             for (due, run) in play.waiting(scene!(self, at, now)) {
+                if run.and_then(|run| play.run(run)).is_some_and(|run| !self.is_heard(run)) {
+                    continue;
+                }
                 let empty = self.waits(due, WaitsFor::Timing);
                 waiting.push(match run.and_then(|run| play.run(run)) {
                     None => empty,
@@ -44,6 +50,14 @@ impl Replayer {
         }
         waiting.sort_by_key(|waiting| waiting.due);
         waiting
+    }
+
+    /// Whether anybody hears what a run says: a client of an older revision may have left, and may come back.
+    fn is_heard(&self, run: &Run) -> bool {
+        let resumed = &self.lives[run.live].resumed;
+        self.pipes.has(run.lane)
+            || self.streams.contains_key(&run.lane.0)
+            || resumed.iter().any(|(to, _)| Arc::ptr_eq(to, &run.to))
     }
 
     fn waits(&self, due: Micros, waits_for: WaitsFor) -> Waiting {

@@ -94,7 +94,7 @@ impl Replayer {
 
     pub(super) fn miss(&mut self, lane: Lane, message: &Message<'_>, reason: Reason, nearest: Option<u32>) {
         if self.passes_on() && message.kind == Kind::Request {
-            return self.pass_on(lane, message, reason);
+            return self.pass_on(lane, message, reason, nearest);
         }
         let bytes = self.missed(message, reason, nearest);
         self.say(lane, bytes, false);

@@ -140,9 +140,15 @@ impl Replayer {
     }
 
     /// Passes a request on that would be a miss.
-    pub(super) fn pass_on(&mut self, lane: Lane, message: &Message<'_>, reason: Reason) {
+    pub(super) fn pass_on(
+        &mut self,
+        lane: Lane,
+        message: &Message<'_>,
+        reason: Reason,
+        nearest: Option<u32>,
+    ) {
         self.note_outcome(Outcome::PassedOn);
-        let told = self.tell_of(message, reason);
+        let told = self.tell_of(message, reason, nearest.map(|exchange| self.key(exchange)));
         let is_handshake = message.method() == "initialize";
         if is_handshake {
             self.begin_passed_session(lane);
@@ -260,13 +266,15 @@ impl Replayer {
     }
 
     /// Where a request is told of.
-    fn tell_of(&mut self, message: &Message<'_>, reason: Reason) -> usize {
+    fn tell_of(&mut self, message: &Message<'_>, reason: Reason, nearest: Option<String>) -> usize {
         let request = key::of_client(message);
         let told = &mut self.report.passed_on;
         let full = told.len() >= MOST_TOLD;
-        let is_it = |known: &PassedOn| full || (known.request == request && known.reason == reason);
+        let is_same =
+            |known: &PassedOn| (&known.request, known.reason, &known.nearest) == (&request, reason, &nearest);
+        let is_it = |known: &PassedOn| full || is_same(known);
         let at = told.iter().rposition(is_it).unwrap_or_else(|| {
-            told.push(PassedOn { server: None, request, reason, count: 0, failed: 0, why: None });
+            told.push(PassedOn { server: None, request, reason, nearest, count: 0, failed: 0, why: None });
             told.len() - 1
         });
         told[at].count += 1;

@@ -2,7 +2,41 @@
 
 use std::pin::Pin;
 
-use hyper::body::{Body, Bytes};
+use hyper::{
+    HeaderMap,
+    body::{Body, Bytes},
+};
+
+/// A piece of a body.
+#[derive(Debug)]
+pub enum Part {
+    /// Bytes of it.
+    Data(Bytes),
+    /// The headers behind its last byte.
+    Trailers(HeaderMap),
+}
+
+/// The next piece of a body; none at its end.
+///
+/// # Errors
+/// When the connection ends before the body does.
+pub async fn next_part<B>(body: &mut B) -> Result<Option<Part>, B::Error>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    loop {
+        let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
+        let Some(frame) = frame.transpose()? else { return Ok(None) };
+        match frame.into_data() {
+            Ok(data) => return Ok(Some(Part::Data(data))),
+            Err(frame) => {
+                if let Ok(trailers) = frame.into_trailers() {
+                    return Ok(Some(Part::Trailers(trailers)));
+                }
+            }
+        }
+    }
+}
 
 /// The next bytes of a body; none at its end. Trailers are left out.
 ///
@@ -13,10 +47,10 @@ where
     B: Body<Data = Bytes> + Unpin,
 {
     loop {
-        let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
-        let Some(frame) = frame.transpose()? else { return Ok(None) };
-        if let Ok(data) = frame.into_data() {
-            return Ok(Some(data));
+        match next_part(body).await? {
+            Some(Part::Data(data)) => return Ok(Some(data)),
+            Some(Part::Trailers(_)) => {}
+            None => return Ok(None),
         }
     }
 }

@@ -19,10 +19,15 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
+    time::{Sleep, sleep},
 };
 use tokio_rustls::server::TlsStream;
 
 use super::tls::is_http2;
+
+/// How long what was given to HTTP/2 may take to be sent before its stream is reset: a reset takes back what waits, and
+/// nobody tells when nothing does any more.
+const HANDED_OVER: Duration = Duration::from_millis(20);
 
 /// A client's connection.
 #[derive(Debug)]
@@ -70,7 +75,7 @@ macro_rules! each {
 #[derive(Debug)]
 pub struct Control {
     start: Instant,
-    is_shared: bool,
+    of: Of,
     resets: AtomicBool,
     /// Our side ends as soon as all is written,
     half_closes: AtomicBool,
@@ -79,16 +84,29 @@ pub struct Control {
     /// Whether hyper holds something that is not yet in the system's hands.
     is_dirty: AtomicBool,
     waiting: Mutex<Option<Waker>>,
+    /// Of a shared connection: until when what was written has time to be sent.
+    handing_over: Mutex<Option<Pin<Box<Sleep>>>>,
     /// Whether the next bytes to be read are a request's.
     is_idle: AtomicBool,
     /// Since when a head is coming in, in milliseconds after the start, and one.
     head_since: AtomicU64,
 }
 
+/// What a control is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    /// A connection.
+    Connection,
+    /// A request of a connection that several share.
+    Stream,
+    /// None.
+    Nothing,
+}
+
 impl Socket {
     /// The connection, and what it is controlled by.
     pub fn new(stream: Accepted) -> (Self, Arc<Control>) {
-        let control = Arc::new(Control::new(false));
+        let control = Arc::new(Control::new(Of::Connection));
         (Self { stream, control: Arc::clone(&control) }, control)
     }
 }
@@ -97,18 +115,24 @@ impl Control {
     /// What stands for the control of a connection that several requests share (HTTP/2): none of them may end it,
     /// and what is written of one of them only that protocol knows.
     pub fn of_shared() -> Arc<Self> {
-        Arc::new(Self::new(true))
+        Arc::new(Self::new(Of::Stream))
     }
 
-    fn new(is_shared: bool) -> Self {
+    /// What stands for the control of a connection that somebody else ends.
+    pub fn of_none() -> Arc<Self> {
+        Arc::new(Self::new(Of::Nothing))
+    }
+
+    fn new(of: Of) -> Self {
         Self {
             start: Instant::now(),
-            is_shared,
+            of,
             resets: AtomicBool::new(false),
             half_closes: AtomicBool::new(false),
             is_half_closed: AtomicBool::new(false),
             is_dirty: AtomicBool::new(false),
             waiting: Mutex::new(None),
+            handing_over: Mutex::new(None),
             is_idle: AtomicBool::new(true),
             head_since: AtomicU64::new(0),
         }
@@ -126,7 +150,7 @@ impl Control {
 
     /// Our side of the connection ends in good order behind what hyper is about to write, and the peer is still heard.
     pub fn half_close(&self) {
-        self.half_closes.store(!self.is_shared, Ordering::Release);
+        self.half_closes.store(self.of == Of::Connection, Ordering::Release);
     }
 
     fn is_half_closed(&self) -> bool {
@@ -135,13 +159,17 @@ impl Control {
 
     /// Something was given to hyper to write.
     pub fn writes(&self) {
-        self.is_dirty.store(!self.is_shared, Ordering::Release);
+        self.is_dirty.store(self.of != Of::Nothing, Ordering::Release);
     }
 
-    /// Ready when all that was given to hyper is in the system's hands.
+    /// Ready when all that was given to hyper is in the system's hands; of a shared connection, when that had its time.
     pub fn poll_written(&self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_dirty.load(Ordering::Acquire) {
             return Poll::Ready(());
+        }
+        if self.of == Of::Stream {
+            let mut handing_over = self.handing_over.lock().unwrap_or_else(PoisonError::into_inner);
+            return handing_over.get_or_insert_with(|| Box::pin(sleep(HANDED_OVER))).as_mut().poll(cx);
         }
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
         // It may have been written meanwhile.

@@ -163,6 +163,8 @@ fn auto_records_once_and_then_replays() {
     let played = deck.talk_apart(&words, SESSION).status(ExitCode::Good);
     assert_eq!(played.stdout, live.stdout);
     assert_eq!(deck.read("c.json"), recorded);
+    let faulty = format!("auto d.json --fault *:latency -- {}", server());
+    deck.talk_apart(&faulty, SESSION).status(ExitCode::Good).stderr("so no fault acts in it");
     deck.talk_apart(&format!("auto c.json --record new -- {}", server()), SESSION).status(ExitCode::Good);
     deck.run("show c.json").stdout("session 2");
     deck.talk_apart(&format!("auto c.json --record replace -- {}", server()), SESSION).status(ExitCode::Good);

@@ -1,6 +1,10 @@
 //! Which rules act, in which order, and on what.
 
-use mcp_tapedeck::{fault::Plan, replay::Options, report::Verdict};
+use mcp_tapedeck::{
+    fault::Plan,
+    replay::Options,
+    report::{Verdict, events::Outcome},
+};
 
 use super::stage::{CASSETTE, INITIALIZE, REPORT, SEARCH, Stage, plan};
 
@@ -89,6 +93,35 @@ fn a_rule_passes_requests_by_that_its_fault_can_do_nothing_to() {
     stage.send(REPORT);
     let keys: Vec<Vec<String>> = stage.finish().faults.into_iter().map(|fault| fault.keys).collect();
     assert_eq!(keys, [["tools/call search @1"], ["initialize @1"], ["tools/call report @1"]]);
+}
+
+/// What was to be changed has passed as it was: nothing has happened, whatever the plan says.
+#[test]
+fn a_fault_that_could_change_nothing_has_not_acted() {
+    let rule = |does: &str| format!(r#"[{{"when": {{"tool": "search"}}, "times": 1, {does}}}]"#);
+    let mut stage = Stage::new(&rule(r#""do": "truncate", "bytes": 9999"#));
+    stage.send(INITIALIZE);
+    assert_eq!([stage.send(SEARCH), stage.send(SEARCH)], [answer("first"), answer("second")]);
+    let events = stage.replayer.take_events(true);
+    assert!(
+        events.iter().all(|event| event.outcome == Outcome::Answered && event.fault.is_none()),
+        "{events:?}"
+    );
+    let report = stage.finish();
+    assert_eq!((report.verdict, report.faults[0].fired), (Verdict::Bad, 0));
+    assert_eq!(report.faults[0].keys, [""; 0]);
+    let mut stage = Stage::new(&rule(r#""do": "missing_header", "name": "mcp-session-id""#));
+    stage.initialize();
+    stage.post(SEARCH);
+    assert_eq!(stage.finish().faults[0].fired, 0);
+    // The next one that can be changed is the first.
+    let mut stage =
+        Stage::new(r#"[{"when": {"method": "tools/call"}, "do": "truncate", "bytes": 60, "times": 1}]"#);
+    for line in [INITIALIZE, REPORT, SEARCH, SEARCH] {
+        stage.send(line);
+    }
+    let fault = stage.finish().faults.remove(0);
+    assert_eq!((fault.fired, fault.keys), (1, vec!["tools/call search @1".to_owned()]));
 }
 
 #[test]

@@ -92,6 +92,19 @@ fn an_event_names_the_fault_and_tells_whether_it_ended_the_matter() {
 }
 
 #[test]
+fn nobody_hears_anything_behind_a_closed_stdout() {
+    let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "nth": 1, "do": "close_early"}]"#);
+    stage.send(INITIALIZE);
+    assert_eq!(stage.send(SEARCH), "end Some(Cut)\n");
+    assert_eq!(stage.send(&SEARCH.replace("\"id\":7", "\"id\":8")), "");
+    stage.events();
+    assert_eq!(
+        stage.last_events(),
+        ["3 | 1 | tools/call search | tools/call search @2 | 8 | - | unanswered | - | -"]
+    );
+}
+
+#[test]
 fn what_is_never_answered_is_told_at_the_end_or_when_it_is_cancelled() {
     let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "do": "latency", "ms": 1000}]"#);
     stage.send(INITIALIZE);

@@ -126,7 +126,7 @@ fn mistakes_are_named_with_their_place_and_status() {
             CASSETTE,
             &["--fault", "tools/call sarch: timeout"],
             3,
-            "`tools/call sarch: timeout` fits nothing that was recorded",
+            "`tools/call sarch: timeout` fits nothing that was recorded; did you mean the tool `search`?",
         ),
         (CASSETTE, &["--fault", "tools/call search: status status=500"], 3, "`status` cannot exist here"),
         (CASSETTE, &["--faults", "plan.json"], 2, "choose one by `--scenario`: busy and crash"),

@@ -1,6 +1,11 @@
 //! What comes late, in pieces or in another order: the clock is the test's.
 
-use super::stage::{INITIALIZE, REPORT, SEARCH, Stage};
+use mcp_tapedeck::{
+    replay::{Input, Options, Timing},
+    traffic::Lane,
+};
+
+use super::stage::{CASSETTE, INITIALIZE, REPORT, SEARCH, Stage, plan};
 
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"first"}]}}"#;
 
@@ -22,6 +27,28 @@ fn a_server_warms_up_with_each_request() {
         assert_eq!(stage.wait(wait - 1), "");
         assert!(stage.wait(1).contains("result"), "{wait}");
     }
+}
+
+#[test]
+fn nothing_waits_for_a_client_that_has_left() {
+    let mut stage = begun(r#"[{"do": "latency", "ms": 100, "when": {"tool": "search"}}]"#);
+    stage.send(SEARCH);
+    assert_eq!(stage.replayer.waiting(0).len(), 1);
+    stage.replayer.handle(0, Input::Left { lane: Lane(0) });
+    assert_eq!(stage.replayer.waiting(0).len(), 0);
+    assert_eq!(stage.wait(100), "");
+    // An older client over HTTP may come back for the rest, but until then nobody waits for it.
+    let slow = CASSETTE.replace(
+        "\"server\": [{\"result\": {\"content\": [{\"type\": \"text\", \"text\": \"first",
+        "\"server\": [{\"after_ms\": 100, \"result\": {\"content\": [{\"type\": \"text\", \"text\": \"first",
+    );
+    let options = Options { timing: Timing::Recorded { speed: 1.0 }, ..Options::default() };
+    let mut stage = Stage::played(plan("[]"), &slow, options);
+    stage.initialize();
+    assert_eq!(stage.post(SEARCH), "");
+    assert_eq!(stage.replayer.waiting(0).len(), 1);
+    stage.replayer.handle(0, Input::Left { lane: Lane(2) });
+    assert_eq!(stage.replayer.waiting(0).len(), 0);
 }
 
 #[test]

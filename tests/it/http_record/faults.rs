@@ -137,6 +137,37 @@ fn what_nothing_acts_on_passes_byte_for_byte_as_it_comes() {
     scene.ends_having_fired(&[0]);
 }
 
+/// What a server says behind the last byte, where its client takes that.
+#[test]
+fn trailers_pass_whether_something_acts_or_not() {
+    for scene in [
+        Scene::new(),
+        Scene::faulty(&[r#"tools/call b: {"do": "timeout", "optional": true}"#]),
+        Scene::faulty(&["tools/call a: latency ms=1"]),
+    ] {
+        for head in [
+            STREAM,
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+        ] {
+            let mut client = scene.asks("TE: trailers\r\n", CALL);
+            let mut server = scene.accept();
+            server.takes_call();
+            server.say(head.replace("Transfer", "Trailer: X-Sum\r\nTransfer"));
+            let body = if head == STREAM { format!("data: {ANSWER}\n\n") } else { ANSWER.to_owned() };
+            server.say(chunk(&body) + "0\r\nX-Sum: 1\r\n\r\n");
+            let mut heard = String::new();
+            while !heard.ends_with("\r\n0\r\nx-sum: 1\r\n\r\n") {
+                let mut room = [0; 1024];
+                let length = client.0.read(&mut room).unwrap();
+                assert!(length > 0, "{heard}");
+                heard.push_str(std::str::from_utf8(&room[..length]).unwrap());
+            }
+            assert!(heard.contains(&body), "{heard}");
+        }
+        drop(scene.end());
+    }
+}
+
 #[test]
 fn every_method_passes_by_a_plan() {
     passes_every_method(Scene::faulty(&[r#"tools/call: {"do": "timeout", "optional": true}"#]));

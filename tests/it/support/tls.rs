@@ -103,3 +103,26 @@ pub(crate) fn answer_once(
     let _ = stream.read(&mut [0; 1000]);
     Some((name, protocol, String::from_utf8(head).unwrap()))
 }
+
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A client's way to a front whose certificate is for `localhost`.
+pub(crate) async fn connect(
+    address: &str,
+    issuer: &Issuer,
+    protocol: &str,
+) -> tokio_rustls::client::TlsStream<tokio::net::TcpStream> {
+    use rustls::pki_types::{CertificateDer, pem::PemObject as _};
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(issuer.file()).unwrap()).unwrap();
+    let builder =
+        rustls::ClientConfig::builder_with_provider(rustls::crypto::ring::default_provider().into());
+    let builder = builder.with_safe_default_protocol_versions().unwrap();
+    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    connector.connect("localhost".try_into().unwrap(), stream).await.unwrap()
+}

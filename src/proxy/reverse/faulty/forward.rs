@@ -29,7 +29,7 @@ use crate::{
     cassette::model::StreamEnd,
     fault::step::{Output, ResponseHead},
     traffic::Lane,
-    transport::http::body::next_data,
+    transport::http::body::{Part as BodyPart, next_part},
     wire::{http, lines::Unfinished},
 };
 
@@ -265,8 +265,12 @@ impl Forward {
     async fn next(&self, body: &mut ResponseBody) -> Result<Option<Bytes>, StreamEnd> {
         self.flow.ebbs(MOST_WAITING).await;
         loop {
-            match timeout(READ_ON, next_data(body)).await {
-                Ok(Ok(data)) => return Ok(data),
+            match timeout(READ_ON, next_part(body)).await {
+                Ok(Ok(Some(BodyPart::Data(data)))) => return Ok(Some(data)),
+                Ok(Ok(Some(BodyPart::Trailers(trailers)))) => {
+                    self.with(|_, state| self.to(state, |way| way.ends_with(trailers)));
+                }
+                Ok(Ok(None)) => return Ok(None),
                 Ok(Err(Cut)) => return Err(self.how_cut()),
                 // A client whose response a fault has ended is read on for only so long.
                 Err(_) if self.with(|_, state| self.way(state).is_none_or(|way| way.has_ended)) => {

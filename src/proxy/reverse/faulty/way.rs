@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use hyper::{
+    HeaderMap,
     body::Bytes,
     http::{Extensions, response},
 };
@@ -38,6 +39,8 @@ pub(super) struct Way {
     extensions: Option<Extensions>,
     /// Events that have come, and their bytes.
     events: VecDeque<(SseEvent<'static>, Bytes)>,
+    /// What goes behind all else, if that ends in good order.
+    trailers: Option<HeaderMap>,
 }
 
 impl Way {
@@ -60,6 +63,7 @@ impl Way {
             has_begun: false,
             extensions: None,
             events: VecDeque::new(),
+            trailers: None,
         }
     }
 
@@ -89,6 +93,11 @@ impl Way {
     /// What the head in the server's own words has besides status and headers.
     pub(super) fn spelled(&mut self, extensions: Extensions) {
         self.extensions = Some(extensions);
+    }
+
+    /// The server has said these behind the last byte.
+    pub(super) fn ends_with(&mut self, trailers: HeaderMap) {
+        self.trailers = Some(trailers);
     }
 
     /// An event has come in these bytes.
@@ -155,8 +164,15 @@ impl Way {
         match &piece {
             Piece::Head { .. } => self.has_begun = true,
             Piece::Data { bytes, .. } => self.flow.adds(bytes.len()),
-            Piece::HalfClose => {}
-            Piece::End { .. } => self.has_ended = true,
+            Piece::HalfClose | Piece::Trailers(_) => {}
+            Piece::End { end, partial } => {
+                self.has_ended = true;
+                let trailers = self.trailers.take().filter(|_| end.is_none() && partial.is_empty());
+                if let Some(trailers) = trailers {
+                    // As below.
+                    let _ = self.pieces.send(Piece::Trailers(trailers));
+                }
+            }
         }
         // A client that has left says so by itself.
         let _ = self.pieces.send(piece);

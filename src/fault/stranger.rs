@@ -1,0 +1,81 @@
+//! Rules that name what nobody has recorded.
+
+use std::{cell::RefCell, collections::BTreeSet, fmt};
+
+use super::{engine::Request, error::list, rule::Rule};
+use crate::cassette::{model, nearest};
+
+/// So many choices are listed.
+const MOST_LISTED: usize = 12;
+
+/// A rule that fits nothing that was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    name: String,
+    place: Option<Box<str>>,
+    /// What of its `when` says most, and which values of it were recorded.
+    member: &'static str,
+    wanted: String,
+    known: BTreeSet<String>,
+}
+
+impl Stranger {
+    /// `recorded` shows each recorded request until it is told that this is the one.
+    pub(super) fn of<F>(rule: &Rule, recorded: &mut F) -> Self
+    where
+        F: FnMut(&dyn Fn(&Request<'_>) -> bool) -> bool,
+    {
+        let model::When { method, tool, prompt, uri, key } = &rule.when.request;
+        let members = [("key", key), ("tool", tool), ("prompt", prompt), ("uri", uri), ("method", method)];
+        let named = members.into_iter().find_map(|(member, wanted)| Some((member, wanted.clone()?)));
+        let (member, wanted) = named.unwrap_or_default();
+        let known = RefCell::new(BTreeSet::new());
+        recorded(&|request| {
+            let name = || request.message.name().map(std::borrow::Cow::into_owned);
+            known.borrow_mut().extend(match (member, request.method) {
+                ("key", _) => request.key.map(str::to_owned),
+                ("method", method) => Some(method.to_owned()),
+                ("tool", "tools/call") | ("prompt", "prompts/get") => name(),
+                ("uri", method) if method.starts_with("resources/") => name(),
+                _ => None,
+            });
+            false
+        });
+        Self { name: rule.short_name(), place: rule.place.clone(), member, wanted, known: known.into_inner() }
+    }
+
+    /// Whether both are of one rule.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.name, &self.place, &self.wanted) == (&other.name, &other.place, &other.wanted)
+    }
+
+    /// The same where what another server has can be meant too.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        self.known.extend(other.known);
+        self
+    }
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, place, member, wanted, known } = self;
+        write!(f, "the fault rule {name}")?;
+        if let Some(place) = place {
+            write!(f, " ({place})")?;
+        }
+        f.write_str(" fits nothing that was recorded; ")?;
+        if known.contains(wanted) {
+            return f.write_str("correct its `when`");
+        }
+        if let Some(meant) = nearest(wanted, known.iter().map(String::as_str)) {
+            return write!(f, "did you mean the {member} `{meant}`?");
+        }
+        let listed = list(known.iter().map(String::as_str).take(MOST_LISTED));
+        match known.len() {
+            0 => write!(f, "there is nothing that its {member} could be"),
+            count if count > MOST_LISTED => write!(f, "its {member} can be {listed} and others"),
+            _ => write!(f, "its {member} can be {listed}"),
+        }
+    }
+}
