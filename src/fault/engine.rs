@@ -131,7 +131,7 @@ pub struct Chosen {
 }
 
 /// That a rule has fired, until it turns out that it could change nothing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Fired {
     rule: usize,
     key: Option<Box<str>>,

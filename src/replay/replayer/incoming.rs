@@ -327,12 +327,22 @@ impl Replayer {
     }
 
     fn cancel(&mut self, now: Now, id: &[u8]) {
-        self.note_cancelled(id);
         let requests = &mut self.lives[self.at_hand.live].in_flight;
-        let Some((play, run)) = requests.remove(&in_flight(id)) else { return };
-        let scene = scene!(self, play, now);
-        self.plays[play].cancel(scene, run);
-        self.agenda.wake(play);
+        let found = requests.remove(&in_flight(id));
+        let mut speaks_on = false;
+        if let Some((play, run)) = found {
+            let acting = self.plays[play].run(run).and_then(|run| run.acting);
+            let scene = scene!(self, play, now);
+            self.plays[play].cancel(scene, run);
+            self.agenda.wake(play);
+            speaks_on = self.plays[play].run(run).is_some();
+            if !speaks_on {
+                self.close_acting(acting);
+            }
+        }
+        if speaks_on || !self.cancel_stage(id) {
+            self.note_cancelled(id);
+        }
     }
 }
 
