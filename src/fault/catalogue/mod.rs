@@ -225,7 +225,8 @@ pub static TABLE: &[Kind] = &[
         Answer,
         Everywhere,
         cut_after::read,
-        "the response is cut off behind `events` messages or `bytes` bytes; on stdio, stdout is closed",
+        "the response is cut off behind `events` messages or `bytes` bytes; on stdio, stdout is closed, and \
+         a shorter one passes",
     )),
     physical(kind(
         "half_close",
