@@ -84,21 +84,26 @@ impl AutoArgs {
         self.server.check()?;
         let notices = self.log.notices()?;
         let cassette = self.cassette.path()?;
+        let privacy = self.privacy.sending(&self.server);
         let records = match self.record {
             When::Once => !cassette.exists() || is_ours(&cassette)?,
             When::None => false,
             When::New | When::Replace => true,
         };
+        let needs_none = !records && self.play.on_miss == OnMiss::Error;
+        let privacy = &match privacy {
+            // Where only the cassette answers nobody has to have the server's credentials.
+            Err(_) if needs_none => self.privacy.clone(),
+            privacy => privacy?,
+        };
         if !records {
-            return replay::Session::prepare(&cassette, &self.play, &self.privacy, notices)
+            return replay::Session::prepare(&cassette, &self.play, privacy, notices)
                 .and_then(|session| match self.play.on_miss {
                     // What is given is for when there is no cassette.
                     OnMiss::Error => Ok(session),
-                    _ => session.with_real(
-                        (&self.play, &self.privacy),
-                        (&self.command, &self.server),
-                        replay::BOTH,
-                    ),
+                    _ => {
+                        session.with_real((&self.play, privacy), (&self.command, &self.server), replay::BOTH)
+                    }
                 })
                 .map(|session| Session::Replay(Box::new(session)));
         }
@@ -111,11 +116,11 @@ impl AutoArgs {
         }
         let (replace, notices) = (self.record == When::Replace, Arc::new(notices));
         if let Some(url) = &self.server.url {
-            let Self { tape, privacy, server, .. } = self;
+            let Self { tape, server, .. } = self;
             return record_bridge::Session::prepare(&cassette, replace, tape, privacy, url, server, notices)
                 .map(|session| Session::Bridge(Box::new(session)));
         }
-        record::Session::prepare(&cassette, replace, &self.tape, &self.privacy, &self.command, notices)
+        record::Session::prepare(&cassette, replace, &self.tape, privacy, &self.command, notices)
             .map(|session| Session::Record(Box::new(session)))
     }
 }

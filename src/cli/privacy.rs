@@ -13,7 +13,7 @@ use mcp_tapedeck::{
     traffic::{Direction, Event, Headers, Payload},
 };
 
-use super::{failure::Failure, values};
+use super::{connect::ServerArgs, failure::Failure, values};
 
 /// What of the traffic is kept out of files.
 #[derive(Args, Clone, Debug)]
@@ -34,6 +34,10 @@ pub(super) struct PrivacyArgs {
     /// Keep what stands at this JSON Pointer, whatever the rules say
     #[arg(long, value_name = "POINTER")]
     keep: Vec<String>,
+
+    /// What is sent to the server with every request and stands in no recording.
+    #[arg(skip)]
+    sent: Vec<(String, Vec<u8>)>,
 }
 
 /// The options, compiled.
@@ -46,17 +50,33 @@ pub(super) struct Privacy {
 }
 
 impl PrivacyArgs {
+    /// The same where the server gets these headers with every request: it may repeat them anywhere.
+    pub(super) fn sending(&self, server: &ServerArgs) -> Result<Self, Failure> {
+        let sent = server.headers()?.into_iter();
+        let sent = sent.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect();
+        Ok(Self { sent, ..self.clone() })
+    }
+
     /// Compiles the options.
     pub(super) fn compile(&self) -> Result<Privacy, Failure> {
         let options = redact::Options {
             redact: self.redact.iter().filter(|given| *given != "on").cloned().collect(),
             env: self.redact_env.iter().map(|name| value_of(name)).collect::<Result<_, _>>()?,
             keep: self.keep.clone(),
+            sent: self.sent.clone(),
         };
         Ok(Privacy {
             rules: Rules::new(&options).map_err(Failure::usage)?,
             vars: Vars::new(self.vars.clone()).map_err(Failure::usage)?,
         })
+    }
+}
+
+impl Privacy {
+    /// An address as it may stand in a notice.
+    pub(super) fn address(&self, url: &str) -> String {
+        let hidden = self.vars.hide(url.as_bytes());
+        Redactor::new(&self.rules).url(&String::from_utf8_lossy(&hidden)).into_owned()
     }
 }
 

@@ -25,7 +25,9 @@ pub(super) fn run(url: &str, listen: &str, args: &ProxyArgs) -> Result<ExitCode,
     let (acting, notices) = prepare(url, true, args)?;
     let headers = args.url.server.headers()?;
     let front = args.url.tell(args.url.open(url, listen, &notices)?)?;
-    notices.info(format_args!("passing {url} on; clients use {}", front.url()));
+    let privacy = args.privacy.sending(&args.url.server)?.compile()?;
+    let (url, clients) = (privacy.address(url), privacy.address(&front.url()));
+    notices.info(format_args!("passing {url} on; clients use {clients}"));
     let (faults, report) = acting.map(Acting::over_http).unzip();
     let options = ReverseOptions {
         max_message: args.max_message,
@@ -81,6 +83,7 @@ fn prepare(url: &str, is_http: bool, args: &ProxyArgs) -> Result<(Option<Acting>
     let notices = Arc::new(args.log.notices()?);
     // A query may hold a secret.
     let name = url.split(['?', '#']).next().unwrap_or_default().to_owned();
-    let acting = args.live.prepare(name, is_http, &args.privacy, &notices)?;
+    let privacy = args.privacy.sending(&args.url.server)?;
+    let acting = args.live.prepare(name, is_http, &privacy, &notices)?;
     Ok((acting, notices))
 }

@@ -115,7 +115,8 @@ pub(super) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
 fn bridge(url: &str, args: &RecordArgs) -> Result<ExitCode, Failure> {
     let prepared = args.log.notices().and_then(|notices| {
         let cassette = args.cassette.path()?;
-        let RecordArgs { replace, tape, privacy, .. } = args;
+        let RecordArgs { replace, tape, .. } = args;
+        let privacy = &args.privacy.sending(&args.url.server)?;
         let notices = Arc::new(notices);
         let name = file_of(&cassette).display().to_string();
         let acting = args.live.prepare(name, false, privacy, &notices)?;

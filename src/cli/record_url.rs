@@ -71,14 +71,16 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     let notices = Arc::new(args.log.notices()?);
     let cassette = record::file_of(&args.cassette.path()?);
     record::check(&cassette, &notices)?;
-    let acting = args.live.prepare(cassette.display().to_string(), true, &args.privacy, &notices)?;
-    let privacy = args.privacy.compile()?;
+    let privacy = args.privacy.sending(&args.url.server)?;
+    let acting = args.live.prepare(cassette.display().to_string(), true, &privacy, &notices)?;
+    let privacy = privacy.compile()?;
     let headers = args.url.server.headers()?;
     let front = args.url.open(url, listen, &notices)?;
     let tape = Tape::begin(&cassette, "http", args.replace, &privacy, args.tape.require_recording)?;
+    let (url, clients) = (privacy.address(url), privacy.address(&front.url()));
     let cleaner = Cleaner::new(privacy);
     let front = args.url.tell(front)?;
-    notices.info(format_args!("recording {url} into {}; clients use {}", cassette.display(), front.url()));
+    notices.info(format_args!("recording {url} into {}; clients use {clients}", cassette.display()));
     let (faults, report) = acting.map(Acting::over_http).unzip();
     let warner = Arc::clone(&notices);
     let options = ReverseOptions {

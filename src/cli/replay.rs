@@ -80,12 +80,13 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let prepared = args.log.notices().and_then(|notices| {
         let is_http = args.listen.is_given();
         let serving = Serving { is_http, is_tended: args.listen.is_tended(is_http)? };
-        let decks = args.decks.prepare(&args.play, &args.privacy, serving, &notices)?;
+        let privacy = args.privacy.sending(&args.server)?;
+        let decks = args.decks.prepare(&args.play, &privacy, serving, &notices)?;
         if !args.listen.is_given() {
             decks.for_stdio()?;
         }
         Session::of(decks, &args.play, notices)?.with_real(
-            (&args.play, &args.privacy),
+            (&args.play, &privacy),
             (&args.command, &args.server),
             BOTH,
         )

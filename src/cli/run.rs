@@ -62,11 +62,12 @@ pub(super) struct RunArgs {
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let notices = args.log.notices()?;
     let serving = Serving { is_http: true, is_tended: args.listen.is_tended(true)? };
-    let decks = args.decks.prepare(&args.play, &args.privacy, serving, &notices)?;
+    let privacy = args.privacy.sending(&args.server)?;
+    let decks = args.decks.prepare(&args.play, &privacy, serving, &notices)?;
     let mut opened = {
         let session = Session::of(decks, &args.play, notices)?;
         let names = "its address as `--url URL`; behind `--` stands the test command";
-        args.listen.open(session.with_real((&args.play, &args.privacy), (&[], &args.server), names)?)?
+        args.listen.open(session.with_real((&args.play, &privacy), (&[], &args.server), names)?)?
     };
     let origin = opened.front.origin();
     let places = opened.session.decks.places(&origin);

@@ -19,6 +19,7 @@ fn rules() -> Rules {
     let options = Options {
         redact: vec!["/params/arguments/*/0".to_owned(), "key=([a-z]+)".to_owned()],
         env: vec![("NAME".to_owned(), "hunter2hunter2".to_owned())],
+        sent: vec![("x-company".into(), b"Bearer acme-17".into())],
         keep: vec!["/params/arguments/kept".to_owned()],
     };
     Rules::new(&options).expect("these options make rules")

@@ -4,11 +4,18 @@ use std::sync::Arc;
 
 use regex::bytes::Regex;
 
-use super::pointer::Pattern;
+use super::{finder, names, pointer::Pattern, secrets::is_ordinary};
+use crate::wire::Span;
 
 /// Values of variables and values under secret names are looked for everywhere from this length on; shorter ones
 /// are common words.
 pub const SHORTEST: usize = 8;
+
+/// So many bytes of a header that is sent to the server are looked for; `1` would stand everywhere.
+const SHORTEST_SENT: usize = 6;
+
+/// Headers that say how a request is to be understood: what they hold is no secret, and stands in messages as well.
+const SPOKEN: &[&str] = &["accept", "content-", "user-agent", "mcp-", "origin", "referer", "cache-control"];
 
 /// The options of the command line that concern redaction.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +25,8 @@ pub struct Options {
     pub redact: Vec<String>,
     /// `--redact-env`: names of variables and their values.
     pub env: Vec<(String, String)>,
+    /// `--header`: names and values of headers that are sent to the server and are to be recorded nowhere.
+    pub sent: Vec<(String, Vec<u8>)>,
     /// `--keep`: JSON Pointers of places that are no secrets, with all below.
     pub keep: Vec<String>,
 }
@@ -31,8 +40,15 @@ struct Inner {
     off: bool,
     places: Vec<Pattern>,
     expressions: Vec<Regex>,
-    values: Vec<Vec<u8>>,
+    values: Vec<Named>,
     keep: Vec<Pattern>,
+}
+
+/// A value that options name, with the kind of its placeholders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) kind: &'static str,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// Why options make no rules.
@@ -101,7 +117,14 @@ impl Rules {
             if length < SHORTEST {
                 return Err(RuleError::ShortValue { name: name.clone(), length });
             }
-            inner.values.push(value.clone().into_bytes());
+            inner.values.push(Named { kind: ENV, bytes: value.clone().into_bytes() });
+        }
+        for (name, value) in &options.sent {
+            for named in sent(name, value) {
+                if inner.values.iter().all(|known| known.bytes != named.bytes) {
+                    inner.values.push(named);
+                }
+            }
         }
         if inner.off && (options.redact.len() > 1 || !options.env.is_empty() || !options.keep.is_empty()) {
             return Err(RuleError::OffAndMore);
@@ -125,7 +148,7 @@ impl Rules {
     }
 
     /// Values that are secret from the start.
-    pub(super) fn values(&self) -> &[Vec<u8>] {
+    pub(super) fn values(&self) -> &[Named] {
         &self.0.values
     }
 
@@ -140,6 +163,28 @@ impl Default for Rules {
     fn default() -> Self {
         Self(Arc::default())
     }
+}
+
+/// The kind of values that are secret because an option says so.
+const ENV: &str = "env";
+
+/// What is secret of a header that is sent.
+fn sent(name: &str, value: &[u8]) -> Vec<Named> {
+    let name = name.to_ascii_lowercase();
+    let (kind, parts) = match names::secret(name.as_bytes()) {
+        Some(row) => (row.kind, finder::parts(row.kind, value)),
+        None if SPOKEN.iter().any(|spoken| name.starts_with(spoken)) => return Vec::new(),
+        None => {
+            let schemes = [&b"Bearer "[..], b"Basic "];
+            let scheme = schemes.into_iter().find(|scheme| {
+                value.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme))
+            });
+            (ENV, vec![Span::new(scheme.map_or(0, <[u8]>::len), value.len())])
+        }
+    };
+    let parts = parts.into_iter().map(|part| part.of(value).trim_ascii());
+    let secret = parts.filter(|part| part.len() >= SHORTEST_SENT && !is_ordinary(part));
+    secret.map(|part| Named { kind, bytes: part.to_vec() }).collect()
 }
 
 fn pattern(given: &str) -> Result<Pattern, RuleError> {
@@ -172,6 +217,26 @@ mod tests {
         let rules = Rules::new(&redact(&["/params/arguments/*/pin", "acme-[0-9]+"])).unwrap();
         assert_eq!((rules.places().len(), rules.expressions().len(), rules.is_on()), (1, 1, true));
         assert!(!Rules::new(&redact(&["off"])).unwrap().is_on());
+    }
+
+    #[test]
+    fn a_header_that_is_sent_names_its_credential_and_no_word_of_the_protocol() {
+        let values = |name: &str, value: &str| {
+            let sent = vec![(name.to_owned(), value.as_bytes().to_vec())];
+            let rules = Rules::new(&Options { sent, ..Options::default() }).unwrap();
+            let text = |named: &Named| (named.kind, String::from_utf8(named.bytes.clone()).unwrap());
+            rules.values().iter().map(text).collect::<Vec<_>>()
+        };
+        let one = |kind, value: &str| vec![(kind, value.to_owned())];
+        assert_eq!(values("X-Company", "acme-17"), one("env", "acme-17"));
+        assert_eq!(values("X-Company", "bearer acme-17"), one("env", "acme-17"));
+        assert_eq!(values("Authorization", "Bearer abc123"), one("authorization", "abc123"));
+        assert_eq!(values("X-Api-Key", "abc123"), one("api-key", "abc123"));
+        for (name, value) in
+            [("X-Count", "1"), ("X-Company", "required"), ("MCP-Protocol-Version", "2025-11-25")]
+        {
+            assert_eq!(values(name, value), [], "{name}");
+        }
     }
 
     #[test]

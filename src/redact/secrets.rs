@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::clues::Clues;
 use super::filter::{Filter, Window, WindowHash};
 use super::placeholder::Placeholder;
-use super::rules::SHORTEST;
+use super::rules::{Named, SHORTEST};
 use crate::wire::Span;
 
 /// Values that are looked for at once; past it the older half is forgotten (it keeps its numbers).
@@ -156,7 +156,7 @@ pub(super) enum Known {
 
 impl Secrets {
     /// No secrets but the values that options name.
-    pub(super) fn new(named: &[Vec<u8>]) -> Self {
+    pub(super) fn new(named: &[Named]) -> Self {
         let mut secrets = Self {
             filter: Arc::clone(&Clues::get().filter),
             anchors: HashMap::default(),
@@ -165,8 +165,8 @@ impl Secrets {
             next: HashMap::new(),
             brittle: false,
         };
-        for value in named {
-            secrets.add(Value::new(value, "env", true));
+        for Named { kind, bytes } in named {
+            secrets.add(Value::new(bytes, kind, true));
         }
         secrets
     }
@@ -421,6 +421,10 @@ mod tests {
 
     use super::*;
 
+    fn named(value: &str) -> Named {
+        Named { kind: "env", bytes: value.into() }
+    }
+
     fn found(secrets: &Secrets, text: &str) -> Vec<String> {
         let text = text.as_bytes();
         let (mut from, mut spans) = (0, Vec::new());
@@ -437,7 +441,7 @@ mod tests {
     #[test]
     fn a_value_is_found_in_every_form_at_every_offset() {
         for value in ["hunter2-hunter2", "Tr0ub4dor&3/+=?", "пароль-123", "zzzzzzzz"] {
-            let secrets = Secrets::new(&[value.into()]);
+            let secrets = Secrets::new(&[named(value)]);
             let engine = base64::engine::general_purpose::STANDARD_NO_PAD;
             let url_safe = base64::engine::general_purpose::URL_SAFE_NO_PAD;
             let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -490,7 +494,7 @@ mod tests {
 
     #[test]
     fn the_number_of_values_is_bounded_and_the_newest_are_kept() {
-        let mut secrets = Secrets::new(&["from-the-env".into()]);
+        let mut secrets = Secrets::new(&[named("from-the-env")]);
         for number in 0..MOST + 10 {
             secrets.placeholder("token", format!("secret-{number:08}").as_bytes());
         }

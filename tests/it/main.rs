@@ -30,6 +30,8 @@ mod round_trip;
 #[cfg(unix)]
 mod run;
 mod schema;
+#[cfg(unix)]
+mod sent_header;
 mod skipping;
 mod snippets;
 mod support;

@@ -168,13 +168,7 @@ pub static TABLE: &[Kind] = &[
             "the first thing said comes late: `ms`, `uniform` (`min_ms`, `max_ms`) or `lognormal` (`median_ms`, `sigma`, `max_ms`)",
         )
     },
-    kind(
-        "timeout",
-        Instead,
-        Everywhere,
-        timeout::read,
-        "nothing is ever said (over HTTP+SSE not even that the request has come: `drop` says that)",
-    ),
+    kind("timeout", Instead, Everywhere, timeout::read, "nothing is ever said"),
     Kind {
         to_server: true,
         ..kind(

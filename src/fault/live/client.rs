@@ -8,7 +8,7 @@ use crate::{
     fault::{
         BATCH, Chosen, Decision, Effect, Origin, Request, Target,
         catalogue::{SERVER_REQUEST, speak},
-        step::{Output, Step},
+        step::{Output, Step, are_silent},
     },
     report::{
         events::Outcome,
@@ -220,7 +220,7 @@ impl Live {
             terminal.into_iter().chain(decision.beside.iter().filter(|chosen| !is_on_its_way(chosen)));
         let effects = to_client.filter_map(|chosen| chosen.work(&target)).collect();
         self.lingers = self.lingers.max(decision.lingers());
-        self.note_fault(&decision, origin.events.first(), instead.as_ref().is_some_and(Vec::is_empty));
+        self.note_fault(&decision, origin.events.first(), instead.as_deref().is_some_and(are_silent));
         let acting = self.stage.begin(effects, origin, (is_http && post.is_none()).then_some(came.lane));
         let Some(steps) = instead else {
             if !is_http || post.is_some() {

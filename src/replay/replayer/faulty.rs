@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use super::{AtHand, Found, Now, Replayer};
 use crate::{
     cassette::model::Exchange,
-    fault::{Acting, Engine, Origin, Plan, PlanError, Request, Stage, Stranger, Target, step::Output},
+    fault::{
+        Acting, Engine, Origin, Plan, PlanError, Request, Stage, Stranger, Target,
+        step::{Output, are_silent},
+    },
     replay::{
         replayer::ReplayError,
         script::{Script, StepKind, client_message, client_name},
@@ -196,7 +199,7 @@ impl Replayer {
         };
         let instead = terminal.and_then(|chosen| chosen.instead(&target));
         let own_response = (is_http && post.is_none()).then_some(lane);
-        let is_silent = instead.as_ref().is_some_and(Vec::is_empty);
+        let is_silent = instead.as_deref().is_some_and(are_silent);
         self.note_fault(&decision, asks_for, is_silent);
         let Some(faults) = &mut self.faults else { return false };
         faults.lingers = faults.lingers.max(decision.lingers());

@@ -230,12 +230,8 @@ impl Replayer {
     fn begin(&mut self, lane: Lane, message: &Message<'_>, exchange: u32) -> Run {
         self.note_key(exchange);
         let entry = &self.cassette.exchanges[exchange as usize];
-        let mut recorded_id = Vec::new();
-        if let Some(client) = &entry.client {
-            client.id.push(&mut recorded_id);
-        }
         let mut to = Correlators {
-            recorded_id,
+            recorded_id: entry.client.as_ref().map(|client| client.id.clone()).unwrap_or_default(),
             live_id: self.at_hand.id.clone(),
             recorded_token: None,
             live_token: self.at_hand.token.clone(),
@@ -323,8 +319,8 @@ impl Replayer {
         }
         let recorded = Message::read(&bytes);
         let form = |message: &Message<'_>| {
-            let mut form = Vec::new();
-            let read = canonical(b"", message.outcome(), &Default::default(), &mut form);
+            let (mut room, mut form) = Default::default();
+            let read = canonical(b"", message.outcome(), &Default::default(), &mut room, &mut form);
             read.map(|()| form).ok()
         };
         recorded.kind == live.kind && form(&recorded) == form(live)
