@@ -111,7 +111,7 @@ pub struct Session {
     pub server: Option<String>,
     /// `spelling`: how its messages are spelled.
     pub spelling: Spelling,
-    /// `end`: only where the server ended by itself.
+    /// `end`: only where the server ended by itself, or its last line has no end.
     pub end: Option<End>,
     /// `gap`: how many messages passed unrecorded because recording failed.
     pub gap: u64,
@@ -119,7 +119,7 @@ pub struct Session {
     pub place: Place,
 }
 
-/// How a session's server ended by itself.
+/// How a session's server ended. Neither status nor signal: once its input was closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct End {
     /// `exit`: its status.
@@ -128,6 +128,13 @@ pub struct End {
     pub signal: Option<i32>,
     /// `partial`: the bytes of its unfinished last line.
     pub partial: Option<Vec<u8>>,
+}
+
+impl End {
+    /// Whether the server ended before its input was closed.
+    pub const fn is_by_itself(&self) -> bool {
+        self.exit.is_some() || self.signal.is_some() || self.partial.is_none()
+    }
 }
 
 /// One entry of `exchanges`.

@@ -72,9 +72,8 @@ impl Fold {
             Payload::Exit(exit) => {
                 self.is_whole = true;
                 self.exited_by_itself = exit.by_itself;
-                let partial = self.partial.take();
                 if exit.by_itself {
-                    let end = End { exit: exit.status, signal: exit.signal, partial };
+                    let end = End { exit: exit.status, signal: exit.signal, partial: None };
                     self.last().session.end = Some(end);
                 }
             }
@@ -144,6 +143,9 @@ impl Fold {
     /// Says of each exchange without an answer why, and gives the whole.
     pub fn finish(mut self) -> Tape {
         self.end_lanes();
+        if let Some(partial) = self.partial.take() {
+            self.last().session.end.get_or_insert_default().partial = Some(partial);
+        }
         let last = self.sessions.len() - 1;
         for (number, open) in self.sessions.iter_mut().enumerate() {
             let ended_itself = number == last && self.exited_by_itself;
@@ -309,11 +311,7 @@ pub(super) fn line<'a>(direction: Direction, payload: &'a Payload<'_>) -> Option
         Payload::Message(bytes) => Some(Cow::Borrowed(bytes)),
         Payload::Oversize(line) => Some(Cow::Owned(envelope(line))),
         // Servers read a last line without its end; clients do not, so the server's is part of how it ended.
-        Payload::Partial(bytes)
-            if direction == Direction::ToServer && Message::read(bytes).kind != Kind::Noise =>
-        {
-            Some(Cow::Borrowed(bytes))
-        }
+        Payload::Partial(bytes) if direction == Direction::ToServer => Some(Cow::Borrowed(bytes)),
         _ => None,
     }
 }

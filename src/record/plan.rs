@@ -218,7 +218,7 @@ impl Tape {
     /// die. What failed must not cost a recording that did not.
     fn replaces(&self) -> bool {
         let is_well = |session: &Session| {
-            let died = session.end.as_ref().is_some_and(|end| end.exit != Some(0));
+            let died = session.end.as_ref().is_some_and(|end| end.is_by_itself() && end.exit != Some(0));
             session.gap == 0 && !died
         };
         let is_answered = |session: &Session| {

@@ -568,16 +568,21 @@ impl Play {
         Some((step, due))
     }
 
-    /// A server that ended by itself, but not in mid-call, ends when all that was recorded has been played.
+    /// A server that ended by itself, but not in mid-call, ends when all that was recorded has been played; one whose
+    /// last line has no end sends that once its client has closed its side.
     fn end_of_script(&self, scene: Scene<'_>) -> Option<Action> {
         let session = scene.script.session?;
-        let ended = scene.cassette.sessions[session as usize].end.is_some();
+        let end = scene.cassette.sessions[session as usize].end.as_ref()?;
+        let pipe = scene.pipe.filter(|pipe| !scene.pipes.has_ended(*pipe))?;
+        if !end.is_by_itself() {
+            let is_over = scene.pipes.is_closed(pipe) && self.ready.is_empty();
+            return is_over.then_some(Action::End { session, run: None });
+        }
         let played = self.arrived == scene.script.requests
             && self.arrived > 0
             && self.next_push == scene.script.pushes.len()
             && self.ready.is_empty();
-        let is_open = scene.pipe.is_some_and(|pipe| scene.pipes.is_open(pipe));
-        (ended && played && is_open).then_some(Action::End { session, run: None })
+        (played && scene.pipes.is_open(pipe)).then_some(Action::End { session, run: None })
     }
 
     /// Whether nobody has asked for a step.

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     cassette::{
         blob::BlobSource,
-        model::{Cassette, Exchange, Form, Id, Item, Moment, Unanswered},
+        model::{Cassette, End, Exchange, Form, Id, Item, Moment, Unanswered},
         order::timeline,
     },
     wire::jsonrpc::{Kind, Message},
@@ -154,7 +154,8 @@ impl Script {
             step.only_http = session.is_none() && is_refused_handshake(cassette, entry, &step)
                 || is_only_http(cassette, entry, &step, answered);
             let session = &cassette.sessions[entry.session as usize];
-            step.dies = step.is_asked() && !answered && entry.unanswered.is_none() && session.end.is_some();
+            let ended_itself = session.end.as_ref().is_some_and(End::is_by_itself);
+            step.dies = step.is_asked() && !answered && entry.unanswered.is_none() && ended_itself;
             script.requests += usize::from(step.is_asked());
             script.steps.push(step);
         }

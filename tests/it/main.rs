@@ -19,6 +19,8 @@ mod http_replay;
 mod http_rules;
 #[cfg(unix)]
 mod http_tls;
+#[cfg(unix)]
+mod last_line;
 mod layering;
 mod library;
 mod matrix;

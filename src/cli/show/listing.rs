@@ -197,6 +197,7 @@ impl fmt::Display for Heading<'_> {
             Some(end) => match (end.exit, end.signal) {
                 (Some(status), _) => write!(f, ", the server ended with status {status}"),
                 (None, Some(signal)) => write!(f, ", signal {signal} ended the server"),
+                (None, None) if end.partial.is_some() => write!(f, ", the server's last line has no end"),
                 (None, None) => Ok(()),
             },
             None => Ok(()),

@@ -251,7 +251,7 @@ fn an_exchange_without_an_answer_says_why() {
     check(">?1 a\nend", "a: 1 open");
     check(">?1 a\n>!n\n>#noise", "a: 1 lost\n n: 2\n raw: 3");
     check(">?1 a\n<part {\"json\ndied 3\nend", "a: 1\n end Some(3) Some(6)");
-    check(">?1 a\n<part {\"json\nexit 3\nend", "a: 1 open");
+    check(">?1 a\n<part {\"json\nexit 3\nend", "a: 1 open\n end None Some(6)");
     check(">?1 a\ngap 3\n<!x\n>?2 b\nend", "a: 1 3 lost\n b: 4 open\n gap 3");
 }
 
@@ -302,7 +302,8 @@ fn noise_and_long_and_unfinished_lines_have_their_places() {
     check(">#\n<#  \nend", "raw: 1\n push raw: 2");
     let last = r#">part {"jsonrpc":"2.0","id":1,"method":"a"}"#;
     check(&format!("{last}\n<=1\nend"), "a: 1 2");
-    check(">part {\"jsonrpc\n<!x\nend", "push x: 2");
+    check(">part {\"jsonrpc\n<!x\nend", "raw: 1\n push x: 2");
+    check(">part ping\n<part pong\nexit 0\nend", "raw: 1\n end None Some(4)");
     check("end", "");
     check("died 1\nend", "end Some(1) None");
 }

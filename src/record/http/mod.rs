@@ -174,7 +174,11 @@ impl Fold {
         let is_post = lane.method == "POST" && lane.role.is_none();
         match &event.payload {
             Payload::Message(_) | Payload::Oversize(_) | Payload::Partial(_) if is_post => {
-                match line(event.direction, &event.payload) {
+                // What was cut off of a body is no message of its own.
+                let is_whole = |line: &Cow<'_, [u8]>| {
+                    !matches!(event.payload, Payload::Partial(_)) || Message::read(line).kind != Kind::Noise
+                };
+                match line(event.direction, &event.payload).filter(is_whole) {
                     Some(line) => {
                         let moment = self.moment(event.at, place);
                         self.client_posts(lane, &line, moment);

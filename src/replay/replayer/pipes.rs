@@ -40,7 +40,7 @@ impl Pipes {
     }
 
     /// Whether a client speaks in lines there whose server has ended.
-    pub(super) fn has_ended(&self, lane: Lane) -> bool {
+    pub(in crate::replay) fn has_ended(&self, lane: Lane) -> bool {
         self.0.get(&lane.0).is_some_and(|pipe| pipe.has_ended)
     }
 

@@ -1,0 +1,57 @@
+//! A last line without a line end: it is recorded in both directions, and the server's comes back.
+
+use std::{
+    io::Write as _,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use crate::support::program::TAPEDECK;
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+
+fn run(folder: &Path, words: &[&str], input: &str) -> Output {
+    let mut child = Command::new(TAPEDECK)
+        .args(words)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+    let ended = child.wait_with_output().expect("it ends");
+    assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
+    ended
+}
+
+#[test]
+fn a_server_that_speaks_once_more_when_its_input_is_closed_does_so_in_the_replay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // It answers the first line at once and says goodbye at the end.
+    let answer = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
+    let bye = r#"{"jsonrpc":"2.0","method":"notifications/bye"}"#;
+    let script = format!("read line; printf '%s\\n' '{answer}'; cat > /dev/null; printf %s '{bye}'");
+    let input = format!("{INITIALIZE}\nlast");
+    let live = run(folder.path(), &["record", "c.json", "--", "sh", "-c", &script], &input);
+    assert_eq!(String::from_utf8_lossy(&live.stdout), format!("{answer}\n{bye}"));
+    let cassette = std::fs::read_to_string(folder.path().join("c.json")).expect("it is there");
+    assert!(cassette.contains(r#""client": {"raw": "last"}"#), "{cassette}");
+    let escaped = bye.replace('"', "\\\"");
+    assert!(cassette.contains(&format!(r#""end": {{"partial": "{escaped}"}}"#)), "{cassette}");
+    run(folder.path(), &["fmt", "--check", "c.json"], "");
+    // What a client said of it nobody has to say again.
+    for input in [&input, &format!("{INITIALIZE}\n")] {
+        let words = ["replay", "c.json", "--strict"];
+        assert_eq!(run(folder.path(), &words, input).stdout, live.stdout, "{input}");
+    }
+}
+
+#[test]
+fn a_recording_of_nothing_but_last_lines_is_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    run(folder.path(), &["record", "c.json", "--", "sh", "-c", "cat > /dev/null; printf bye"], "ping");
+    let cassette = std::fs::read_to_string(folder.path().join("c.json")).expect("it is there");
+    assert!(cassette.contains(r#""end": {"partial": "bye"}"#), "{cassette}");
+    assert!(cassette.contains(r#""client": {"raw": "ping"}"#), "{cassette}");
+}
