@@ -117,7 +117,8 @@ fn tests_of(value: Value<'_>) -> Result<Vec<(String, Test)>, PlanError> {
     let mut object = value.object("`where`")?;
     let mut tests = Vec::new();
     for (pointer, value) in object.all() {
-        if !pointer.starts_with('/') {
+        let is_escape = |after: &str| after.starts_with(['0', '1']);
+        if !pointer.starts_with('/') || !pointer.split('~').skip(1).all(is_escape) {
             let text =
                 format!("`{pointer}` is no JSON Pointer into the request, such as /params/arguments/limit");
             return Err(PlanError::new(value.at(), text));

@@ -14,6 +14,18 @@ pub(super) fn mixed(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
     for (index, seen) in dialogue.requests() {
         let method = short(&seen.message.method());
         if let Some(handshake) = dialogue.handshake {
+            let request = &dialogue.seen[handshake.request];
+            let was_called =
+                || seen.message.method() != "server/discover" && dialogue.result_of(seen).is_some();
+            if index < handshake.request && seen.is_modern() && was_called() {
+                let text = format!(
+                    "`initialize` is a message of a revision before 2026-07-28, and `{}` had a result of 2026-07-28 \
+                     or later; speak one of both",
+                    dialogue.key(seen)
+                );
+                faults.push(dialogue.fault(request, "/method", text));
+                break;
+            }
             if index > handshake.result && seen.is_modern() {
                 let key = dialogue.key(&dialogue.seen[handshake.request]);
                 let text = format!(

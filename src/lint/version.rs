@@ -39,9 +39,9 @@ pub(super) fn agreed(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
             ));
         }
         Some(_) => {}
-        None if offered.as_deref() == Some(&*version)
-            || version == BEFORE_THE_FIRST
-            || (is_date(&version) && *version > *newest) => {}
+        None if version == BEFORE_THE_FIRST || (is_date(&version) && *version > *newest) => {}
+        // Both may know a revision of their own; one of a date that has passed is known to all.
+        None if offered.as_deref() == Some(&*version) && !is_date(&version) => {}
         None => {
             let names: Vec<&str> = REVISIONS.iter().map(|row| row.name).collect();
             add(format!("`{}` is no revision; there are {}", short(&version), names.join(", ")));

@@ -27,6 +27,19 @@ pub(super) struct Candidate<'a> {
     pub key: &'a str,
     /// Its client message as it stood on the wire.
     pub message: &'a [u8],
+    /// The same was asked there, but in other company.
+    pub company: Option<Company>,
+}
+
+/// How what is asked was recorded in other company than it comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Company {
+    /// In a batch, and it comes alone.
+    Batch,
+    /// Alone, and it comes in a batch.
+    Alone,
+    /// In a batch of other messages than those that it comes with.
+    OtherBatch,
 }
 
 /// Describes a miss.
@@ -40,8 +53,12 @@ pub(super) fn describe(live: &Message<'_>, reason: Reason, nearest: Option<&Cand
         _ => Vec::new(),
     };
     let asked = name.as_ref().map_or_else(|| method.clone(), |name| format!("{method} {name}"));
+    let company = nearest.and_then(|nearest| nearest.company);
     let nearest = nearest.map(|nearest| nearest.key.to_owned());
-    let message = sentence(&asked, reason, nearest.as_deref(), &differences);
+    let message = match (company, &nearest) {
+        (Some(company), Some(key)) => in_company(&asked, company, key),
+        _ => sentence(&asked, reason, nearest.as_deref(), &differences),
+    };
     let rule = (!differences.is_empty()).then(|| {
         let (selector, value) = match (&*method, &name) {
             ("tools/call", Some(name)) => ("tool", name),
@@ -54,6 +71,17 @@ pub(super) fn describe(live: &Message<'_>, reason: Reason, nearest: Option<&Cand
         }
     });
     Miss { server: None, method, name, reason, message, nearest, differences, rule, count: 1 }
+}
+
+fn in_company(asked: &str, company: Company, key: &str) -> String {
+    let differs = match company {
+        Company::Batch => "in a batch, and comes alone",
+        Company::Alone => "alone, and comes in a batch",
+        Company::OtherBatch => "in a batch of other messages",
+    };
+    format!(
+        "tapedeck: `{asked}` was recorded {differs} (`{key}`); send it as it was recorded, or record it so"
+    )
 }
 
 fn sentence(asked: &str, reason: Reason, nearest: Option<&str>, differences: &[Difference]) -> String {
@@ -252,7 +280,7 @@ mod tests {
     #[test]
     fn a_miss_names_what_was_asked_the_nearest_and_where_they_differ() {
         let live = RECORDED.replace("ann", "bob").replace("\"n\":1", "\"n\":[2]");
-        let candidate = Candidate { key: "tools/call greet @1", message: RECORDED.as_bytes() };
+        let candidate = Candidate { key: "tools/call greet @1", message: RECORDED.as_bytes(), company: None };
         let miss = describe(&Message::read(live.as_bytes()), Reason::ParamsDiffer, Some(&candidate));
         let places: Vec<_> = miss.differences.iter().map(|difference| &*difference.at).collect();
         assert_eq!(places, ["/params/arguments/n", "/params/arguments/n/0", "/params/arguments/name"]);
@@ -274,7 +302,7 @@ mod tests {
             RECORDED.replace(r#"{"name":"greet","#, &meta)
         };
         let recorded = with("info", "a");
-        let candidate = Candidate { key: "tools/call greet @1", message: recorded.as_bytes() };
+        let candidate = Candidate { key: "tools/call greet @1", message: recorded.as_bytes(), company: None };
         let live = with("debug", "b");
         let miss = describe(&Message::read(live.as_bytes()), Reason::ParamsDiffer, Some(&candidate));
         let places: Vec<_> = miss.differences.iter().map(|difference| &*difference.at).collect();

@@ -610,6 +610,28 @@ fn a_batch_is_answered_as_a_batch() {
     assert_eq!(stage.send(batch), [want]);
 }
 
+/// It was recorded, and a miss says where and what is different.
+#[test]
+fn what_was_recorded_in_other_company_is_told_as_that() {
+    let more = r#", {"key": "batch @1",
+        "client": {"batch": [{"request": {"id": 2, "method": "tools/list"}}, {"request": {"id": 3, "method": "x/a"}}]},
+        "server": [{"batch": [{"to": 0, "id": 2, "result": {}}, {"to": 1, "id": 3, "result": {}}]}]},
+      {"key": "x/b @1", "client": {"request": {"method": "x/b"}}, "server": [{"result": {}}]}"#;
+    let mut stage = Stage::new(&legacy(more));
+    stage.send(&initialize(0, "c"));
+    let ask = |id: u32, method: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
+    let batch = format!("[{},{},{}]", ask(5, "x/a"), ask(6, "x/b"), ask(7, "x/c"));
+    let said = [stage.send(&ask(4, "x/a")), stage.send(&batch)].concat().concat();
+    for told in [
+        "`x/a` was recorded in a batch, and comes alone (`batch @1`); send",
+        "`x/a` was recorded in a batch of other messages (`batch @1`); send",
+        "`x/b` was recorded alone, and comes in a batch (`x/b @1`); send",
+        "`x/c` was never recorded",
+    ] {
+        assert!(said.contains(told), "{told}: {said}");
+    }
+}
+
 #[test]
 fn an_unpaired_error_comes_back_at_its_place() {
     let more = r#", {"key": "raw @1", "client": {"raw": "{broken"}, "server": [{"id": null, "error": {"code": -32700, "message": "Parse error"}}]}"#;

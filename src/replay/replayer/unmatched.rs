@@ -3,7 +3,7 @@
 use super::Replayer;
 use crate::{
     replay::{
-        miss::{self, Candidate},
+        miss::{self, Candidate, Company},
         own::{self, OwnAnswer},
         script::{StepKind, client_message},
     },
@@ -92,16 +92,46 @@ impl Replayer {
         best.map(|(other_name, _, exchange)| (exchange, !other_name))
     }
 
+    /// The exchange in which the same method and name were asked in other company than alone, or in this batch.
+    fn in_company(&self, message: &Message<'_>, in_batch: bool) -> Option<(u32, Company)> {
+        let (method, name) = (message.method(), message.name());
+        let is_same = |other: &Message<'_>| other.method() == method && other.name() == name;
+        let current = self.playing(self.at_hand.live).map_or(0, |play| self.plays[play].script);
+        let scripts = if current == 0 { &[0][..] } else { &[current, 0] };
+        let steps = || scripts.iter().flat_map(|&script| &self.scripts[script].steps);
+        let (mut bytes, batch) = (Vec::new(), if in_batch { Company::OtherBatch } else { Company::Batch });
+        let mut find = |kind: StepKind, company: Company| {
+            let found = steps().filter(|step| step.kind == kind).find(|step| {
+                let entry = &self.cassette.exchanges[step.exchange as usize];
+                let is_kept = client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
+                let recorded = Message::read(&bytes);
+                is_kept && (is_same(&recorded) || recorded.members().any(|member| is_same(&member)))
+            });
+            found.map(|step| (step.exchange, company))
+        };
+        let single = if in_batch { find(StepKind::Request, Company::Alone) } else { None };
+        single.or_else(|| find(StepKind::Batch, batch))
+    }
+
     pub(super) fn miss(&mut self, lane: Lane, message: &Message<'_>, reason: Reason, nearest: Option<u32>) {
         if self.passes_on() && message.kind == Kind::Request {
             return self.pass_on(lane, message, reason, nearest);
         }
-        let bytes = self.missed(message, reason, nearest);
+        let bytes = match self.in_company(message, false).filter(|_| reason == Reason::NeverRecorded) {
+            Some((exchange, company)) => self.missed(message, reason, Some(exchange), Some(company)),
+            None => self.missed(message, reason, nearest, None),
+        };
         self.say(lane, bytes, false);
     }
 
     /// Notes a miss; what the client is told.
-    fn missed(&mut self, message: &Message<'_>, reason: Reason, nearest: Option<u32>) -> Vec<u8> {
+    fn missed(
+        &mut self,
+        message: &Message<'_>,
+        reason: Reason,
+        nearest: Option<u32>,
+        company: Option<Company>,
+    ) -> Vec<u8> {
         let mut bytes = Vec::new();
         let key = nearest.map(|exchange| {
             let entry = &self.cassette.exchanges[exchange as usize];
@@ -110,7 +140,7 @@ impl Replayer {
         });
         let era = self.era();
         let key = key.or((reason == Reason::OtherEra).then_some(era));
-        let candidate = key.as_deref().map(|key| Candidate { key, message: &bytes });
+        let candidate = key.as_deref().map(|key| Candidate { key, message: &bytes, company });
         let miss = miss::describe(message, reason, candidate.as_ref());
         let bytes = miss::response(message.id().unwrap_or(b"null"), &miss);
         self.note_outcome(Outcome::Miss);
@@ -121,8 +151,11 @@ impl Replayer {
     /// Nothing equals a batch: an answer for each of its requests, in one batch.
     pub(super) fn missed_batch(&mut self, lane: Lane, message: &Message<'_>) {
         let requests = message.members().filter(|member| member.kind == Kind::Request);
-        let misses: Vec<Vec<u8>> =
-            requests.map(|request| self.missed(&request, Reason::NeverRecorded, None)).collect();
+        let missed = requests.map(|request| {
+            let (nearest, company) = self.in_company(&request, true).unzip();
+            self.missed(&request, Reason::NeverRecorded, nearest, company)
+        });
+        let misses: Vec<Vec<u8>> = missed.collect();
         if self.pipes.has(lane) {
             return misses.into_iter().for_each(|miss| self.say(lane, miss, false));
         }
@@ -180,7 +213,7 @@ impl Replayer {
         client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
         let key = entry.key.to_string();
         let message = Message::read(&bytes);
-        let candidate = Candidate { key: &key, message: &bytes };
+        let candidate = Candidate { key: &key, message: &bytes, company: None };
         let miss = miss::describe(&message, Reason::Incomplete, Some(&candidate));
         let bytes = miss::response(live_id, &miss);
         self.note_outcome_of(lane, live_id, Outcome::Miss);

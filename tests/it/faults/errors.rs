@@ -63,6 +63,10 @@ fn what_is_wrong_with_a_rule_is_told_with_the_valid_choices() {
             "2:10: `when` names `tool` and `uri`, and no request has both",
         ),
         (
+            r#"{"when": {"where": {"/params/~2": 1}}, "do": "timeout"}"#,
+            "2:35: `/params/~2` is no JSON Pointer into the request, such as /params/arguments/limit",
+        ),
+        (
             r#"{"when": {"where": {"params": 1}}, "do": "timeout"}"#,
             "2:31: `params` is no JSON Pointer into the request, such as /params/arguments/limit",
         ),
