@@ -300,7 +300,7 @@ fn a_recording_that_cannot_be_folded_in_time_says_where_it_stays() {
     let deck = Deck::new();
     // Another fold is under way.
     let lock = std::fs::File::create(deck.path("c.json.lock")).expect("it is made");
-    lock.lock().expect("nobody has it");
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("nobody has it");
     let ran = deck.talk(&format!("record c.json -- {}", server()), SESSION).status(ExitCode::Good);
     let journal = deck.names().into_iter().find(|name| name.ends_with(".journal")).expect("it stays");
     let ran = ran.stderr("the recording is whole").stderr(&journal).stderr("tapedeck recover");
