@@ -127,27 +127,27 @@ impl<'a> Reader<'a> {
 
     /// Steps to the name of the next member of an object of ours; false behind the object's end.
     pub(super) fn begins_member(&mut self, first: &mut bool) -> Result<bool> {
-        if self.peek() == b'}' {
-            self.at += 1;
-            return Ok(false);
-        }
-        if !std::mem::take(first) {
-            self.expect(b',', "a comma or a closing brace")?;
-        }
-        self.skip_space();
-        Ok(true)
+        self.goes_on(first, b'}', "a comma or a closing brace")
     }
 
     /// Steps to the next element of an array of ours; false behind its end.
     pub(super) fn element(&mut self, first: &mut bool) -> Result<bool> {
-        if self.peek() == b']' {
-            self.at += 1;
-            return Ok(false);
+        self.goes_on(first, b']', "a comma or a closing bracket")
+    }
+
+    fn goes_on(&mut self, first: &mut bool, end: u8, expected: &'static str) -> Result<bool> {
+        match self.peek() {
+            byte if byte == end => {
+                self.at += 1;
+                return Ok(false);
+            }
+            _ if *first => *first = false,
+            b',' => {
+                self.at += 1;
+                self.skip_space();
+            }
+            _ => return Err(LoadError::syntax(self.text, self.at, expected)),
         }
-        if !std::mem::take(first) {
-            self.expect(b',', "a comma or a closing bracket")?;
-        }
-        self.skip_space();
         Ok(true)
     }
 

@@ -11,11 +11,12 @@ use std::{
 
 use clap::Args;
 use mcp_tapedeck::{
+    fault::Stranger,
     proxy::{
         listen::{Served, Serves},
         upstream::Upstreams,
     },
-    replay::{Options, Replayer},
+    replay::{Options, ReplayError, Replayer},
     report::Report,
 };
 
@@ -96,6 +97,7 @@ impl DecksArgs {
             let front = Front { serving, is_named: !is_at_root, events: events.clone() };
             decks.push(Deck::prepare(name, &args::absolute(path)?, play, privacy, front, notices)?);
         }
+        for_somebody(&decks)?;
         if !is_at_root {
             no_strangers(&decks)?;
         }
@@ -103,23 +105,29 @@ impl DecksArgs {
     }
 }
 
+/// That each rule which is for one server is for one of these.
+fn for_somebody(decks: &[Deck]) -> Result<(), Failure> {
+    let names: Vec<&str> = decks.iter().map(|deck| &*deck.name).collect();
+    let wrong = decks.iter().find_map(|deck| deck.replayer.for_nobody(None, &names));
+    wrong.map_or(Ok(()), |error| Err(Failure::plan(error)))
+}
+
+/// Why a cassette cannot be replayed.
+fn refused(path: &str, error: &ReplayError) -> Failure {
+    let sentence = format_args!("{path}: {error}");
+    match error {
+        ReplayError::Fault(stranger) => Failure::stranger(stranger, sentence),
+        _ => Failure::file(sentence),
+    }
+}
+
 /// That each rule which may be for any of the servers fits something that was recorded of one of them.
 fn no_strangers(decks: &[Deck]) -> Result<(), Failure> {
-    let (first, others) = decks.split_first().expect("there is one");
-    let mut strangers = first.replayer.strangers_here();
-    for deck in others {
-        let here = deck.replayer.strangers_here();
-        let everywhere = strangers.into_iter().filter_map(|stranger| {
-            let other = here.iter().find(|other| other.is_same(&stranger))?;
-            Some(stranger.or(other.clone()))
-        });
-        strangers = everywhere.collect();
-    }
+    let strangers = Stranger::to_all(decks.iter().map(|deck| deck.replayer.strangers_here(None)));
     let names = || decks.iter().map(|deck| &*deck.name).collect::<Vec<_>>().join(", ");
     match strangers.first() {
-        Some(stranger) => {
-            Err(Failure::file(stranger).hint(format_args!("it may be for any of the servers {}", names())))
-        }
+        Some(stranger) => Err(Failure::stranger(stranger, stranger)
+            .hint(format_args!("it may be for any of the servers {}", names()))),
         None => Ok(()),
     }
 }
@@ -192,7 +200,8 @@ impl Deck {
         if let Some(plan) = options.faults.as_ref().filter(|plan| plan.is_by_chance()) {
             notices.info(format_args!("--seed {} decides what happens by chance", plan.seed));
         }
-        options.server = front.is_named.then(|| name.as_str().into());
+        let called = Some(name.as_str().into());
+        (options.server, options.alone) = if front.is_named { (called, None) } else { (None, called) };
         let (cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
         let again = {
             let path = path.clone();
@@ -200,8 +209,7 @@ impl Deck {
                 Replayer::new(Arc::clone(&cassette), Arc::clone(&blobs) as Arc<_>, &path, options)
             }
         };
-        let replayer =
-            again(options.clone()).map_err(|error| Failure::file(format_args!("{path}: {error}")))?;
+        let replayer = again(options.clone()).map_err(|error| refused(&path, &error))?;
         replayer.report().warnings.iter().for_each(|warning| notices.warn(format_args!("{path}: {warning}")));
         let takes = AtomicU64::new(0);
         let again = Box::new(move || {

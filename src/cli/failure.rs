@@ -2,7 +2,10 @@
 
 use std::{fmt, io, path::Path};
 
-use mcp_tapedeck::exit_code::ExitCode;
+use mcp_tapedeck::{
+    exit_code::ExitCode,
+    fault::{PlanError, Stranger},
+};
 
 /// Why a command failed.
 ///
@@ -30,6 +33,16 @@ impl Failure {
     /// A file is missing, invalid or cannot be written.
     pub(super) fn file(sentence: impl fmt::Display) -> Self {
         Self::new(ExitCode::File, sentence)
+    }
+
+    /// A rule cannot act: what is wrong stands on the command line, or in a file.
+    pub(super) fn plan(error: PlanError) -> Self {
+        Self::new(if error.by_option { ExitCode::Usage } else { ExitCode::File }, error.text)
+    }
+
+    /// The same of a rule that fits nothing.
+    pub(super) fn stranger(stranger: &Stranger, sentence: impl fmt::Display) -> Self {
+        Self::new(if stranger.by_option() { ExitCode::Usage } else { ExitCode::File }, sentence)
     }
 
     /// A peer could not be started or reached.

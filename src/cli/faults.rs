@@ -62,7 +62,7 @@ impl FaultArgs {
         }
         must_be_there(named, &known)?;
         plan.seed = self.seed.unwrap_or(plan.seed);
-        plan.check(Scope::of(cassette, serving.is_http)).map_err(|error| Failure::file(error.text))?;
+        plan.check(Scope::of(cassette, serving.is_http)).map_err(Failure::plan)?;
         Ok((!plan.is_empty()).then(|| Arc::new(plan)))
     }
 
@@ -74,7 +74,7 @@ impl FaultArgs {
         let named = self.add_file(&mut plan, &mut known, false)?;
         must_be_there(named, &known)?;
         plan.seed = self.seed.unwrap_or(plan.seed);
-        plan.check_live(is_http).map_err(|error| Failure::file(error.text))?;
+        plan.check_live(is_http).map_err(Failure::plan)?;
         Ok(plan)
     }
 

@@ -135,13 +135,13 @@ pub(super) struct Running {
 
 impl Running {
     /// The session is over, because of a signal if it `was_asked` to end: tells what became of it, and ends as a fault
-    /// says that the server did. What comes back is our own verdict.
-    pub(super) fn end(self, was_asked: bool, notices: &Notices) -> ExitCode {
+    /// says that the server did. What comes back is our own verdict; it is bad where the server was never reached.
+    pub(super) fn end(self, was_asked: bool, unreachable: Option<&str>, notices: &Notices) -> ExitCode {
         let Self { faults, report, events } = self;
         let mut ended = faults.finish(was_asked);
         let last = ended.live.take_events(true);
         events.iter().for_each(|events| events.append(&last));
-        let verdict = tell(&ended.live.finish(), report.as_deref(), notices);
+        let verdict = tell(&ended.live.finish(), unreachable, report.as_deref(), notices);
         let Some(End { exit, signal, .. }) = ended.end else { return verdict };
         let status = exit.filter(|status| *status != 0).unwrap_or_else(|| verdict.code().into());
         end_like(Exit { status: Some(status), signal, by_itself: true })
@@ -149,12 +149,24 @@ impl Running {
 }
 
 /// The same, where there may be none.
-pub(super) fn told(last: Option<&Report>, file: Option<&ReportFile>, notices: &Notices) -> ExitCode {
-    last.map_or(ExitCode::Good, |last| tell(last, file, notices))
+pub(super) fn told(
+    last: Option<&Report>,
+    unreachable: Option<&str>,
+    file: Option<&ReportFile>,
+    notices: &Notices,
+) -> ExitCode {
+    last.map_or(ExitCode::Good, |last| tell(last, unreachable, file, notices))
 }
 
-/// Writes the report of the end, and says it where it is bad.
-pub(super) fn tell(last: &Report, file: Option<&ReportFile>, notices: &Notices) -> ExitCode {
+/// Writes the report of the end, and says it where it is bad; that the server was never reached is said elsewhere.
+fn tell(last: &Report, unreachable: Option<&str>, file: Option<&ReportFile>, notices: &Notices) -> ExitCode {
+    if let Some(why) = unreachable {
+        let mut last = last.clone();
+        last.verdict = Verdict::Bad;
+        last.warnings.push(why.to_owned());
+        replay::write(file, &last, notices);
+        return ExitCode::Bad;
+    }
     replay::write(file, last, notices);
     if last.verdict == Verdict::Good {
         return ExitCode::Good;

@@ -112,7 +112,7 @@ impl Session {
             begin(acting, client, max_message, Some(signals), &notices)?;
         let options = RecordOptions { max_message, signals, ends, ..RecordOptions::default() };
         let Ended { exit, asked, .. } = record(server, client, Nothing, options).map_err(Failure::peer)?;
-        let own = running.map(|running| running.end(asked.is_some(), &notices));
+        let own = running.map(|running| running.end(asked.is_some(), None, &notices));
         end_as(exit, asked.map(|(signal, _)| signal), own.unwrap_or(ExitCode::Good))
     }
 }

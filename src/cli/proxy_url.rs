@@ -38,7 +38,7 @@ pub(super) fn run(url: &str, listen: &str, args: &ProxyArgs) -> Result<ExitCode,
         ..ReverseOptions::default()
     };
     let ReverseEnded { unreachable, report: last, .. } = front.pass(options).map_err(Failure::peer)?;
-    let own = told(last.as_ref(), report.flatten().as_ref(), &notices);
+    let own = told(last.as_ref(), unreachable.as_deref(), report.flatten().as_ref(), &notices);
     match unreachable {
         Some(why) => Err(Failure::peer(why)),
         None => Ok(own),
@@ -73,7 +73,7 @@ pub(super) fn bridge(url: &str, args: &ProxyArgs) -> Result<ExitCode, Failure> {
     };
     let BridgeEnded { asked, unreachable, .. } =
         bridge.record(client, Nothing, options).map_err(Failure::peer)?;
-    let own = running.map(|running| running.end(asked.is_some(), &notices));
+    let own = running.map(|running| running.end(asked.is_some(), unreachable.as_deref(), &notices));
     match unreachable {
         Some(why) => Err(Failure::peer(why)),
         None => Ok(own.unwrap_or(ExitCode::Good)),

@@ -191,7 +191,7 @@ impl Session {
             Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
             None => notices.warn(HELD_UP),
         }
-        let own = running.map(|running| running.end(asked.is_some(), &notices));
+        let own = running.map(|running| running.end(asked.is_some(), None, &notices));
         end_as(exit, asked.map(|(signal, _)| signal), own.unwrap_or(ExitCode::Good))
     }
 }

@@ -122,7 +122,7 @@ impl Session {
             Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
             None => {}
         }
-        let own = running.map(|running| running.end(asked.is_some(), &notices));
+        let own = running.map(|running| running.end(asked.is_some(), unreachable.as_deref(), &notices));
         match unreachable {
             Some(why) => Err(Failure::peer(why)),
             None => Ok(own.unwrap_or(ExitCode::Good)),

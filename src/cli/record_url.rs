@@ -102,7 +102,7 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     cleaner.told().iter().for_each(|replaced| notices.info(replaced));
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };
     sink.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices);
-    let own = told(last.as_ref(), report.flatten().as_ref(), &notices);
+    let own = told(last.as_ref(), unreachable.as_deref(), report.flatten().as_ref(), &notices);
     match unreachable {
         Some(why) => Err(Failure::peer(why)),
         None => Ok(own),

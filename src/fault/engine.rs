@@ -131,7 +131,7 @@ pub struct Chosen {
 }
 
 /// That a rule has fired, until it turns out that it could change nothing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Fired {
     rule: usize,
     key: Option<Box<str>>,
@@ -207,9 +207,12 @@ impl Engine {
             by_kind.resize(kind + 1, None);
         }
         let names = || (0..plan.rules.len()).filter(|at| plan.rules[*at].names(request)).collect();
-        let named = by_kind[kind].get_or_insert_with(names).iter().copied();
+        let named: &[usize] = by_kind[kind].get_or_insert_with(names);
+        if named.is_empty() {
+            return Vec::new();
+        }
         let fits = |rule: &Rule| is_on(rule) && rule.holds(request) && can_act(rule);
-        named.filter(|at| fits(&plan.rules[*at])).collect()
+        named.iter().copied().filter(|at| fits(&plan.rules[*at])).collect()
     }
 
     /// What happens to a request; `form` gives its canonical form.

@@ -15,12 +15,14 @@ pub struct PlanError {
     pub column: usize,
     /// One sentence: what was expected and found, and the valid choices.
     pub text: String,
+    /// It stands in an option of the command line.
+    pub by_option: bool,
 }
 
 impl PlanError {
     /// An error whose line and column are not known yet: see [`PlanError::locate`].
     pub fn new(at: usize, text: impl Into<String>) -> Self {
-        Self { at, line: 0, column: 0, text: text.into() }
+        Self { at, line: 0, column: 0, text: text.into(), by_option: false }
     }
 
     /// Fills in line and column.

@@ -209,14 +209,16 @@ impl Live {
 
     fn note_told(&mut self, now: Micros, output: &Output) {
         let Some(ledger) = &mut self.ledger else { return };
+        let session = self.lanes.get(&output.lane().0).map(|response| response.session);
+        let session = session.filter(|session| *session > 0);
+        let live = || usize::try_from(session?).ok();
         match output {
             Output::Head { lane, head } => ledger.head(*lane, head.status, head.stream),
             Output::EndLane { lane, .. } => ledger.ended(now, *lane),
+            Output::Raw { lane, bytes, goes_on } => ledger.piece(now, *lane, (bytes, *goes_on), live),
             _ => {
-                let (lane, Some(text)) = (output.lane(), output.text()) else { return };
-                let session = self.lanes.get(&lane.0).map(|response| response.session);
-                let session = session.filter(|session| *session > 0);
-                ledger.told(now, lane, text, || usize::try_from(session?).ok());
+                let Some(text) = output.text() else { return };
+                ledger.told(now, output.lane(), text, live);
             }
         }
     }

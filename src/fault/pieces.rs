@@ -42,6 +42,11 @@ impl Pieces {
         }
     }
 
+    /// Whether one of them goes because of an affected request.
+    pub(super) fn is_of(&self, acting: Acting) -> bool {
+        self.0.iter().any(|broken| broken.by == Some(acting))
+    }
+
     /// Whether none is.
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -13,6 +13,7 @@ use crate::{
     cassette::{
         self, LoadErrorKind,
         model::{Cassette, Form, line_column},
+        nearest,
     },
     report::{AssertReport, Report},
     wire::{Span, revision::revision, scan},
@@ -194,9 +195,9 @@ impl Plan {
     pub fn add_short(&mut self, text: &str) -> Result<(), PlanError> {
         let json = short::expand(text)?;
         let span = scan::trim(json.as_bytes());
-        let mut rule = Rule::read(Value::new(json.as_bytes(), span))?;
-        rule.name = text.to_owned();
-        self.rules.push(rule);
+        let rule = Rule::read(Value::new(json.as_bytes(), span));
+        let rule = rule.map_err(|error| short::in_quotes(error, &json))?;
+        self.rules.push(Rule { name: text.to_owned(), by_option: true, ..rule });
         Ok(())
     }
 
@@ -334,27 +335,34 @@ impl Plan {
             for act in rule.does.acts() {
                 if let Some(why) = act.kind.cannot(scope) {
                     let text = format!("`{}` cannot exist here: {why}", act.kind.name);
-                    return Err(PlanError {
-                        line: 0,
-                        column: 0,
-                        at: rule.at,
-                        text: format!("rule {}: {text}", rule.short_name()),
-                    });
+                    return Err(rule.error(&text));
                 }
             }
         }
         Ok(())
     }
 
+    /// Why a rule that acts at the beginning, or one of a scenario, is for none of these servers.
+    pub fn for_nobody(&self, scenario: Option<usize>, servers: &[&str]) -> Option<PlanError> {
+        self.rules_of(scenario).find_map(|rule| {
+            let named = rule.when.server.as_deref().filter(|named| !servers.contains(named))?;
+            let text = match nearest(named, servers.iter().copied()) {
+                Some(meant) => format!("no server is called `{named}`; did you mean `{meant}`?"),
+                None => format!("no server is called `{named}`; there is {}", list(servers.iter().copied())),
+            };
+            Some(rule.error(&text))
+        })
+    }
+
     /// The rules that fit nothing that was recorded although they name a key, a method, a tool, a prompt or a URI; of a
     /// scenario, or of those that act at the beginning. `recorded` tells whether any recorded request is such.
     ///
-    /// Where this is one of several servers, which is called `server`, these are rules for it alone, or where
-    /// `for_all`, those that may be meant for another one.
+    /// Of the server `server`. Where it is one of several, these are rules for it alone, or where `for_all`, those that
+    /// may be meant for another one.
     pub fn strangers<F>(
         &self,
         scenario: Option<usize>,
-        server: Option<&str>,
+        (server, is_one_of): (Option<&str>, bool),
         for_all: bool,
         mut recorded: F,
     ) -> Vec<Stranger>
@@ -362,7 +370,7 @@ impl Plan {
         F: FnMut(&dyn Fn(&Request<'_>) -> bool) -> bool,
     {
         let is_here = |rule: &&Rule| match rule.when.server.as_deref() {
-            None if server.is_some() && !rule.in_cassette => for_all,
+            None if is_one_of && !rule.in_cassette => for_all,
             None => !for_all,
             named => !for_all && named == server,
         };

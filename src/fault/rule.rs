@@ -24,6 +24,8 @@ pub(super) struct Rule {
     pub(super) at: usize,
     /// The same for a person, `FILE:LINE:COLUMN`, where it stands in a plan's file.
     pub(super) place: Option<Box<str>>,
+    /// It stands in an option of the command line.
+    pub(super) by_option: bool,
     pub(super) when: When,
     pub(super) trigger: Trigger,
     pub(super) probability: Option<f64>,
@@ -115,6 +117,7 @@ impl Rule {
             in_cassette: false,
             at,
             place: None,
+            by_option: false,
             when,
             trigger,
             probability,
@@ -134,6 +137,7 @@ impl Rule {
                 in_cassette: true,
                 at: value.at(),
                 place: None,
+                by_option: false,
                 when: When {
                     request: model::When { key: Some(key.to_owned()), ..Default::default() },
                     ..When::default()
@@ -172,6 +176,13 @@ impl Rule {
             on => on.fits(request),
         };
         self.when.names(request) && self.does.acts().any(can_act)
+    }
+
+    /// That something is wrong with it.
+    pub(super) fn error(&self, text: &str) -> PlanError {
+        let place = self.place.as_deref().map(|place| format!(" ({place})")).unwrap_or_default();
+        let text = format!("rule {}{place}: {text}", self.short_name());
+        PlanError { by_option: self.by_option, ..PlanError::new(self.at, text) }
     }
 
     /// Its name, or the beginning of its text, to be shown.

@@ -38,6 +38,20 @@ pub(super) fn expand(text: &str) -> Result<String, PlanError> {
     ))
 }
 
+/// What is wrong with the rule as JSON: where a parameter looks like another JSON value than the text that it must be,
+/// how it is written.
+pub(super) fn in_quotes(error: PlanError, json: &str) -> PlanError {
+    let Some((member, _)) =
+        error.text.strip_prefix('`').and_then(|text| text.split_once("` must be a string, found"))
+    else {
+        return error;
+    };
+    let value = &json[error.at..];
+    let value = &value[..value.find([',', '}']).unwrap_or(value.len())];
+    let text = format!("{}; write {member}=\"{value}\"", error.text);
+    PlanError { text, ..error }
+}
+
 fn push_member(name: &str, text: &str, out: &mut Vec<u8>) {
     if !out.ends_with(b"{") && !out.ends_with(b",") {
         out.push(b',');

@@ -54,6 +54,8 @@ pub struct Origin {
     pub events: Vec<u64>,
     /// The first fault that acts beside the answer.
     pub beside: Option<&'static str>,
+    /// The live session that asks, by its keeper's number, and the request's id, as it is compared.
+    pub asked: (usize, Vec<u8>),
 }
 
 #[derive(Debug)]
@@ -240,6 +242,32 @@ impl Stage {
             let due = under.due();
             self.reschedule(acting, due);
         }
+    }
+
+    /// The client cancels a request of a live session: what waits because of it is not sent any more, and over HTTP the
+    /// response stays open, as servers leave it (F10.10). True where its answer goes all the same, for a part of it has
+    /// gone already.
+    pub fn cancel(&mut self, live: usize, id: &[u8], is_pipe: bool) -> bool {
+        let is_its = |under: &Under| {
+            let (of, asked) = &under.origin.asked;
+            asked == id && (is_pipe && under.lane.is_none() || *of == live)
+        };
+        let mut goes_on = false;
+        for acting in self.due.iter().map(|(_, acting)| *acting).collect::<Vec<_>>() {
+            let Some(under) = self.under[acting.0 as usize].as_mut().filter(|under| is_its(under)) else {
+                continue;
+            };
+            if self.pieces.is_of(acting) {
+                goes_on = true;
+                continue;
+            }
+            let was_due = under.due();
+            under.waiting.clear();
+            under.yields = None;
+            self.yielding.remove(&acting);
+            self.reschedule(acting, was_due);
+        }
+        goes_on
     }
 
     /// The client has left a lane: nothing goes on it any more.

@@ -150,6 +150,15 @@ impl Output {
     }
 }
 
+/// Whether steps in a server's place say nothing, but that the request has come.
+pub fn are_silent(steps: &[Step]) -> bool {
+    steps.iter().all(|step| match step {
+        Step::Do(Output::Head { head, .. }) => head.status == 202,
+        Step::Do(Output::Body { .. } | Output::EndLane { end: None, .. }) => true,
+        _ => false,
+    })
+}
+
 /// One step of what becomes of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {

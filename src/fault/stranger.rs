@@ -13,6 +13,7 @@ const MOST_LISTED: usize = 12;
 pub struct Stranger {
     name: String,
     place: Option<Box<str>>,
+    by_option: bool,
     /// What of its `when` says most, and which values of it were recorded.
     member: &'static str,
     wanted: String,
@@ -41,17 +42,31 @@ impl Stranger {
             });
             false
         });
-        Self { name: rule.short_name(), place: rule.place.clone(), member, wanted, known: known.into_inner() }
+        let (name, place, by_option) = (rule.short_name(), rule.place.clone(), rule.by_option);
+        Self { name, place, by_option, member, wanted, known: known.into_inner() }
+    }
+
+    /// Whether it stands in an option of the command line.
+    pub const fn by_option(&self) -> bool {
+        self.by_option
+    }
+
+    /// Of the rules that are strange to each of several servers, those that are so to all of them.
+    pub fn to_all(of_servers: impl IntoIterator<Item = Vec<Self>>) -> Vec<Self> {
+        let both = |one: Vec<Self>, other: Vec<Self>| {
+            let other = |known: &Self| other.iter().find(|other| other.is_same(known)).cloned();
+            one.into_iter().filter_map(|known| other(&known).map(|other| known.or(other))).collect()
+        };
+        of_servers.into_iter().reduce(both).unwrap_or_default()
     }
 
     /// Whether both are of one rule.
-    pub fn is_same(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self) -> bool {
         (&self.name, &self.place, &self.wanted) == (&other.name, &other.place, &other.wanted)
     }
 
     /// The same where what another server has can be meant too.
-    #[must_use]
-    pub fn or(mut self, other: Self) -> Self {
+    fn or(mut self, other: Self) -> Self {
         self.known.extend(other.known);
         self
     }
@@ -59,7 +74,7 @@ impl Stranger {
 
 impl fmt::Display for Stranger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, place, member, wanted, known } = self;
+        let Self { name, place, member, wanted, known, .. } = self;
         write!(f, "the fault rule {name}")?;
         if let Some(place) = place {
             write!(f, " ({place})")?;

@@ -9,6 +9,7 @@ use std::{
     future::poll_fn,
     ops::ControlFlow,
     sync::Arc,
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
@@ -98,7 +99,8 @@ pub(super) enum Reply {
 pub(super) struct Passing {
     /// What has come already.
     pub(super) ahead: VecDeque<Piece>,
-    pub(super) pieces: mpsc::UnboundedReceiver<Piece>,
+    /// What is still to come; none where all has come.
+    pub(super) pieces: Option<mpsc::UnboundedReceiver<Piece>>,
     /// Tells when the client leaves.
     pub(super) place: Place,
     /// What is told of what has gone, where somebody wants to know.
@@ -108,10 +110,10 @@ pub(super) struct Passing {
 }
 
 impl Passing {
-    async fn next(&mut self) -> Option<Piece> {
-        match self.ahead.pop_front() {
-            Some(piece) => Some(piece),
-            None => self.pieces.recv().await,
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+        match (self.ahead.pop_front(), &mut self.pieces) {
+            (None, Some(pieces)) => pieces.poll_recv(cx),
+            (piece, _) => Poll::Ready(piece),
         }
     }
 }
@@ -171,11 +173,11 @@ pub(super) async fn respond(reply: Reply, control: &Arc<Control>) -> Result<Resp
         Reply::Whole(head, body) => return Ok(Response::from_parts(head, ResponseBody::Whole(Some(body)))),
         Reply::Passing(passing) => passing,
     };
-    match passing.next().await {
+    match poll_fn(|cx| passing.poll_next(cx)).await {
         Some(Piece::Head { head, stream }) => {
             // What is whole by now has a length.
             passing.ahead.push_front(Piece::Head { head, stream });
-            while let Ok(piece) = passing.pieces.try_recv() {
+            while let Some(Ok(piece)) = passing.pieces.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
                 passing.ahead.push_back(piece);
             }
             let ahead = match whole(std::mem::take(&mut passing.ahead)) {

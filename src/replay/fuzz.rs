@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     HttpRequest, Input, Options, Order, Output, Replayer, Timing,
-    matcher::canonical::{Places, canonical},
+    matcher::canonical::{Places, Room, canonical},
     script::client_message,
 };
 use crate::{
@@ -205,7 +205,9 @@ impl Asking {
 fn peeks_as_it_rebuilds(cassette: &Cassette) {
     let form = |message: Message<'_>| {
         let mut form = Vec::new();
-        canonical(message.method().as_bytes(), message.params(), &Places::default(), &mut form).map(|()| form)
+        let (method, mut room) = (message.method(), Room::default());
+        canonical(method.as_bytes(), message.params(), &Places::default(), &mut room, &mut form)
+            .map(|()| form)
     };
     let mut line = Vec::new();
     for exchange in &cassette.exchanges {

@@ -46,6 +46,8 @@ pub struct Options {
     pub faults: Option<Arc<Plan>>,
     /// The server's name, where several are served.
     pub server: Option<Arc<str>>,
+    /// Its name where it is served alone: rules may be for it by that, and nothing else tells it.
+    pub alone: Option<Arc<str>>,
     /// Events are collected, for [`Replayer::take_events`](super::Replayer::take_events): so many there are by now in
     /// all takes of the run.
     pub events: Option<Arc<AtomicU64>>,
@@ -103,6 +105,7 @@ impl Default for Options {
             vars: redact::Vars::default(),
             faults: None,
             server: None,
+            alone: None,
             events: None,
             tended: false,
             passes_on: false,
@@ -153,4 +156,11 @@ pub(super) fn is_needed_wait(server: &[Item], item: usize) -> bool {
         next.is_some_and(|later| later.after_ms == 0 && is_response(later))
     };
     is_notification(here) && here.after_ms > 0 && written_together()
+}
+
+impl Options {
+    /// What rules know the server by.
+    pub(super) fn called(&self) -> Option<&str> {
+        self.server.as_deref().or(self.alone.as_deref())
+    }
 }

@@ -69,7 +69,7 @@ use super::{
 };
 use crate::{
     cassette::{blob::BlobSource, model::Cassette},
-    fault::Acting,
+    fault::{Acting, Stranger},
     redact::{Pairing, Redactor},
     report::{FaultReport, Report, RuleReport, Verdict, ledger::Ledger},
     traffic::{Lane, Micros},
@@ -91,7 +91,7 @@ pub enum ReplayError {
     },
     /// A fault rule that fits nothing.
     #[error("{0}")]
-    Fault(String),
+    Fault(Stranger),
     /// The cassette holds no session of this number.
     #[error("the recording has no session {wanted}; it has {}", list(.known))]
     NoSession {

@@ -8,23 +8,35 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use crate::wire::{
-    Span,
-    jsonrpc::{Kind, Message},
-    scan,
+use crate::{
+    cassette::model::Id,
+    wire::{
+        Span,
+        jsonrpc::{Kind, Message},
+        scan,
+    },
 };
 
 /// The live request an exchange is played for, and the recorded one it was.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Correlators {
-    /// The recorded request's id, raw.
-    pub recorded_id: Vec<u8>,
+    /// The recorded request's id.
+    pub recorded_id: Id,
     /// The live request's id, raw.
     pub live_id: Vec<u8>,
     /// The progress token it was recorded with.
     pub recorded_token: Option<Box<[u8]>>,
     /// The token the live request carries.
     pub live_token: Option<Box<[u8]>>,
+}
+
+impl Correlators {
+    /// The recorded request's id, raw.
+    pub(super) fn recorded_id(&self) -> Vec<u8> {
+        let mut raw = Vec::new();
+        self.recorded_id.push(&mut raw);
+        raw
+    }
 }
 
 /// The id an answer carries live, given the recorded ids of the request and of the answer.
@@ -67,7 +79,7 @@ pub(super) fn rewrite(bytes: &mut Vec<u8>, to: &Correlators) -> bool {
     match message.kind {
         Kind::Result | Kind::Error => {
             if let Some((span, id)) = message.id_span().zip(message.id()) {
-                changes.push((span, answer_id(&to.recorded_id, id, &to.live_id)));
+                changes.push((span, answer_id(&to.recorded_id(), id, &to.live_id)));
             }
             let meta = message.outcome_span().and_then(|outcome| {
                 scan::pointer(bytes, outcome, "/_meta/io.modelcontextprotocol~1subscriptionId")
@@ -99,7 +111,7 @@ pub(super) fn rewrite(bytes: &mut Vec<u8>, to: &Correlators) -> bool {
 
 fn push_if_own(span: Option<Span>, bytes: &[u8], to: &Correlators, changes: &mut Vec<(Span, Vec<u8>)>) {
     if let Some(span) = span
-        && span.of(bytes) == to.recorded_id
+        && span.of(bytes) == to.recorded_id()
     {
         changes.push((span, to.live_id.clone()));
     }
@@ -143,7 +155,7 @@ mod tests {
     fn correlators(recorded: &str, live: &str, tokens: (Option<&str>, Option<&str>)) -> Correlators {
         let token = |text: Option<&str>| text.map(|text| text.as_bytes().into());
         Correlators {
-            recorded_id: recorded.into(),
+            recorded_id: Id::of(Some(recorded.as_bytes())),
             live_id: live.into(),
             recorded_token: token(tokens.0),
             live_token: token(tokens.1),

@@ -1,7 +1,7 @@
 //! Messages whose outcome is not known yet, and what is told of them once it is.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -13,7 +13,10 @@ use serde_json::value::RawValue;
 use super::events::{Event, Outcome};
 use crate::{
     traffic::{Lane, Micros},
-    wire::jsonrpc::{Kind, Message, id_key, text},
+    wire::{
+        jsonrpc::{Kind, Message, id_key, text},
+        sse::{EventStream, Piece},
+    },
 };
 
 /// What is known of messages, and of which the outcome is not known yet.
@@ -21,6 +24,8 @@ use crate::{
 pub(crate) struct Ledger {
     numbers: Arc<AtomicU64>,
     open: BTreeMap<u64, Open>,
+    /// What has gone of messages that go in pieces, by lane.
+    pieces: HashMap<u32, Vec<u8>>,
     done: Vec<Event>,
 }
 
@@ -80,8 +85,8 @@ impl Open {
 }
 
 impl Ledger {
-    pub(crate) const fn new(numbers: Arc<AtomicU64>) -> Self {
-        Self { numbers, open: BTreeMap::new(), done: Vec::new() }
+    pub(crate) fn new(numbers: Arc<AtomicU64>) -> Self {
+        Self { numbers, open: BTreeMap::new(), pieces: HashMap::new(), done: Vec::new() }
     }
 
     /// A request or notification has come; its number.
@@ -192,9 +197,39 @@ impl Ledger {
 
     /// The client has left a lane, which means that it cancels only since 2026-07-28 (F10.10).
     pub(crate) fn left(&mut self, lane: Lane) {
+        self.pieces.remove(&lane.0);
         self.settle_all(Outcome::Cancelled, None, |open| {
             open.lane == lane && open.own == lane && (open.is_modern || open.is_faulty)
         });
+    }
+
+    /// A piece of a message goes to the client; `goes_on`: it is not the last. The message is a line, an event or a body;
+    /// `live` as in [`Ledger::told`].
+    pub(crate) fn piece(
+        &mut self,
+        now: Micros,
+        lane: Lane,
+        piece: (&[u8], bool),
+        mut live: impl FnMut() -> Option<usize>,
+    ) {
+        let (bytes, goes_on) = piece;
+        let so_far = self.pieces.entry(lane.0).or_default();
+        so_far.extend_from_slice(bytes);
+        if goes_on {
+            return;
+        }
+        let whole = std::mem::take(so_far);
+        self.pieces.remove(&lane.0);
+        if matches!(whole.trim_ascii_start().first(), Some(b'{' | b'[')) {
+            return self.told(now, lane, whole.trim_ascii_end(), live);
+        }
+        let mut texts = Vec::new();
+        EventStream::new(whole.len()).feed(&whole, |piece| {
+            if let Piece::Event(event) = piece {
+                texts.push(event.data);
+            }
+        });
+        texts.into_iter().for_each(|text| self.told(now, lane, &text, &mut live));
     }
 
     /// A response begins.

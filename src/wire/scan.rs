@@ -45,10 +45,30 @@ pub fn trim(text: &[u8]) -> Span {
 }
 
 /// `at` stands on an opening quote; offset behind the closing one.
+#[inline]
 fn skip_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
+    match first_near(text, at + 1, [b'"']) {
+        Some(quote) if text[quote - 1] != b'\\' => Ok(quote + 1),
+        _ => skip_long_string(text, at),
+    }
+}
+
+/// As [`skip_string`]; and whether there is no escape in it.
+#[inline]
+fn skip_text(text: &[u8], at: usize) -> Result<(usize, bool), ScanError> {
+    let found = first_near(text, at + 1, [b'"', b'\\']);
+    match found.or_else(|| memchr2(b'"', b'\\', text.get(at + 1..)?).map(|found| at + 1 + found)) {
+        Some(found) if text[found] == b'"' => Ok((found + 1, true)),
+        _ => skip_long_string(text, at).map(|end| (end, false)),
+    }
+}
+
+/// As [`skip_string`]. Long texts are full of escapes, and few of them are quotes: those before a quote are all that
+/// matters.
+fn skip_long_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
     let mut from = at + 1;
-    while let Some(quote) = first(text, from, [b'"']) {
-        // Long texts are full of escapes, and few of them are quotes: those before a quote are all that matters.
+    while let Some(found) = text.get(from..).and_then(|rest| memchr(b'"', rest)) {
+        let quote = from + found;
         let escapes = text[from..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
         if escapes.is_multiple_of(2) {
             return Ok(quote + 1);
@@ -58,33 +78,20 @@ fn skip_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
     error(text.len(), "a closing quote")
 }
 
-/// As [`skip_string`]; and whether there is no escape in it.
-fn skip_text(text: &[u8], at: usize) -> Result<(usize, bool), ScanError> {
-    match first(text, at + 1, [b'"', b'\\']) {
-        Some(found) if text[found] == b'"' => Ok((found + 1, true)),
-        _ => skip_string(text, at).map(|end| (end, false)),
-    }
-}
-
-/// Offset of the first of one or two bytes from `at` on. Most strings are names and end soon: a search made for long
-/// texts would take longer to begin than to find.
+/// Offset of the first of these bytes from `at` on, if it stands near. Most strings are names and end soon: a search
+/// made for long texts would take longer to begin than to find.
 #[inline]
-fn first<const N: usize>(text: &[u8], at: usize, bytes: [u8; N]) -> Option<usize> {
+fn first_near<const N: usize>(text: &[u8], at: usize, bytes: [u8; N]) -> Option<usize> {
     let mut from = at;
     for _ in 0..4 {
-        let Some(word) = word_at(text, from) else { break };
+        let word = word_at(text, from)?;
         let found = bytes.iter().fold(0, |found, byte| found | marks(word, *byte));
         if found != 0 {
             return Some(from + found.trailing_zeros() as usize / 8);
         }
         from += 8;
     }
-    let rest = text.get(from..)?;
-    let found = match bytes.as_slice() {
-        [one] => memchr(*one, rest),
-        _ => memchr2(bytes[0], bytes[N - 1], rest),
-    };
-    found.map(|found| from + found)
+    None
 }
 
 /// Offset of the first backslash.

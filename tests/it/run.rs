@@ -416,6 +416,11 @@ fn a_rule_that_fits_nothing_of_any_server_is_refused() {
         plan.display()
     );
     assert!(said.contains(&told) && said.contains("any of the servers one, two"), "{said}");
+    let (status, said) = run(r#"{"when": {"server": "three"}, "do": "timeout"}"#);
+    assert!(
+        status == Some(3) && said.contains("no server is called `three`; there is one and two"),
+        "{said}"
+    );
     let (status, said) = run(r#"{"when": {"key": "initialise @2"}, "do": "timeout"}"#);
     assert!(status == Some(3) && said.contains("did you mean the key `initialize @2`?"), "{said}");
     // What one of them has is enough.

@@ -13,7 +13,7 @@ use super::{
 use crate::wire::Span;
 
 /// What the file says of an item's ids; they are known once the whole exchange is read.
-struct ItemIds {
+pub(super) struct ItemIds {
     at: usize,
     message: Written,
     answer: Option<(usize, Written)>,
@@ -38,7 +38,9 @@ impl Loader<'_> {
             rule: None,
             place,
         };
-        let (mut number, mut client, mut ids) = ((1, walk.start), Written::Ordinary, Vec::new());
+        let (mut number, mut client) = ((1, walk.start), Written::Ordinary);
+        let mut ids = std::mem::take(&mut self.item_ids);
+        ids.clear();
         while let Some(member) = self.known(&mut walk)? {
             match member {
                 "key" => exchange.key = self.text("key")?.into(),
@@ -82,7 +84,8 @@ impl Loader<'_> {
         }
         exchange.server.shrink_to_fit();
         exchange.place = Span::new(walk.start, self.reader.at).into();
-        self.derive_ids(&mut exchange, number.0, client, ids)?;
+        self.derive_ids(&mut exchange, number.0, client, &mut ids)?;
+        self.item_ids = ids;
         self.cassette.exchanges.push(exchange);
         self.numbers.push(number);
         Ok(())
@@ -208,7 +211,7 @@ impl Loader<'_> {
         exchange: &mut Exchange,
         number: u32,
         client: Written,
-        ids: Vec<ItemIds>,
+        ids: &mut Vec<ItemIds>,
     ) -> Result<()> {
         let counters = self.counters.entry(number).or_default();
         let mut asked = None;
@@ -216,7 +219,7 @@ impl Loader<'_> {
             message.id = counters.client.derive(message.form, client);
             asked = Some(&message.id).filter(|id| **id != Id::Absent);
         }
-        for (item, written) in exchange.server.iter_mut().zip(ids) {
+        for (item, written) in exchange.server.iter_mut().zip(ids.drain(..)) {
             item.message.id = match item.message.form {
                 Form::Result | Form::Error | Form::Omitted => respond(written.message, asked, written.at)?,
                 form => counters.server.derive(form, written.message),

@@ -126,6 +126,8 @@ struct Loader<'a> {
     references: Vec<resolve::Reference>,
     /// Exchanges with a raw message of several lines, and where that stands.
     several_lines: Vec<(usize, usize)>,
+    /// Those of the exchange at hand; the room serves for one after the other.
+    item_ids: Vec<exchange::ItemIds>,
     errors: &'a mut Errors,
 }
 
@@ -182,9 +184,9 @@ impl<'a> Loader<'a> {
         };
         let reader = Reader::new(text, scan::trim(text).start);
         let (numbers, references, counters) = (Vec::new(), Vec::new(), HashMap::new());
-        let several_lines = Vec::new();
+        let (several_lines, item_ids) = (Vec::new(), Vec::new());
         let mut loader =
-            Self { reader, blobs, cassette, numbers, counters, references, several_lines, errors };
+            Self { reader, blobs, cassette, numbers, counters, references, several_lines, item_ids, errors };
         loader.document()?;
         loader.reader.skip_space();
         if loader.reader.at < text.len() {

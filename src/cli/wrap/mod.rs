@@ -163,7 +163,7 @@ fn rewrite<C: Config>(
     parse: impl Fn(&str) -> Result<C, String>,
 ) -> Result<(String, String), Failure> {
     let wrong = |error| Failure::file(format_args!("{}:{error}", file.display()));
-    let mut config = parse(text).map_err(wrong)?;
+    let (mut config, found) = (parse(text).map_err(wrong)?, parse(text).map_err(wrong)?);
     // A copy that cannot be read any more is as good as none.
     let before = before.and_then(|before| parse(before).ok());
     let mut told = Vec::new();
@@ -200,7 +200,11 @@ fn rewrite<C: Config>(
                     let verb = if mode.replays { "replayed from" } else { "recorded into" };
                     format!("{}: {verb} {cassette}", entry.name)
                 }
-                Err(why) => format!("{}: left as it is: {why}", entry.name),
+                Err(why) => {
+                    // What was wrapped stays so.
+                    config.restore(&place, &found);
+                    format!("{}: left as it is: {why}", entry.name)
+                }
             });
         }
     }

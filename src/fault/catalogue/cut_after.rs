@@ -34,7 +34,8 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
 
 impl Fault for CutAfter {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(Cut { left: *self, lane: of.lane, is_cut: false }))
+        let ends = of.is_http && of.post.is_none();
+        Some(Box::new(Cut { left: *self, lane: of.lane, ends, is_cut: false, is_idle: false }))
     }
 }
 
@@ -42,7 +43,11 @@ impl Fault for CutAfter {
 struct Cut {
     left: CutAfter,
     lane: Lane,
+    /// The lane ends with the response; else others speak on it too.
+    ends: bool,
     is_cut: bool,
+    /// The response has passed as it was.
+    is_idle: bool,
 }
 
 impl Cut {
@@ -54,16 +59,19 @@ impl Cut {
 
 impl Effect for Cut {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        if output.lane() != self.lane {
+        if output.lane() != self.lane || self.is_idle {
             return out.push(Step::Do(output));
         }
         if self.is_cut {
             return;
         }
-        // What is at its end is too late to be cut behind anything.
-        if matches!(output, Output::EndLane { .. }) {
-            return self.cut(Vec::new(), out);
+        match output {
+            // What is at its end is too late to be cut behind anything.
+            Output::EndLane { end: None, .. } => return self.cut(Vec::new(), out),
+            Output::EndLane { .. } => self.is_idle = true,
+            _ => {}
         }
+        let is_last = !self.ends && output.is_response();
         let Some(framed) = framed(&output) else { return out.push(Step::Do(output)) };
         match &mut self.left {
             CutAfter::Events(0) => self.cut(Vec::new(), out),
@@ -84,6 +92,11 @@ impl Effect for Cut {
                 out.push(Step::Do(output));
             }
         }
+        self.is_idle = is_last && !self.is_cut;
+    }
+
+    fn is_idle(&self) -> bool {
+        self.is_idle
     }
 }
 
@@ -121,6 +134,21 @@ mod tests {
         let mut stand = Stand::stdio(r#"{"do": "cut_after", "bytes": 5}"#);
         stand.answers(ANSWER);
         assert_eq!(stand.seen(), "partial \"{\\\"jso\"\ncut\n");
+    }
+
+    #[test]
+    fn a_line_that_is_shorter_passes_and_so_does_what_follows() {
+        for fault in [r#"{"do": "cut_after", "events": 2}"#, r#"{"do": "cut_after", "bytes": 37}"#] {
+            let mut stand = Stand::stdio(fault);
+            stand.answers(ANSWER);
+            assert!(stand.is_idle(), "{fault}");
+            stand.says(PROGRESS);
+            assert_eq!(stand.seen(), format!("{ANSWER}\n{PROGRESS}\n"), "{fault}");
+        }
+        let mut stand = Stand::stdio(r#"{"do": "cut_after", "events": 1}"#);
+        stand.answers(ANSWER);
+        assert!(!stand.is_idle());
+        assert_eq!(stand.seen(), format!("{ANSWER}\ncut\n"));
     }
 
     #[test]

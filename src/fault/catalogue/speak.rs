@@ -18,13 +18,16 @@ pub(super) fn message(of: &Target<'_>, status: u16, bytes: Vec<u8>) -> Vec<Step>
     if !of.is_http {
         return vec![Step::Do(Output::Send { lane: of.lane, bytes, apart: false })];
     }
-    let Some(post) = of.post else {
+    if of.post.is_none() {
         return response(of, status, typed("application/json"), bytes);
-    };
-    // Over HTTP+SSE what carried the request is accepted, and the answer is an event.
-    let accepted =
-        response(&Target { lane: post, post: None, ..*of }, 202, Headers::new(), b"Accepted".into());
-    [accepted, vec![Step::Do(Output::Event { lane: of.lane, event: event(bytes) })]].concat()
+    }
+    [accepted(of), vec![Step::Do(Output::Event { lane: of.lane, event: event(bytes) })]].concat()
+}
+
+/// Over HTTP+SSE what carried a request is accepted, whatever comes of it; elsewhere nothing is said.
+pub(super) fn accepted(of: &Target<'_>) -> Vec<Step> {
+    let accept = |post| response_on(post, 202, Headers::new(), b"Accepted".into());
+    of.post.map(accept).unwrap_or_default()
 }
 
 /// A message as an event.

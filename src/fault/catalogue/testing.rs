@@ -3,9 +3,9 @@
 use std::{collections::VecDeque, fmt::Write, sync::Arc};
 
 use super::super::{
-    Fault, Stage, Target,
+    Fault, Fired, Stage, Target,
     rule::Rule,
-    stage::{Acting, Origin},
+    stage::{Acting, Origin, Work},
     step::{Output, ResponseHead, Step},
     value::Value,
 };
@@ -89,7 +89,8 @@ impl Stand {
         let lane = Some(self.target.lane).filter(|_| self.target.is_http && self.target.post.is_none());
         let acting = *self.acting.get_or_insert_with(|| {
             let effect = self.fault.effect(&self.target).expect("it acts on what the server says");
-            self.stage.begin(vec![effect.into()], Origin::default(), lane)
+            let fired = Some(Fired::default());
+            self.stage.begin(vec![Work { effect, fired }], Origin::default(), lane)
         });
         self.stage.pass(self.now, acting, output, &mut self.out);
         self.note();
@@ -144,6 +145,11 @@ impl Stand {
     /// The response ends in good order.
     pub(in crate::fault) fn ends(&mut self) {
         self.pass(Output::EndLane { lane: self.target.lane, partial: Vec::new(), end: None });
+    }
+
+    /// Whether the fault could change nothing, since this was last asked.
+    pub(in crate::fault) fn is_idle(&mut self) -> bool {
+        !self.stage.take_idle().is_empty()
     }
 
     /// How long the first thing waits, in whole milliseconds.

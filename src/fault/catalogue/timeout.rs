@@ -1,7 +1,8 @@
-//! Nothing is ever said.
+//! Nothing is ever said of a request that was taken in.
 
 use std::sync::Arc;
 
+use super::speak;
 use crate::fault::{Fault, PlanError, Target, step::Step, value::Object};
 
 #[derive(Debug)]
@@ -12,8 +13,8 @@ pub(super) fn read(_: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
 }
 
 impl Fault for Timeout {
-    fn instead(&self, _: &Target<'_>) -> Option<Vec<Step>> {
-        Some(Vec::new())
+    fn instead(&self, of: &Target<'_>) -> Option<Vec<Step>> {
+        Some(speak::accepted(of))
     }
 }
 
@@ -25,5 +26,6 @@ mod tests {
     fn nothing_is_said() {
         assert_eq!(Stand::stdio(r#""timeout""#).instead(), "");
         assert_eq!(Stand::http(r#""timeout""#).instead(), "");
+        assert_eq!(Stand::sse(r#""timeout""#).instead(), "202\nAccepted\nend\n");
     }
 }

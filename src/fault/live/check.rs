@@ -23,8 +23,7 @@ impl Plan {
         let keys = self.rules.iter().filter_map(|rule| Some((rule, rule.when.request.key.as_deref()?)));
         for (rule, key) in keys {
             if let Some(why) = no_key(key) {
-                let text = format!("rule {}: `{key}` is no key of live traffic: {why}", rule.short_name());
-                return Err(PlanError { line: 0, column: 0, at: rule.at, text });
+                return Err(rule.error(&format!("`{key}` is no key of live traffic: {why}")));
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::{
     fault::{
         BATCH, Chosen, Decision, Effect, Origin, Request, Target,
         catalogue::{SERVER_REQUEST, speak},
-        step::{Output, Step},
+        step::{Output, Step, are_silent},
     },
     report::{
         events::Outcome,
@@ -115,7 +115,7 @@ impl Live {
                 now,
                 server: None,
                 session: Some(session).filter(|session| *session > 0),
-                live: usize::try_from(session).unwrap_or(usize::MAX),
+                live: number_of(session),
                 lane: came.lane,
                 own: came.own_lane(),
                 message,
@@ -171,7 +171,14 @@ impl Live {
         let decision = self.engine.decide(&request, || self.look.form(message));
         let passing = match decision {
             None => Passing::Now,
-            Some(decision) => self.act(now, came, original, &method, decision, event),
+            Some(decision) => {
+                let origin = Origin {
+                    events: event.copied().into_iter().collect(),
+                    beside: decision.beside_name(),
+                    asked: (number_of(session), original.id_key().unwrap_or_default().into_owned()),
+                };
+                self.act(now, came, original, decision, origin)
+            }
         };
         if method == "initialize" && passing != Passing::Never {
             self.begin(came, session);
@@ -194,10 +201,10 @@ impl Live {
         now: Micros,
         came: &Came<'_>,
         original: &Message<'_>,
-        method: &str,
         decision: Decision,
-        event: Option<&u64>,
+        origin: Origin,
     ) -> Passing {
+        let method = &*original.method();
         let (id, token) = (original.id().unwrap_or(b"null"), original.progress_token());
         let (lane, post) = (came.own_lane(), came.http.and_then(|http| http.stream).map(|_| came.lane));
         let is_http = came.http.is_some();
@@ -213,8 +220,7 @@ impl Live {
             terminal.into_iter().chain(decision.beside.iter().filter(|chosen| !is_on_its_way(chosen)));
         let effects = to_client.filter_map(|chosen| chosen.work(&target)).collect();
         self.lingers = self.lingers.max(decision.lingers());
-        self.note_fault(&decision, event, instead.as_ref().is_some_and(Vec::is_empty));
-        let origin = Origin { events: event.copied().into_iter().collect(), beside: decision.beside_name() };
+        self.note_fault(&decision, origin.events.first(), instead.as_deref().is_some_and(are_silent));
         let acting = self.stage.begin(effects, origin, (is_http && post.is_none()).then_some(came.lane));
         let Some(steps) = instead else {
             if !is_http || post.is_some() {
@@ -263,8 +269,9 @@ impl Live {
 
     fn notification(&mut self, came: &Came<'_>, message: &Message<'_>, session: u64) -> Passing {
         let Some(id) = message.cancelled_id() else { return Passing::Now };
-        if let Some(ledger) = &mut self.ledger {
-            ledger.cancelled(usize::try_from(session).unwrap_or(usize::MAX), id);
+        let goes_on = self.stage.cancel(number_of(session), &id_key(id), came.http.is_none());
+        if let Some(ledger) = self.ledger.as_mut().filter(|_| !goes_on) {
+            ledger.cancelled(number_of(session), id);
         }
         let is_it =
             |held: &Held| Message::read(&held.bytes).id_key().is_some_and(|known| known == id_key(id));
@@ -300,6 +307,11 @@ impl Live {
             }
         }
     }
+}
+
+/// A session as the ledger and the stage know it.
+fn number_of(session: u64) -> usize {
+    usize::try_from(session).unwrap_or(usize::MAX)
 }
 
 /// Whether a client answers a request that a fault has made: its server knows nothing of that.

@@ -127,6 +127,20 @@ fn what_the_server_says_because_of_a_request_is_late_and_all_else_is_not() {
 }
 
 #[test]
+fn what_waits_for_the_client_is_dropped_once_that_cancels_it() {
+    let mut live = live(r#"{"do": "latency", "ms": 5}"#);
+    says(&mut live, 0, &call(1, "a"));
+    says(&mut live, 0, &call(2, "a"));
+    assert!(hears(&mut live, 1000, &answer(1)).is_empty() && hears(&mut live, 1000, &answer(2)).is_empty());
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    assert_eq!(says(&mut live, 2000, cancel), Passing::Now);
+    assert_eq!(done(&mut live, 9000), [format!("0> {}", answer(2))]);
+    assert!(!live.owes(Lane(0)) && live.deadline().is_none());
+    let outcomes: Vec<Outcome> = live.take_events(true).into_iter().map(|event| event.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Cancelled, Outcome::Accepted, Outcome::Answered]);
+}
+
+#[test]
 fn what_goes_to_the_server_waits_and_its_cancel_does_not_overtake_it() {
     let mut live = live(r#"{"when": {"direction": "to_server", "tool": "a"}, "do": "latency", "ms": 5}"#);
     assert_eq!(says(&mut live, 0, &call(1, "a")), Passing::Later);

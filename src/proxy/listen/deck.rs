@@ -10,7 +10,11 @@ use super::{
     Served, Shared,
     take::Take,
 };
-use crate::{replay::Replayer, report::Report};
+use crate::{
+    fault::{PlanError, Stranger},
+    replay::Replayer,
+    report::Report,
+};
 
 /// So many takes of a server there may be: each plays the whole cassette, and anybody can name one.
 const MOST_TAKES: usize = 1_000;
@@ -96,6 +100,18 @@ impl Deck {
     pub(super) fn has_scenario(&self, name: &str) -> Result<bool, String> {
         let default = Arc::clone(&lock(&self.takes)[""]);
         default.has_scenario(name)
+    }
+
+    /// The rules of a scenario that may be for any of several servers, and fit nothing of this one.
+    pub(super) fn strangers(&self, scenario: &str) -> Vec<Stranger> {
+        let default = Arc::clone(&lock(&self.takes)[""]);
+        default.strangers(scenario)
+    }
+
+    /// Why a rule of a scenario is for none of these servers.
+    pub(super) fn for_nobody(&self, scenario: &str, servers: &[&str]) -> Option<PlanError> {
+        let default = Arc::clone(&lock(&self.takes)[""]);
+        default.for_nobody(scenario, servers)
     }
 
     /// Switches a scenario in all takes, those to come too.

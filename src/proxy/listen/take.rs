@@ -125,10 +125,12 @@ impl Take {
             Ok((head, body)) => return Reply::Whole(head, body),
             Err(pieces) => pieces,
         };
-        let (sender, pieces) = mpsc::unbounded_channel();
-        if !matches!(ahead.back(), Some(Piece::End { .. })) {
+        let goes_on = !matches!(ahead.back(), Some(Piece::End { .. }));
+        let pieces = goes_on.then(|| {
+            let (sender, pieces) = mpsc::unbounded_channel();
             state.lanes.insert(lane.0, sender);
-        }
+            pieces
+        });
         drop(state);
         let place = Place::new(Arc::clone(self) as _, lane);
         Reply::Passing(Passing { ahead, pieces, place, flow: None, keeps_alive: true })

@@ -101,11 +101,7 @@ impl Under {
                 }
                 return Poll::Ready(Some(Err(Cut)));
             }
-            let next = match self.passing.ahead.pop_front() {
-                Some(piece) => Poll::Ready(Some(piece)),
-                None => self.passing.pieces.poll_recv(cx),
-            };
-            match next {
+            match self.passing.poll_next(cx) {
                 Poll::Ready(Some(Piece::Data { bytes, goes_on })) => {
                     self.is_amid = goes_on;
                     self.passing.flow.iter().for_each(|flow| flow.goes(bytes.len()));

@@ -148,7 +148,8 @@ impl Stand {
         self.pump(&mut state);
         drop(state);
         let place = Place::new(Arc::clone(self) as _, lane);
-        Reply::Passing(Under { ahead: VecDeque::new(), pieces, place, flow: Some(flow), keeps_alive: false })
+        let (ahead, pieces) = (VecDeque::new(), Some(pieces));
+        Reply::Passing(Under { ahead, pieces, place, flow: Some(flow), keeps_alive: false })
     }
 
     /// The server says something on a lane: the client is given what comes of it.

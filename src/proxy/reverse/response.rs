@@ -56,8 +56,8 @@ pub(super) struct Passing {
     lane: Arc<Lane>,
     link: Arc<Link>,
     kind: Kind,
-    coded: Option<Coded>,
-    endpoint: Option<Endpoint>,
+    coded: Option<Box<Coded>>,
+    endpoint: Option<Box<Endpoint>>,
     ready: VecDeque<Frame<Bytes>>,
     end: Option<End>,
 }
@@ -131,7 +131,8 @@ impl ResponseBody {
         let is_over = inner.is_end_stream();
         let kind = Kind::of(headers, &lane);
         let decoder = if lane.records() { Decoder::of(headers) } else { None };
-        let coded = decoder.map(|decoder| Coded { decoder, measured: Unfinished::new(0) });
+        let coded = decoder.map(|decoder| Box::new(Coded { decoder, measured: Unfinished::new(0) }));
+        let endpoint = endpoint.map(Box::new);
         let mut passing =
             Passing { inner, lane, link, kind, coded, endpoint, ready: VecDeque::new(), end: None };
         if is_over {
@@ -148,17 +149,17 @@ impl ResponseBody {
 impl Passing {
     /// Takes in what the server has sent, writes what it ends, and has it ready to be passed on.
     fn take_in(&mut self, cx: &mut Context<'_>) {
-        let mut size = 0;
+        let (mut size, mut is_driven) = (0, false);
         while self.end.is_none() && size < BATCH {
             match Pin::new(&mut self.inner).poll_frame(cx) {
-                // What it ends with, if that has come, goes with it.
-                Poll::Pending if self.link.drive() => {}
+                // What came behind it goes with it.
+                Poll::Pending if !is_driven && self.link.drive() => is_driven = true,
                 Poll::Pending => break,
                 Poll::Ready(None) => self.ends(End::Clean),
                 Poll::Ready(Some(Err(error))) => self.ends(End::Cut { reset: is_reset(&error) }),
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                     Ok(data) => {
-                        size += data.len();
+                        (size, is_driven) = (size + data.len(), false);
                         self.feed(data);
                         if self.inner.is_end_stream() {
                             self.ends(End::Clean);
@@ -177,10 +178,10 @@ impl Passing {
     fn feed(&mut self, data: Bytes) {
         match &mut self.coded {
             None => self.keep(&data),
-            Some(Coded { decoder, measured }) => {
-                measured.keep(&data);
+            Some(coded) => {
+                coded.measured.keep(&data);
                 let limit = self.kind.room(self.lane.max_message());
-                let decoded = decoder.decode(&data, limit);
+                let decoded = coded.decoder.decode(&data, limit);
                 self.keep_decoded(decoded);
             }
         }
@@ -227,13 +228,13 @@ impl Passing {
 
     fn ends(&mut self, end: End) {
         self.end = Some(end);
-        if let Some(rest) = self.endpoint.as_mut().map(Endpoint::finish) {
+        if let Some(rest) = self.endpoint.as_mut().map(|endpoint| endpoint.finish()) {
             self.pass(rest);
         }
         if end == End::Clean
-            && let Some(Coded { decoder, .. }) = &mut self.coded
+            && let Some(coded) = &mut self.coded
         {
-            let rest = decoder.finish();
+            let rest = coded.decoder.finish();
             self.keep_decoded(rest);
         }
         let partial = match &mut self.kind {

@@ -90,6 +90,7 @@ impl Places {
 }
 
 /// An open container: where its form begins, and where we are in the tree of places.
+#[derive(Debug)]
 struct Frame {
     /// Start of the container's form.
     start: usize,
@@ -103,12 +104,27 @@ struct Frame {
 }
 
 /// A member of an open object.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Member {
     /// Where the member's form stands in the output; its end is set when it is whole.
     form: Span,
     /// Where its name's text stands in it.
     name: Span,
+}
+
+/// What is open while a form is written: room that serves for one form after the other.
+#[derive(Debug, Default)]
+pub struct Room {
+    open: Vec<Frame>,
+    members: Vec<Member>,
+}
+
+impl Room {
+    /// Gives back what only a big message needed.
+    pub(super) fn shrink(&mut self) {
+        self.open.shrink_to(1 << 8);
+        self.members.shrink_to(1 << 10);
+    }
 }
 
 /// Appends the canonical form of a message's method and params.
@@ -119,17 +135,27 @@ pub fn canonical(
     method: &[u8],
     params: Option<&[u8]>,
     places: &Places,
+    room: &mut Room,
     out: &mut Vec<u8>,
 ) -> Result<(), ScanError> {
     push_text(method, out);
     let Some(params) = params else { return Ok(()) };
     let root = if places.nodes.is_empty() { None } else { places.below(0, b"params") };
-    push_value(params, root, places, out)
+    push_value(params, root, places, room, out)
 }
 
-fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>) -> Result<(), ScanError> {
+fn push_value(
+    text: &[u8],
+    root: Option<u32>,
+    places: &Places,
+    room: &mut Room,
+    out: &mut Vec<u8>,
+) -> Result<(), ScanError> {
     let mut lexer = Lexer::new(text, 0);
-    let (mut open, mut members) = (Vec::<Frame>::with_capacity(4), Vec::<Member>::with_capacity(8));
+    let Room { open, members } = room;
+    // A text that cannot be read leaves something.
+    open.clear();
+    members.clear();
     // The place of the value that comes next.
     let mut node = root;
     loop {
@@ -163,9 +189,9 @@ fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>
                 }
                 // An empty object that counts as none takes its member's name with it.
                 if out.len() == frame.start {
-                    forget(&open, &mut members, out);
+                    forget(open, members, out);
                 } else {
-                    ended(&open, &mut members, out);
+                    ended(open, members, out);
                 }
                 continue;
             }
@@ -175,7 +201,7 @@ fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>
         match exemption {
             Some(Exemption::Ignore) => {
                 finish_value(&mut lexer, token)?;
-                forget(&open, &mut members, out);
+                forget(open, members, out);
                 if open.is_empty() {
                     return Ok(());
                 }
@@ -192,9 +218,9 @@ fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>
                 if fits {
                     out.push(b'~');
                 } else {
-                    push_value(value, None, &Places::default(), out)?;
+                    push_value(value, None, &Places::default(), &mut Room::default(), out)?;
                 }
-                ended(&open, &mut members, out);
+                ended(open, members, out);
                 continue;
             }
             Some(Exemption::Names) | None => {}
@@ -213,7 +239,7 @@ fn push_value(text: &[u8], root: Option<u32>, places: &Places, out: &mut Vec<u8>
             }
             _ => push_word(span.of(text), out),
         }
-        ended(&open, &mut members, out);
+        ended(open, members, out);
     }
 }
 
@@ -436,7 +462,7 @@ mod tests {
 
     fn form(params: &str) -> Vec<u8> {
         let mut out = Vec::new();
-        canonical(b"m", Some(params.as_bytes()), &places(), &mut out).unwrap();
+        canonical(b"m", Some(params.as_bytes()), &places(), &mut Room::default(), &mut out).unwrap();
         out
     }
 
@@ -492,7 +518,7 @@ mod tests {
     #[test]
     fn none_is_the_same_as_empty_only_where_that_is_so() {
         let mut none = Vec::new();
-        canonical(b"m", None, &places(), &mut none).unwrap();
+        canonical(b"m", None, &places(), &mut Room::default(), &mut none).unwrap();
         assert_eq!(form("{}"), none);
         same(r#"{"name":"a"}"#, r#"{"name":"a","arguments":{}}"#);
         same(r#"{"name":"a"}"#, r#"{"_meta":{"progressToken":7},"name":"a"}"#);
@@ -527,7 +553,8 @@ mod tests {
     fn what_cannot_be_read_is_an_error_at_every_cut() {
         let text = r#"{"a":[1,{"b":"c"}],"_meta":{"progressToken":1}}"#.as_bytes();
         for cut in 0..text.len() {
-            assert!(canonical(b"m", Some(&text[..cut]), &places(), &mut Vec::new()).is_err(), "{cut}");
+            let (mut room, mut form) = Default::default();
+            assert!(canonical(b"m", Some(&text[..cut]), &places(), &mut room, &mut form).is_err(), "{cut}");
         }
     }
 }

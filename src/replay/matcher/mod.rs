@@ -19,7 +19,7 @@ use std::collections::HashMap;
 
 use regex::bytes::Regex;
 
-use self::canonical::{Digest, Exemption, Places, canonical, digest};
+use self::canonical::{Digest, Exemption, Places, Room, canonical, digest};
 use crate::{
     cassette::model::{self, Cassette, MatchRule},
     wire::{
@@ -83,6 +83,7 @@ pub(crate) struct Matcher {
     /// How many live messages each rule was applied to.
     pub(crate) used: Vec<u64>,
     scratch: Vec<u8>,
+    room: Room,
 }
 
 impl Matcher {
@@ -108,6 +109,7 @@ impl Matcher {
             by_notification: HashMap::new(),
             used: Vec::new(),
             scratch: Vec::new(),
+            room: Room::default(),
         };
         for &(method, pointer) in VOLATILE_NOTIFICATIONS {
             let mut places = volatile();
@@ -196,7 +198,7 @@ impl Matcher {
     pub(crate) fn form(&mut self, message: &Message<'_>) -> Vec<u8> {
         let table = self.table(message);
         let mut form = Vec::new();
-        push_form(message, &self.tables[table], &mut form);
+        push_form(message, &self.tables[table], &mut self.room, &mut form);
         form
     }
 
@@ -236,9 +238,10 @@ impl Matcher {
     pub(crate) fn digest_with(&mut self, message: &Message<'_>, table: usize) -> Digest {
         let mut form = std::mem::take(&mut self.scratch);
         form.clear();
-        push_form(message, &self.tables[table], &mut form);
+        push_form(message, &self.tables[table], &mut self.room, &mut form);
         let digest = digest(&form);
         form.shrink_to(1 << 16);
+        self.room.shrink();
         self.scratch = form;
         digest
     }
@@ -261,7 +264,7 @@ fn volatile() -> Places {
     places
 }
 
-fn push_form(message: &Message<'_>, places: &Places, out: &mut Vec<u8>) {
+fn push_form(message: &Message<'_>, places: &Places, room: &mut Room, out: &mut Vec<u8>) {
     let start = out.len();
     match message.kind {
         Kind::Request | Kind::Notification => {
@@ -269,7 +272,7 @@ fn push_form(message: &Message<'_>, places: &Places, out: &mut Vec<u8>) {
             let by_method = matches!(&*method, "initialize" | "server/discover");
             let params = if by_method { None } else { message.params() };
             out.push(if message.kind == Kind::Request { b'?' } else { b'!' });
-            if canonical(method.as_bytes(), params, places, out).is_err() {
+            if canonical(method.as_bytes(), params, places, room, out).is_err() {
                 // Params that cannot be read are compared as they are spelled.
                 out.truncate(start);
                 out.extend_from_slice(message.bytes);
@@ -278,7 +281,7 @@ fn push_form(message: &Message<'_>, places: &Places, out: &mut Vec<u8>) {
         Kind::Batch => {
             out.push(b'[');
             for member in message.members() {
-                push_form(&member, places, out);
+                push_form(&member, places, room, out);
             }
         }
         Kind::Result | Kind::Error | Kind::Noise => {

@@ -132,18 +132,21 @@ impl Replayer {
     /// Something goes to the client.
     pub(super) fn note_told(&mut self, now: Now, output: &Output) {
         let Some(events) = &mut self.events else { return };
+        let lane = output.lane();
+        let is_its = |live: &super::lives::Live| {
+            live.get == Some(lane)
+                || live.sse.as_ref().is_some_and(|(sse, _)| *sse == lane)
+                || live.resumed.iter().any(|(_, resumed)| *resumed == lane)
+        };
+        let lives = &self.lives;
+        let live = || lives.iter().position(is_its);
         match output {
             Output::Head { lane, head } => events.head(*lane, head.status, head.stream),
             Output::EndLane { lane, .. } => events.ended(now.played, *lane),
+            Output::Raw { lane, bytes, goes_on } => events.piece(now.played, *lane, (bytes, *goes_on), live),
             _ => {
-                let (lane, Some(text)) = (output.lane(), output.text()) else { return };
-                let is_its = |live: &super::lives::Live| {
-                    live.get == Some(lane)
-                        || live.sse.as_ref().is_some_and(|(sse, _)| *sse == lane)
-                        || live.resumed.iter().any(|(_, resumed)| *resumed == lane)
-                };
-                let lives = &self.lives;
-                events.told(now.played, lane, text, || lives.iter().position(is_its));
+                let Some(text) = output.text() else { return };
+                events.told(now.played, lane, text, live);
             }
         }
     }

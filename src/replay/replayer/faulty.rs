@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use super::{AtHand, Found, Now, Replayer};
 use crate::{
     cassette::model::Exchange,
-    fault::{Acting, Engine, Origin, Plan, Request, Stage, Stranger, Target, step::Output},
+    fault::{
+        Acting, Engine, Origin, Plan, PlanError, Request, Stage, Stranger, Target,
+        step::{Output, are_silent},
+    },
     replay::{
         replayer::ReplayError,
         script::{Script, StepKind, client_message, client_name},
     },
     traffic::{Lane, Micros},
-    wire::jsonrpc::Message,
+    wire::jsonrpc::{Message, id_key},
 };
 
 /// A plan and what is under its hand.
@@ -96,16 +99,31 @@ impl Replayer {
     /// That each rule of the plan that names something names something that was recorded; of those that act at the
     /// beginning, or of a scenario.
     pub(super) fn check_plan(&self, scenario: Option<usize>) -> Result<(), ReplayError> {
-        match self.strangers(scenario, false).first() {
-            Some(stranger) => Err(ReplayError::Fault(stranger.to_string())),
+        match self.strangers(scenario, false).into_iter().next() {
+            Some(stranger) => Err(ReplayError::Fault(stranger)),
             None => Ok(()),
         }
     }
 
     /// Where this is one of several servers: the rules that may be for any of them and fit nothing that was recorded of
-    /// this one.
-    pub fn strangers_here(&self) -> Vec<Stranger> {
-        self.strangers(None, true)
+    /// this one; those of a scenario, or that act at the beginning.
+    pub fn strangers_here(&self, scenario: Option<&str>) -> Vec<Stranger> {
+        let Some(plan) = &self.options.faults else { return Vec::new() };
+        match scenario.map(|name| plan.scenario(name)) {
+            None => self.strangers(None, true),
+            Some(None) => Vec::new(),
+            Some(scenario) => self.strangers(scenario, true),
+        }
+    }
+
+    /// Why a rule that acts at the beginning, or one of a scenario, is for none of these servers.
+    pub fn for_nobody(&self, scenario: Option<&str>, servers: &[&str]) -> Option<PlanError> {
+        let plan = self.options.faults.as_ref()?;
+        let at = match scenario {
+            None => None,
+            Some(name) => Some(plan.scenario(name)?),
+        };
+        plan.for_nobody(at, servers)
     }
 
     fn strangers(&self, scenario: Option<usize>, for_all: bool) -> Vec<Stranger> {
@@ -119,7 +137,7 @@ impl Replayer {
                 let message = Message::read(&bytes);
                 fits(&Request {
                     kind: None,
-                    server: self.options.server.as_deref(),
+                    server: self.options.called(),
                     message: &message,
                     method: &step.method,
                     key: Some(&entry.key),
@@ -128,7 +146,8 @@ impl Replayer {
                 })
             })
         };
-        plan.strangers(scenario, self.options.server.as_deref(), for_all, recorded)
+        let server = (self.options.called(), self.options.server.is_some());
+        plan.strangers(scenario, server, for_all, recorded)
     }
 
     /// Lets faults act on a request; true where one has spoken in the server's place.
@@ -146,7 +165,7 @@ impl Replayer {
         let is_equal = |entry: &&Exchange| self.cassette.rules.is_empty() && entry.rule.is_none();
         let request = Request {
             kind: asks_for.filter(|_| entry.as_ref().is_some_and(is_equal)),
-            server: self.options.server.as_deref(),
+            server: self.options.called(),
             message,
             method,
             key: entry.map(|entry| &*entry.key),
@@ -173,10 +192,14 @@ impl Replayer {
         let terminal = decision.terminal.as_ref();
         let effects = terminal.into_iter().chain(&decision.beside);
         let effects = effects.filter_map(|chosen| chosen.work(&target)).collect();
-        let origin = Origin { events: self.at_hand.events.clone(), beside: decision.beside_name() };
+        let origin = Origin {
+            events: self.at_hand.events.clone(),
+            beside: decision.beside_name(),
+            asked: (self.at_hand.live, id_key(id).into_owned()),
+        };
         let instead = terminal.and_then(|chosen| chosen.instead(&target));
         let own_response = (is_http && post.is_none()).then_some(lane);
-        let is_silent = instead.as_ref().is_some_and(Vec::is_empty);
+        let is_silent = instead.as_deref().is_some_and(are_silent);
         self.note_fault(&decision, asks_for, is_silent);
         let Some(faults) = &mut self.faults else { return false };
         faults.lingers = faults.lingers.max(decision.lingers());
@@ -230,6 +253,13 @@ impl Replayer {
         if let (Some(faults), Some(acting)) = (&mut self.faults, acting) {
             faults.stage.close(acting);
         }
+    }
+
+    /// The client of the message at hand cancels a request; true where the answer goes all the same.
+    pub(super) fn cancel_stage(&mut self, id: &[u8]) -> bool {
+        let Some(faults) = &mut self.faults else { return false };
+        let live = self.at_hand.live;
+        faults.stage.cancel(live, &id_key(id), self.lives[live].pipe.is_some())
     }
 
     /// The client has left a lane.

@@ -230,12 +230,8 @@ impl Replayer {
     fn begin(&mut self, lane: Lane, message: &Message<'_>, exchange: u32) -> Run {
         self.note_key(exchange);
         let entry = &self.cassette.exchanges[exchange as usize];
-        let mut recorded_id = Vec::new();
-        if let Some(client) = &entry.client {
-            client.id.push(&mut recorded_id);
-        }
         let mut to = Correlators {
-            recorded_id,
+            recorded_id: entry.client.as_ref().map(|client| client.id.clone()).unwrap_or_default(),
             live_id: self.at_hand.id.clone(),
             recorded_token: None,
             live_token: self.at_hand.token.clone(),
@@ -323,20 +319,30 @@ impl Replayer {
         }
         let recorded = Message::read(&bytes);
         let form = |message: &Message<'_>| {
-            let mut form = Vec::new();
-            let read = canonical(b"", message.outcome(), &Default::default(), &mut form);
+            let (mut room, mut form) = Default::default();
+            let read = canonical(b"", message.outcome(), &Default::default(), &mut room, &mut form);
             read.map(|()| form).ok()
         };
         recorded.kind == live.kind && form(&recorded) == form(live)
     }
 
     fn cancel(&mut self, now: Now, id: &[u8]) {
-        self.note_cancelled(id);
         let requests = &mut self.lives[self.at_hand.live].in_flight;
-        let Some((play, run)) = requests.remove(&in_flight(id)) else { return };
-        let scene = scene!(self, play, now);
-        self.plays[play].cancel(scene, run);
-        self.agenda.wake(play);
+        let found = requests.remove(&in_flight(id));
+        let mut speaks_on = false;
+        if let Some((play, run)) = found {
+            let acting = self.plays[play].run(run).and_then(|run| run.acting);
+            let scene = scene!(self, play, now);
+            self.plays[play].cancel(scene, run);
+            self.agenda.wake(play);
+            speaks_on = self.plays[play].run(run).is_some();
+            if !speaks_on {
+                self.close_acting(acting);
+            }
+        }
+        if speaks_on || !self.cancel_stage(id) {
+            self.note_cancelled(id);
+        }
     }
 }
 

@@ -198,7 +198,7 @@ impl Replayer {
             id => {
                 let mut recorded = Vec::new();
                 id.push(&mut recorded);
-                Some(Cow::Owned(rewrite::answer_id(&to.recorded_id, &recorded, &to.live_id)))
+                Some(Cow::Owned(rewrite::answer_id(&to.recorded_id(), &recorded, &to.live_id)))
             }
         };
         let mut bytes = Vec::with_capacity(payload.len() + 64);

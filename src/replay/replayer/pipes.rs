@@ -67,7 +67,9 @@ impl Replayer {
     pub(super) fn line_on(&mut self, now: Now, lane: Lane, bytes: &[u8]) {
         self.report.connections += u64::from(!self.pipes.has(lane));
         let live = self.pipe(lane).live;
-        self.at_hand = AtHand { live, ..AtHand::default() };
+        // The room of the id before it serves again.
+        let id = std::mem::take(&mut self.at_hand.id);
+        self.at_hand = AtHand { live, id, ..AtHand::default() };
         self.message(now, lane, Message::read(bytes));
         if self.pipes.has_ended(lane) {
             self.stop_on(now, lane);

@@ -38,6 +38,7 @@ fn what_cannot_be_understood_is_refused_with_what_can() {
         ("GET", "/", "", 404, "there is no `/`; there are GET /takes,"),
         ("GET", "/clock/advance", "", 405, "`/clock/advance` takes POST, not GET"),
         ("GET", "/events?from=1", "", 400, "no filter is called `from`; there are server, method, key,"),
+        ("GET", "/events?server=a", "", 400, "this run has no server `a`; it has c"),
         ("GET", "/takes?server=a", "", 400, "has no parameter `server`"),
         ("POST", "/reset", "{", 400, "the body is wrong: EOF"),
         (

@@ -245,8 +245,8 @@ fn a_plan_that_is_wrong_is_told_in_the_protocol_and_starts_no_server() {
         ),
         (&["--faults", "none.json"], ExitCode::File, "none.json"),
         (&["--fault", "ping: tiemout"], ExitCode::Usage, "ping: tiemout"),
-        (&["--fault", "ping: refuse"], ExitCode::File, "`refuse` cannot exist here"),
-        (&["--fault", "tools/call @2: drop"], ExitCode::File, "is no key of live traffic"),
+        (&["--fault", "ping: refuse"], ExitCode::Usage, "`refuse` cannot exist here"),
+        (&["--fault", "tools/call @2: drop"], ExitCode::Usage, "is no key of live traffic"),
         (&["--unknown"], ExitCode::Usage, "--unknown"),
     ] {
         for command in [&["proxy"][..], &["record", "c.json"]] {

@@ -31,6 +31,20 @@ fn a_server_that_was_never_reached_costs_no_recording_and_makes_none() {
 }
 
 #[test]
+fn a_server_that_was_never_reached_makes_the_report_bad() {
+    let line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    for command in ["proxy", "record n.json"] {
+        let deck = Deck::new();
+        let url = "--url http://127.0.0.1:1/mcp --report r.json";
+        deck.talk(&format!("{command} {url}"), line).status(ExitCode::Peer);
+        let report = deck.read("r.json");
+        assert!(report.contains("\"verdict\": \"bad\"") && report.contains("\"ping\": 1"), "{report}");
+        let ran = deck.run("verdict r.json").status(ExitCode::Bad);
+        assert!(ran.stdout.contains("127.0.0.1:1"), "{ran:#?}");
+    }
+}
+
+#[test]
 fn faults_that_cannot_act_are_told_by_lint_and_by_edits() {
     let deck = Deck::new().with("c.json", CASSETTE);
     deck.run_words(["edit", "c.json", "set", "ping @1", "/fault", "tiemout"], "").status(ExitCode::File);

@@ -75,4 +75,9 @@ fn what_cannot_be_wrapped_is_named() {
     ran.stdout("local: left as it is: there is no ");
     assert_eq!(deck.read("mcp.json"), configuration());
     assert_eq!(deck.names(), ["mcp.json"]);
+    // What is recorded goes on being recorded.
+    deck.run("wrap mcp.json --record tapes").status(ExitCode::Good);
+    let recorded = deck.read("mcp.json");
+    deck.run("wrap mcp.json --replay tapes").status(ExitCode::Good).stdout("local: left as it is: ");
+    assert_eq!(deck.read("mcp.json"), recorded);
 }

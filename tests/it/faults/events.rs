@@ -92,6 +92,78 @@ fn an_event_names_the_fault_and_tells_whether_it_ended_the_matter() {
 }
 
 #[test]
+fn an_answer_in_pieces_has_come_with_the_last_of_them() {
+    for (fault, ms) in [
+        (r#""do": "dribble", "chunks": 4, "ms": 40"#, 40),
+        (r#""do": "bandwidth", "bytes_per_second": 1000"#, 0),
+    ] {
+        let name = fault.split('"').nth(3).expect("a name");
+        let rules = format!(r#"[{{"when": {{"method": "tools/call"}}, {fault}}}]"#);
+        for is_http in [false, true] {
+            let mut stage = Stage::new(&rules);
+            let asked = |stage: &mut Stage, text: &str| match is_http {
+                true => stage.post(text),
+                false => stage.send(text),
+            };
+            asked(&mut stage, INITIALIZE);
+            for ask in [SEARCH, REPORT] {
+                asked(&mut stage, ask);
+                stage.events();
+                let mut waited = 0;
+                let event = loop {
+                    waited += 1;
+                    stage.wait(1);
+                    match stage.events().pop() {
+                        Some(event) => break event,
+                        None => assert!(waited < 1_000, "{fault} {ask}"),
+                    }
+                };
+                assert!(
+                    event.ends_with(&format!("| answered | {name} | {waited}")) && (ms == 0 || waited == ms),
+                    "{event} after {waited} ms"
+                );
+                assert!(stage.replayer.deadline().is_none());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_fault_holds_back_is_not_sent_once_it_is_cancelled() {
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+    for is_http in [false, true] {
+        let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "do": "latency", "ms": 50}]"#);
+        let asked = |stage: &mut Stage, text: &str| match is_http {
+            true => stage.post(text),
+            false => stage.send(text),
+        };
+        asked(&mut stage, INITIALIZE);
+        asked(&mut stage, SEARCH);
+        stage.wait(10);
+        stage.events();
+        let said = asked(&mut stage, cancel);
+        assert!(!said.contains("first"), "{said}");
+        assert_eq!(stage.wait(1_000), "");
+        assert!(stage.replayer.deadline().is_none());
+        let events = stage.events().concat();
+        assert!(events.contains("| 7 | - | cancelled | latency | -"), "{events}");
+    }
+}
+
+#[test]
+fn an_answer_of_which_a_part_has_gone_cannot_be_cancelled() {
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+    let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "do": "dribble", "chunks": 2, "ms": 20}]"#);
+    stage.send(INITIALIZE);
+    stage.send(SEARCH);
+    assert!(stage.wait(10).starts_with("raw"));
+    assert_eq!(stage.send(cancel), "");
+    assert!(stage.wait(10).ends_with("}\\n\"\n"));
+    let events = stage.events();
+    assert!(events.iter().any(|event| event.ends_with("| 7 | - | answered | dribble | 20")), "{events:?}");
+}
+
+#[test]
 fn nobody_hears_anything_behind_a_closed_stdout() {
     let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "nth": 1, "do": "close_early"}]"#);
     stage.send(INITIALIZE);

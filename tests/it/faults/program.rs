@@ -125,10 +125,16 @@ fn mistakes_are_named_with_their_place_and_status() {
         (
             CASSETTE,
             &["--fault", "tools/call sarch: timeout"],
-            3,
+            2,
             "`tools/call sarch: timeout` fits nothing that was recorded; did you mean the tool `search`?",
         ),
-        (CASSETTE, &["--fault", "tools/call search: status status=500"], 3, "`status` cannot exist here"),
+        (CASSETTE, &["--fault", "tools/call search: status status=500"], 2, "`status` cannot exist here"),
+        (
+            CASSETTE,
+            &["--fault", "initialize: wrong_version version=1.0"],
+            2,
+            "`version` must be a string, found `1.0`; write version=\"1.0\"",
+        ),
         (CASSETTE, &["--faults", "plan.json"], 2, "choose one by `--scenario`: busy and crash"),
         (
             CASSETTE,

@@ -106,3 +106,13 @@ fn what_carries_a_request_is_reset() {
     drop(deck.stream);
     deck.front.end();
 }
+
+#[test]
+fn a_server_that_says_nothing_more_has_taken_the_request() {
+    let mut deck = Deck::new("tools/call search: {\"do\": \"timeout\", \"nth\": 1}");
+    assert_eq!(deck.posts(SEARCH), ACCEPTED);
+    assert_eq!(deck.posts(SEARCH), ACCEPTED);
+    assert_eq!(deck.event(), event(FIRST));
+    drop(deck.stream);
+    deck.front.end();
+}

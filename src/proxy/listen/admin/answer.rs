@@ -7,10 +7,13 @@ use super::{
     advance::advance,
     ask::{self, Ask, Operation, Problem, What, body},
 };
-use crate::report::{
-    Miss,
-    events::Event,
-    live::{PlanState, TakeState, Waiting},
+use crate::{
+    fault::Stranger,
+    report::{
+        Miss,
+        events::Event,
+        live::{PlanState, TakeState, Waiting},
+    },
 };
 
 #[derive(Serialize)]
@@ -64,6 +67,12 @@ pub(super) async fn answer(front: &Front, ask: Ask, bytes: &[u8]) -> Result<Vec<
         Operation::Takes => json(&Takes { takes: front.takes().iter().map(|take| take.state()).collect() }),
         Operation::EndTake => end_take(front, body(bytes)?),
         Operation::Events => {
+            let mut ask = ask;
+            if let Some(name) = &ask.filter.server {
+                front.server(Some(name)).map_err(Problem::bad)?;
+                // The only one is not named in events.
+                ask.filter.server.take_if(|_| front.is_at_root);
+            }
             let events = front.recent.as_ref().map(|recent| recent.all()).unwrap_or_default();
             let events: Vec<Event> = events.into_iter().filter(|event| ask.filter.fits(event)).collect();
             json(&Events { events: ask.filter.last(&events).to_vec() })
@@ -100,6 +109,14 @@ fn scenario(front: &Front, ask: ask::Scenario) -> Result<Vec<u8>, Problem> {
     let mut is_there = false;
     for deck in &front.decks {
         is_there |= deck.has_scenario(&ask.name).map_err(Problem::conflict)?;
+    }
+    let names: Vec<&str> = front.decks.iter().map(|deck| &*deck.name).collect();
+    if let Some(error) = front.decks.iter().find_map(|deck| deck.for_nobody(&ask.name, &names)) {
+        return Err(Problem::conflict(error.text));
+    }
+    if let Some(stranger) = Stranger::to_all(front.decks.iter().map(|deck| deck.strangers(&ask.name))).first()
+    {
+        return Err(Problem::conflict(stranger.to_string()));
     }
     if !is_there {
         let mut names: Vec<String> = Vec::new();

@@ -185,6 +185,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::report::events::Outcome;
 
     /// The members that a body may have, as the sentence about one that it may not have lists them.
     fn members(operation: Operation) -> Vec<String> {
@@ -228,6 +229,11 @@ mod tests {
             assert_eq!(properties, members(operation).iter().collect::<Vec<_>>(), "{path}");
         }
         assert_eq!(found, TABLE.len());
+        let outcomes = Outcome::ALL.map(Outcome::name);
+        let filter = document.pointer("/paths/~1events/get/parameters/5/schema/enum").expect("an outcome");
+        assert_eq!(*filter, serde_json::json!(outcomes));
+        let told = serde_json::to_string(filter).expect("JSON");
+        assert_eq!(document.to_string().matches(&told).count(), 2, "{told}");
     }
 
     #[test]

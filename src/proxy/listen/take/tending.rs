@@ -2,6 +2,7 @@
 
 use super::{super::super::lock, Take};
 use crate::{
+    fault::{PlanError, Stranger},
     report::{
         Report,
         live::{PlanState, TakeState, Waiting},
@@ -43,6 +44,16 @@ impl Take {
     /// Whether its plan has a scenario of this name, or why that cannot act here.
     pub(in super::super) fn has_scenario(&self, name: &str) -> Result<bool, String> {
         lock(&self.state).replayer.has_scenario(name)
+    }
+
+    /// The rules of a scenario that may be for any of several servers, and fit nothing of this one.
+    pub(in super::super) fn strangers(&self, scenario: &str) -> Vec<Stranger> {
+        lock(&self.state).replayer.strangers_here(Some(scenario))
+    }
+
+    /// Why a rule of a scenario is for none of these servers.
+    pub(in super::super) fn for_nobody(&self, scenario: &str, servers: &[&str]) -> Option<PlanError> {
+        lock(&self.state).replayer.for_nobody(Some(scenario), servers)
     }
 
     pub(in super::super) fn switch(&self, scenario: &str, on: bool) {

@@ -2,7 +2,7 @@
 
 use super::{Asked, HANDSHAKE, Replayer, Stage};
 use crate::{
-    cassette::model::Form,
+    cassette::model::{Form, Id},
     replay::{
         replayer::lives::Pending,
         rewrite::{self, Correlators},
@@ -235,10 +235,9 @@ fn number_of(id: &[u8]) -> Option<u64> {
 }
 
 fn correlators(minted: u64, live_id: &[u8], live_token: Option<&[u8]>) -> Correlators {
-    let minted = minted.to_string().into_bytes();
     Correlators {
-        recorded_token: live_token.map(|_| minted.clone().into()),
-        recorded_id: minted,
+        recorded_token: live_token.map(|_| minted.to_string().into_bytes().into()),
+        recorded_id: Id::Number(minted),
         live_id: live_id.to_vec(),
         live_token: live_token.map(Box::from),
     }
