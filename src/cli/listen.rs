@@ -292,7 +292,7 @@ impl Opened {
             notices.warn("the command ended and had asked for nothing: nothing was tested here; TAPEDECK_URL and TAPEDECK_RUN tell it where we are");
         }
         if let Some(upstreams) = upstreams {
-            real::end(&upstreams, ended.command.is_none().then_some(real::TERM), None);
+            real::end(&upstreams, ended.command.is_none().then_some(real::TERM), None, &notices);
         }
         if ended.report.verdict == Verdict::Good {
             return Ok((ended.command, ExitCode::Good));

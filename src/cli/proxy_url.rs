@@ -67,6 +67,7 @@ pub(super) fn bridge(url: &str, args: &ProxyArgs) -> Result<ExitCode, Failure> {
         require_recording: false,
         headers,
         signals: true,
+        ends: None,
         hide: Box::new(()),
         warn: Box::new(|_| ()),
     };

@@ -127,8 +127,15 @@ pub(super) fn prepare(
         OnMiss::Record => Some((file(recording.cassette)?, recording.privacy.compile()?)),
         OnMiss::Error | OnMiss::Upstream => None,
     };
+    let late = cassette.as_ref().map(|(path, _)| {
+        format!(
+            "the session with the real server did not end in time; what was recorded of it stays in a journal beside \
+             {0}, which every command reads with it, and `tapedeck recover {0}` adds it",
+            path.display()
+        )
+    });
     let real = Real { way, cassette, notices: Arc::clone(notices) };
-    Ok(Some(Arc::new(Upstreams::new(Arc::new(move |talk| real.hold(talk))))))
+    Ok(Some(Arc::new(Upstreams::new(Arc::new(move |talk| real.hold(talk)), late))))
 }
 
 /// The cassette's file, which must be one that can be added to.
@@ -187,11 +194,12 @@ impl Real {
                 };
                 let (paper, cleaner) = begin(STDIO_TO_HTTP);
                 let (headers, hide) = (headers.clone(), hide(&cleaner));
+                let ends = Some(asked);
                 let options =
-                    BridgeOptions { headers, signals: false, warn, hide, ..BridgeOptions::default() };
+                    BridgeOptions { headers, signals: false, ends, warn, hide, ..BridgeOptions::default() };
                 match bridge.record(client, paper, options) {
                     Ok(ended) => {
-                        self.keep(ended.sink, cleaner, ended.missed, None);
+                        self.keep(ended.sink, cleaner, ended.missed, ended.asked.map(|(_, at)| at));
                         let over = || "the session with the real server is over".to_owned();
                         ended.unreachable.unwrap_or_else(over)
                     }
@@ -225,7 +233,7 @@ fn ended_as(exit: Exit) -> String {
 
 /// Ends all of them in good order, once the front has ended that they were there for: `asked` is the signal that ended
 /// it, and `stop` tells of one that comes meanwhile.
-pub(super) fn end(upstreams: &Upstreams, asked: Option<i32>, stop: Option<&Stop>) {
+pub(super) fn end(upstreams: &Upstreams, asked: Option<i32>, stop: Option<&Stop>, notices: &Notices) {
     let mut left = LONGEST;
     while asked.is_none() && !left.is_zero() {
         if upstreams.wait(LOOK) {
@@ -237,7 +245,9 @@ pub(super) fn end(upstreams: &Upstreams, asked: Option<i32>, stop: Option<&Stop>
         left = left.saturating_sub(LOOK);
     }
     upstreams.end(asked.or_else(|| stop?.signal()).unwrap_or(TERM));
-    upstreams.wait(LAST);
+    if !upstreams.wait(LAST) {
+        upstreams.late().iter().for_each(|late| notices.warn(late));
+    }
 }
 
 /// SIGTERM.

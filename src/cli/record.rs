@@ -215,8 +215,7 @@ pub(super) fn check(cassette: &Path, notices: &Notices) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts what was recorded into the cassette; where that fails the journal stays, with all of it. That there was no
-/// time for it is nothing that went wrong: whoever reads the cassette reads the journal too.
+/// Puts what was recorded into the cassette; where that fails the journal stays, with all of it.
 fn keep(cassette: &Path, journal: Journal, options: FoldOptions, cleaner: &Cleaner, notices: &Notices) {
     let path = journal.path().to_owned();
     let (met_late, mut cleaner) = (cleaner.met_late(), cleaner.clone());
@@ -228,7 +227,12 @@ fn keep(cassette: &Path, journal: Journal, options: FoldOptions, cleaner: &Clean
             outcome.notes.iter().for_each(|note| notices.warn(note));
             notices.info(told(&outcome));
         }
-        Err(StoreError::Late { .. }) => notices.info(format_args!("the recording stays in {}", path.display())),
+        Err(StoreError::Late { .. }) => notices.warn(format_args!(
+            "the recording is whole, but there was no time to put it into the cassette: it stays in {}, which every \
+             command reads with the cassette; the next recording puts it there, and so does `tapedeck recover {}`",
+            path.display(),
+            cassette.display()
+        )),
         Err(error) => notices.warn(format_args!(
             "the recording is whole, but stays in {}: {error}\nhint: the next recording puts it into the cassette, \
              and so does `tapedeck recover {0}`",

@@ -106,6 +106,7 @@ impl Session {
             require_recording,
             headers,
             signals: true,
+            ends: None,
             hide: Box::new(cleaner.clone()),
             warn: Box::new(move |text| warner.warn(text)),
         };

@@ -192,7 +192,7 @@ impl Session {
         drop(input);
         if let Some(upstreams) = upstreams {
             let asked = matches!(ended, Ok(Ended::Stopped)).then(|| stop.signal()).flatten();
-            real::end(&upstreams, asked, Some(&stop));
+            real::end(&upstreams, asked, Some(&stop), &notices);
         }
         if last.verdict == Verdict::Bad {
             notices.warn(in_short(&last));

@@ -90,6 +90,8 @@ pub struct BridgeOptions {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether signals end the session, and not the process at once.
     pub signals: bool,
+    /// Signals from elsewhere that end the session as those do.
+    pub ends: Option<std::sync::mpsc::Receiver<i32>>,
     /// What is hidden from the sink.
     pub hide: Box<dyn Hide>,
     /// Told, in the middle of the session, what is wrong and no request is told of: a sentence each.
@@ -103,6 +105,7 @@ impl Default for BridgeOptions {
             require_recording: false,
             headers: Vec::new(),
             signals: true,
+            ends: None,
             hide: Box::new(()),
             warn: Box::new(|_| ()),
         }
@@ -172,7 +175,8 @@ impl Bridge {
         sink: S,
         options: BridgeOptions,
     ) -> Result<BridgeEnded<S>, BridgeError> {
-        let BridgeOptions { max_message, require_recording, mut headers, signals, mut hide, warn } = options;
+        let BridgeOptions { max_message, require_recording, mut headers, signals, ends, mut hide, warn } =
+            options;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -203,7 +207,11 @@ impl Bridge {
             max_message,
         });
         let mut watch = Watch { tellings, warn, asked: None, failure: None, unreachable: None };
-        let run = run(Arc::clone(&core), lines, (is_closed, written), signals, &mut watch);
+        let (end, ended) = oneshot::channel();
+        if let Some(ends) = ends {
+            std::thread::spawn(move || ends.recv().map(|signal| end.send(signal)));
+        }
+        let run = run(Arc::clone(&core), lines, (is_closed, written), (signals, ended), &mut watch);
         let outcome = runtime.block_on(run);
         // Requests that are still under way have nothing to say any more.
         runtime.shutdown_background();
@@ -256,7 +264,7 @@ async fn run(
     core: Arc<Core>,
     lines: mpsc::Receiver<Said>,
     (is_closed, written): (oneshot::Receiver<()>, oneshot::Receiver<()>),
-    signals: bool,
+    (signals, mut ended): (bool, oneshot::Receiver<i32>),
     watch: &mut Watch,
 ) -> io::Result<()> {
     let mut signals = signals.then(Signals::install).transpose()?;
@@ -278,6 +286,10 @@ async fn run(
     loop {
         tokio::select! {
             signal = Signals::next(&mut signals) => {
+                watch.asked = Some((signal, Instant::now()));
+                break;
+            }
+            Ok(signal) = &mut ended, if !ended.is_terminated() => {
                 watch.asked = Some((signal, Instant::now()));
                 break;
             }

@@ -49,6 +49,7 @@ pub type Hold = dyn Fn(Talk) -> String + Send + Sync;
 pub struct Upstreams {
     hold: Arc<Hold>,
     shared: Arc<Shared>,
+    late: Option<String>,
 }
 
 #[derive(Default)]
@@ -86,9 +87,14 @@ impl Link {
 }
 
 impl Upstreams {
-    /// Real servers that `hold` talks with.
-    pub fn new(hold: Arc<Hold>) -> Self {
-        Self { hold, shared: Arc::default() }
+    /// Real servers that `hold` talks with; `late` is what a person is told where a talk does not end in time.
+    pub fn new(hold: Arc<Hold>, late: Option<String>) -> Self {
+        Self { hold, shared: Arc::default(), late }
+    }
+
+    /// What a person is told where a talk has not ended in time.
+    pub fn late(&self) -> Option<&str> {
+        self.late.as_deref()
     }
 
     /// Begins a talk; `tell` gets what the server does, on a thread of its own.
@@ -230,13 +236,14 @@ mod tests {
 
     #[test]
     fn a_talk_ends_with_its_link_and_says_why_nothing_more_comes() {
-        let upstreams = Upstreams::new(Arc::new(|talk: Talk| {
+        let hold: Arc<Hold> = Arc::new(|talk: Talk| {
             let mut output = File::from(talk.client.output);
             for line in BufReader::new(File::from(talk.client.input)).lines() {
                 writeln!(output, "heard {}", line.unwrap()).unwrap();
             }
             "it is over".to_owned()
-        }));
+        });
+        let upstreams = Upstreams::new(hold, None);
         let (told, heard) = mpsc::channel();
         let tell = move |said| {
             let _ = told.send(match said {

@@ -147,7 +147,13 @@ impl Fold {
         };
         let pushed =
             |fold: &mut Self| Owner { session, exchange: fold.begin(key::of_push(message), session) };
-        let owner = target.owner.unwrap_or_else(|| pushed(self));
+        let owner = target.owner.unwrap_or_else(|| {
+            let owner = pushed(self);
+            // Nobody is answered with it.
+            self.state(owner).has_failed = self.is_strict() && message.kind.is_response();
+            owner
+        });
+        self.state(owner).has_told |= matches!(message.kind, Kind::Request | Kind::Notification);
         let number = self.push_item(owner, moment, on, target.guess);
         for member in std::iter::once(*message).chain(message.members()) {
             if let Some(id) = member.id().filter(|_| member.kind == Kind::Request) {
@@ -210,6 +216,9 @@ impl Fold {
 
     /// Whether a response answers this exchange, on whose own stream it came: whatever its id, if it waits for one.
     fn answers_own(&mut self, owner: Owner, response: &Message<'_>) -> bool {
+        if self.is_stray(owner.session, response) {
+            return false;
+        }
         let is_answered = self.lookup(owner.session).from_client.answer_of(response.id(), owner);
         if is_answered {
             self.has_answer(owner, response);
@@ -217,9 +226,18 @@ impl Fold {
         is_answered
     }
 
+    /// Whether a response has the id of no request, where that is no answer: behind a replay the client was not given
+    /// it.
+    fn is_stray(&mut self, session: usize, response: &Message<'_>) -> bool {
+        self.is_strict() && !response.id().is_some_and(|id| self.lookup(session).from_client.is_open(id))
+    }
+
     /// The exchange that a server's response belongs to; its request is answered from now on.
     fn answered_by(&mut self, session: usize, response: &Message<'_>) -> Option<Owner> {
         let id = response.id();
+        if self.is_stray(session, response) {
+            return None;
+        }
         let from_client = &mut self.lookup(session).from_client;
         if let Some((owner, _)) = id.and_then(|id| from_client.answer(id, session)) {
             self.has_answer(owner, response);

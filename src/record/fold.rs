@@ -8,7 +8,7 @@ use super::{
     filing::Way,
     http::Lanes,
     requests::Owner,
-    state::{Lookup, Open},
+    state::{Lookup, Open, State},
 };
 use crate::{
     cassette::{
@@ -170,6 +170,11 @@ impl Fold {
         Tape { header: self.header, sessions, is_whole: self.is_whole }
     }
 
+    /// Whether only what answers a request is its answer: the client was behind a replay that passed requests on.
+    pub(super) const fn is_strict(&self) -> bool {
+        self.header.continues.is_some()
+    }
+
     pub(super) fn last(&mut self) -> &mut Open {
         self.sessions.last_mut().expect("there is a first session from the start")
     }
@@ -216,14 +221,7 @@ impl Open {
             let state = states.next().copied().unwrap_or_default();
             let is_handshake = matches!(&*exchange.prefix, "initialize" | "notifications/initialized");
             has_begun |= exchange.client.is_some() && !is_handshake;
-            let is_silent = match exchange.unanswered {
-                Some(Unanswered::Cancelled) => true,
-                // Only a stream that was open says anything to the next client.
-                Some(Unanswered::Open) => !exchange.server.is_empty(),
-                _ => false,
-            };
-            let is_whole = !state.is_request || state.is_answered || is_silent;
-            has_begun && !is_handshake && is_whole && !state.has_failed
+            has_begun && !is_handshake && state.is_worth(exchange)
         });
         // The server that ended is not the recorded one.
         self.session.end = None;
@@ -232,12 +230,24 @@ impl Open {
 
     /// Leaves out what the server gave no answer to, and all of the session where that is its handshake.
     fn leave_out_what_failed(&mut self) {
-        let has_failed = |at: usize| self.states[at].has_failed;
-        let is_refused = self.initialize.is_some_and(has_failed);
-        let mut at = 0..;
+        let is_refused = self.initialize.is_some_and(|at| self.states[at].has_failed);
+        let mut states = self.states.iter();
         self.session
             .exchanges
-            .retain(|_| !is_refused && at.next().is_some_and(|at| !self.states[at].has_failed));
+            .retain(|exchange| !is_refused && states.next().is_some_and(|state| state.is_worth(exchange)));
+    }
+}
+
+impl State {
+    /// Whether the next client can be answered with an exchange that began behind a replay.
+    fn is_worth(&self, exchange: &Exchange) -> bool {
+        let is_silent = match exchange.unanswered {
+            Some(Unanswered::Cancelled) => true,
+            // Only a stream that was open says anything to the next client.
+            Some(Unanswered::Open) => self.has_told,
+            _ => false,
+        };
+        !self.has_failed && (!self.is_request || self.is_answered || is_silent)
     }
 }
 

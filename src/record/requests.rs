@@ -39,6 +39,11 @@ impl Requests {
         self.open.entry(loose_key(id).into()).or_default().push_back(request);
     }
 
+    /// Whether a request with this id, whatever its type, has no answer.
+    pub(super) fn is_open(&self, id: &[u8]) -> bool {
+        self.open.contains_key(&*loose_key(id))
+    }
+
     /// The request that a response with this id answers, with its item's number; from now on it is answered.
     pub(super) fn answer(&mut self, id: &[u8], session: usize) -> Option<(Owner, usize)> {
         let (loose, key) = (loose_key(id), id_key(id));

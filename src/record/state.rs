@@ -53,6 +53,8 @@ pub(super) struct State {
     /// What it was answered with is an error of ours: the server gave no answer.
     pub(super) has_failed: bool,
     pub(super) is_cancelled: bool,
+    /// The server asked or told something because of it.
+    pub(super) has_told: bool,
     pub(super) http: Option<Fate>,
     /// It is an HTTP request that is no message.
     pub(super) is_plain: bool,

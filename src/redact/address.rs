@@ -1,7 +1,7 @@
 //! Secrets in addresses: the password before the host, and secret parameters of the query.
 
 use super::assignment::{ends_parameter, is_secret, refers};
-use super::names;
+use super::{names, rules::SHORTEST};
 use crate::wire::Span;
 
 /// A part of an address that is longer is none: hosts have 253 characters.
@@ -31,18 +31,28 @@ pub(super) fn secrets(
     let end = start + rest.iter().take_while(|byte| !ends_address(**byte)).count();
     let query = rest[..end - start].iter().position(|byte| matches!(byte, b'?' | b'#'));
     if let Some(query) = query {
-        parameters(&text[..end], start + query + 1, add);
+        parameters(&text[..end], start + query + 1, false, add);
     }
     end
 }
 
-/// Adds the secret parameters of the query that begins at `start` and ends with the text, with their kinds.
-pub(super) fn parameters(text: &[u8], start: usize, mut add: impl FnMut(&'static str, Span)) {
+/// Adds the secret parameters of the query that begins at `start` and ends with the text, with their kinds. That of a
+/// redirect may be an OAuth grant, whose address says no more of that than its long `code`.
+pub(super) fn parameters(
+    text: &[u8],
+    start: usize,
+    is_redirect: bool,
+    mut add: impl FnMut(&'static str, Span),
+) {
+    let grants = || {
+        let is_code = |(name, value): (Span, Span)| name.of(text) == b"code" && value.len() >= SHORTEST;
+        is_redirect && pairs(text, start).any(is_code)
+    };
     let mut speaks_oauth = None;
     for (name, value) in pairs(text, start) {
         let oauth = || {
             let any = || pairs(text, start).any(|(name, _)| names::speaks_oauth(name.of(text)));
-            *speaks_oauth.get_or_insert_with(any)
+            *speaks_oauth.get_or_insert_with(|| any() || grants())
         };
         let kind = names::secret_parameter(name.of(text), oauth);
         let is_value = || !value.is_empty() && is_secret(value.of(text)) && !refers(text, value.start);

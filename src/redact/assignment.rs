@@ -176,7 +176,9 @@ fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
         && (before.is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'`(\\".contains(&byte))
             || escapes_at(text, name.start - 1));
     let is_plain = is_variable || spelled.starts_with(b"--");
-    if refers(text, start) || !is_plain && !begins_line(text, name.start) {
+    // Code stands in the middle of lines as well: there, only what cannot be part of an expression counts.
+    let is_apart = before.is_some_and(|byte| byte.is_ascii_whitespace());
+    if refers(text, start) || !is_plain && !is_apart && !begins_line(text, name.start) {
         return None;
     }
     let start = start + backslashes_before_quote(text, start);
@@ -188,7 +190,12 @@ fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
         _ => (start, start + run(text, start, |byte| !ends_setting(byte))),
     };
     let value = worth(text, Span::new(start, end))?;
-    (is_plain && !refers(text, value.start) || is_mixed(value.of(text))).then_some(value)
+    let is_token = || {
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_+/=~".contains(byte);
+        let ends = text.get(end).is_none_or(|byte| *byte <= b' ' || ends_line(*byte));
+        begins_line(text, name.start) || ends && value.of(text).iter().all(is_plain)
+    };
+    (is_plain && !refers(text, value.start) || is_mixed(value.of(text)) && is_token()).then_some(value)
 }
 
 /// Whether what begins at `at` stands for a value: `$NAME`, `{name}`, `<your name>`, `%NAME%`; or is the rest of `==`.

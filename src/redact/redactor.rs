@@ -85,6 +85,9 @@ impl Redactor {
 
     /// Redacts a header's value. Credentials keep their scheme and cookies their names.
     pub fn header_value<'a>(&mut self, name: &str, value: &'a str) -> Cow<'a, str> {
+        if name.eq_ignore_ascii_case("location") {
+            return self.address(value, true);
+        }
         let Some(row) = names::secret(name.as_bytes()).filter(|_| self.rules.is_on()) else {
             return self.text(value);
         };
@@ -99,12 +102,16 @@ impl Redactor {
 
     /// Redacts an address, or the target of a request: `/path?query`.
     pub fn url<'a>(&mut self, url: &'a str) -> Cow<'a, str> {
+        self.address(url, false)
+    }
+
+    fn address<'a>(&mut self, url: &'a str, is_redirect: bool) -> Cow<'a, str> {
         let bytes = url.as_bytes();
         let mut hits = Vec::new();
         if let Some(query) =
             bytes.iter().position(|byte| matches!(byte, b'?' | b'#')).filter(|_| self.rules.is_on())
         {
-            address::parameters(bytes, query + 1, |kind, span| {
+            address::parameters(bytes, query + 1, is_redirect, |kind, span| {
                 hits.push((span, Secret::New(kind, span.of(bytes).into())));
             });
         }

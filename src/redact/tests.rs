@@ -531,3 +531,37 @@ proptest! {
         redactor.message(ToServer, &bytes);
     }
 }
+
+#[test]
+fn the_code_that_a_redirect_grants_is_hidden_and_found_again() {
+    let mut redactor = plain();
+    assert_eq!(
+        redactor.header_value("Location", "http://localhost:9/cb?code=c53-grant-77cc&state=s1"),
+        "http://localhost:9/cb?code=<redacted:oauth-1>&state=<redacted:oauth-2>"
+    );
+    assert_eq!(redactor.url("/cb?code=c53-grant-77cc"), "/cb?code=<redacted:oauth-1>");
+    for none in ["/place?code=US&state=CA", "http://h/a"] {
+        assert_eq!(redactor.header_value("location", none), none);
+    }
+}
+
+#[test]
+fn an_assignment_in_the_middle_of_a_line_holds_a_secret_where_it_is_no_code() {
+    session(
+        &mut plain(),
+        &[
+            (r#"["got api_key=k3y-12345678 here"]"#, r#"["got api_key=<redacted:api-key-1> here"]"#),
+            (r#"["with password=hunter2hunter2"]"#, r#"["with password=<redacted:password-1>"]"#),
+            (r#"{"bearer":"b1"}"#, r#"{"bearer":"<redacted:token-1>"}"#),
+        ],
+    );
+    for code in [
+        r#"["connect(user, password=get_password2(x))"]"#,
+        r#"["connect(user, password=settings2.password)"]"#,
+        r#"["f(a, token=token2_value, b)"]"#,
+        r#"["set password=secret and token=value"]"#,
+        r#"["if token=="]"#,
+    ] {
+        assert_eq!(redact(&mut plain(), code), code);
+    }
+}

@@ -62,7 +62,7 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
         Err(error) => return Err(error.into()),
     };
     let has_text = text.is_some();
-    let mut folded = Vec::new();
+    let (mut folded, mut damaged) = (Vec::new(), None);
     for journal in &journals {
         match journal.fold(false, &|| true) {
             Ok(read) if is_anothers(&read.tape, &journal.path, &path) => {}
@@ -72,8 +72,14 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
             }
             // Its recorder has only begun, or was killed as soon as it had.
             Err(JournalError::NoHeader) => {}
-            Err(error) => notes.push(format!("{}: {error}; it is left out", journal.path.display())),
+            Err(error) => {
+                notes.push(format!("{}: {error}; it is left out", journal.path.display()));
+                damaged.get_or_insert((journal, error));
+            }
         }
+    }
+    if let (false, true, Some((journal, source))) = (has_text, folded.is_empty(), damaged) {
+        return Err(StoreError::Journal { path: journal.path.clone(), source });
     }
     if !has_text && folded.is_empty() {
         return Err(StoreError::NotFound { path });

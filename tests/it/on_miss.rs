@@ -573,3 +573,83 @@ fn auto_passes_on_what_its_cassette_has_not() {
     talk.measured(&json!(2));
     assert_eq!(talk.end().0, Some(0));
 }
+
+/// The URL of a server over HTTP: it answers a call about Bergen, one about Elsewhere under another id, and holds one
+/// about Nowhere open.
+fn half_a_server() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        while let Ok((stream, _)) = listener.accept() {
+            let mut peer = Peer::new(stream);
+            let head = peer.head();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+            let mut body = vec![0; length.parse().expect("a number")];
+            peer.0.read_exact(&mut body).expect("a body");
+            let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
+            if asked["params"]["arguments"]["city"] == "Nowhere" {
+                held.push(peer);
+                continue;
+            }
+            let id =
+                if asked["params"]["arguments"]["city"] == "Elsewhere" { &json!(999) } else { &asked["id"] };
+            let result = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "said": "Bergen at last"});
+            let (status, answer) = match (head.starts_with("POST"), id.is_null()) {
+                (true, false) => {
+                    ("200 OK", json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string())
+                }
+                (true, true) => ("202 Accepted", String::new()),
+                (false, _) => ("405 Method Not Allowed", String::new()),
+            };
+            peer.say(format!(
+                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{answer}",
+                answer.len()
+            ));
+        }
+    });
+    url
+}
+
+#[test]
+fn a_front_that_is_ended_in_mid_call_adds_what_was_answered_before() {
+    let (stage, url) = (Stage::new(), half_a_server());
+    let (cassette, before) = (text(&stage.path("c.json")), stage.read("c.json"));
+    let words = ["replay", &cassette, "--on-miss", "record", "--url", &url];
+    let front = Front::start(&words, &stage.path(""));
+    let (session, _) = post(&front, None, INITIALIZE);
+    post(&front, Some(&session), INITIALIZED);
+    assert!(post(&front, Some(&session), &measure("5", "Bergen")).1.contains("Bergen at last"));
+    let body = measure("6", "Nowhere");
+    let host = &front.origin["http://".len()..];
+    let mut peer = Peer::new(TcpStream::connect(host).expect("it listens"));
+    peer.say(format!(
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nMcp-Session-Id: {session}\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    // What comes behind it shows that it was passed on.
+    assert!(post(&front, Some(&session), &measure("7", "Bergen")).1.contains("Bergen at last"));
+    front.stop();
+    assert_eq!(assert_only_added(&before, &stage.read("c.json")), 2);
+    let left = std::fs::read_dir(stage.path("")).expect("a folder");
+    let left: Vec<_> = left.map(|file| file.expect("a file").path()).collect();
+    assert!(left.iter().all(|path| path.extension().is_none_or(|kind| kind != "journal")), "{left:?}");
+}
+
+#[test]
+fn what_has_another_id_or_is_no_message_answers_nothing_and_is_not_added() {
+    let (stage, url) = (Stage::new(), half_a_server());
+    let before = stage.read("c.json");
+    let talk = |words: &[&str], server: &[String]| {
+        let input = [INITIALIZE, INITIALIZED, &measure("1", "Elsewhere"), ""].join("\n");
+        stage.run(&[&RECORD[..], words].concat(), server, &input);
+        assert_eq!(stage.read("c.json"), before, "{words:?} {server:?}");
+    };
+    talk(&["--url", &url], &[]);
+    let greets = r#"read line; printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' | sed "s/\"id\":0/$(printf %s "$line" | grep -o '"id":[0-9]*')/"; read line; read line; "#;
+    for says in [r#"{"jsonrpc":"2.0","id":999,"result":{}}"#, "{not json"] {
+        let script = format!("{greets}printf '%s\\n' '{says}'; cat > /dev/null");
+        talk(&[], &["sh", "-c", &script].map(String::from));
+    }
+}

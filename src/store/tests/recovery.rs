@@ -63,6 +63,17 @@ fn a_journal_whose_header_is_lost_is_recovered_by_its_name() {
 }
 
 #[test]
+fn a_damaged_journal_without_its_cassette_is_named_and_what_is_wrong_with_it() {
+    let place = Place::new();
+    let damaged = place.record(1);
+    damage(&damaged);
+    let error = place.load().unwrap_err();
+    assert!(matches!(&error, StoreError::Journal { path, .. } if *path == damaged), "{error}");
+    place.record(2);
+    assert_eq!(place.load().unwrap().notes.len(), 1, "the other one is read");
+}
+
+#[test]
 fn what_cannot_be_recovered_is_refused_with_a_reason() {
     let place = Place::new();
     assert!(matches!(place.recover(&place.cassette()), Err(StoreError::NotFound { .. })));

@@ -294,3 +294,17 @@ fn a_front_that_is_told_to_end_ends_by_that_signal_with_everything_written() {
     deck.run("verdict r.json").status(ExitCode::Good);
     assert_eq!(deck.names(), ["c.json", "d.json", "r.json"]);
 }
+
+#[test]
+fn a_recording_that_cannot_be_folded_in_time_says_where_it_stays() {
+    let deck = Deck::new();
+    // Another fold is under way.
+    let lock = std::fs::File::create(deck.path("c.json.lock")).expect("it is made");
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("nobody has it");
+    let ran = deck.talk(&format!("record c.json -- {}", server()), SESSION).status(ExitCode::Good);
+    let journal = deck.names().into_iter().find(|name| name.ends_with(".journal")).expect("it stays");
+    let ran = ran.stderr("the recording is whole").stderr(&journal).stderr("tapedeck recover");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:#?}");
+    drop(lock);
+    deck.run("show c.json").status(ExitCode::Good).stdout("measure");
+}
