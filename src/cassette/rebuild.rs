@@ -59,9 +59,7 @@ impl Cassette {
         let text = self.at(message.place);
         (!may_hold_markers(text)).then(|| jsonrpc::Message::without_envelope(text, is_request))
     }
-}
 
-impl Cassette {
     /// The method of a client request or notification, read no further than that. None for other forms.
     pub fn method(&self, message: &Message) -> Option<Cow<'_, str>> {
         let text = self.at(message.place);

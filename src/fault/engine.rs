@@ -298,7 +298,7 @@ impl Engine {
     }
 
     /// A rule could change nothing of what it was to act on: it has not fired.
-    pub fn take_back(&mut self, fired: &Fired) {
+    pub(super) fn take_back(&mut self, fired: &Fired) {
         let state = &mut self.states[fired.rule];
         match state.fired {
             0 => state.fired_before = state.fired_before.saturating_sub(1),

@@ -137,11 +137,7 @@ impl Live {
                 }
             },
         }
-        for (fired, origin) in self.stage.take_idle() {
-            self.engine.take_back(&fired);
-            let ledger = self.ledger.as_mut();
-            ledger.into_iter().for_each(|ledger| ledger.was_no_fault(&origin.events, origin.beside));
-        }
+        self.stage.take_back_idle(&mut self.engine, self.ledger.as_mut());
     }
 
     /// The client has left a lane: it closed the connection before the response had ended.

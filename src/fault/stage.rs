@@ -6,11 +6,14 @@ use std::{
 };
 
 use super::{
-    Effect, Fired,
+    Effect, Engine, Fired,
     pieces::Pieces,
     step::{Output, Step},
 };
-use crate::traffic::{Lane, Micros};
+use crate::{
+    report::ledger::Ledger,
+    traffic::{Lane, Micros},
+};
 
 /// An affected request, until all that is said because of it has gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -231,8 +234,18 @@ impl Stage {
     }
 
     /// The faults that could change nothing, since this was last asked.
-    pub fn take_idle(&mut self) -> Vec<(Fired, Origin)> {
+    pub(super) fn take_idle(&mut self) -> Vec<(Fired, Origin)> {
         mem::take(&mut self.idle)
+    }
+
+    /// Takes back, in counts and events, that faults have acted that could change nothing.
+    pub(crate) fn take_back_idle(&mut self, engine: &mut Engine, mut ledger: Option<&mut Ledger>) {
+        for (fired, origin) in self.take_idle() {
+            engine.take_back(&fired);
+            if let Some(ledger) = &mut ledger {
+                ledger.was_no_fault(&origin.events, origin.beside);
+            }
+        }
     }
 
     /// Nothing more is said because of a request.

@@ -119,6 +119,11 @@ impl Options {
         self.strict || self.repeat == Repeat::Error
     }
 
+    /// What rules know the server by.
+    pub(super) fn called(&self) -> Option<&str> {
+        self.server.as_deref().or(self.alone.as_deref())
+    }
+
     /// When an item is due that goes behind this moment.
     ///
     /// `instant` keeps up to 5 ms of the wait that is needed ([`is_needed_wait`]): for the client's sake, so in real
@@ -156,11 +161,4 @@ pub(super) fn is_needed_wait(server: &[Item], item: usize) -> bool {
         next.is_some_and(|later| later.after_ms == 0 && is_response(later))
     };
     is_notification(here) && here.after_ms > 0 && written_together()
-}
-
-impl Options {
-    /// What rules know the server by.
-    pub(super) fn called(&self) -> Option<&str> {
-        self.server.as_deref().or(self.alone.as_deref())
-    }
 }

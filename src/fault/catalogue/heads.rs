@@ -5,8 +5,18 @@ use crate::fault::{
     step::{Output, ResponseHead, Step},
 };
 
-/// A fault that changes the response's head.
-pub(super) struct Heads<F>(pub F);
+/// A fault that changes the response's head, and that at work.
+pub(super) struct Heads<F> {
+    change: F,
+    /// The head has passed as it was.
+    is_idle: bool,
+}
+
+impl<F> Heads<F> {
+    pub(super) const fn new(change: F) -> Self {
+        Self { change, is_idle: false }
+    }
+}
 
 impl<F> std::fmt::Debug for Heads<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -16,23 +26,11 @@ impl<F> std::fmt::Debug for Heads<F> {
 
 impl<F: Fn(&mut ResponseHead) + Clone + Send + Sync + 'static> Fault for Heads<F> {
     fn effect(&self, _: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(Changing { change: self.0.clone(), is_idle: false }))
+        Some(Box::new(Self::new(self.change.clone())))
     }
 }
 
-struct Changing<F> {
-    change: F,
-    /// The head has passed as it was.
-    is_idle: bool,
-}
-
-impl<F> std::fmt::Debug for Changing<F> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Changing")
-    }
-}
-
-impl<F: Fn(&mut ResponseHead) + Send> Effect for Changing<F> {
+impl<F: Fn(&mut ResponseHead) + Send> Effect for Heads<F> {
     fn pass(&mut self, mut output: Output, out: &mut Vec<Step>) {
         if let Output::Head { head, .. } = &mut output {
             let before = head.clone();

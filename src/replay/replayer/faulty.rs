@@ -279,11 +279,7 @@ impl Replayer {
             Some(acting) => faults.stage.pass(self.now.played, acting, output, &mut self.outputs),
             None => faults.stage.go(self.now.played, None, output, &mut self.outputs),
         }
-        for (fired, origin) in faults.stage.take_idle() {
-            faults.engine.take_back(&fired);
-            let events = self.events.as_mut();
-            events.into_iter().for_each(|events| events.was_no_fault(&origin.events, origin.beside));
-        }
+        faults.stage.take_back_idle(&mut faults.engine, self.events.as_mut());
     }
 
     /// Moves on what faults have held back.

@@ -117,7 +117,8 @@ impl Replayer {
         if self.passes_on() && message.kind == Kind::Request {
             return self.pass_on(lane, message, reason, nearest);
         }
-        let bytes = match self.in_company(message, false).filter(|_| reason == Reason::NeverRecorded) {
+        let is_unknown = reason == Reason::NeverRecorded;
+        let bytes = match is_unknown.then(|| self.in_company(message, false)).flatten() {
             Some((exchange, company)) => self.missed(message, reason, Some(exchange), Some(company)),
             None => self.missed(message, reason, nearest, None),
         };

@@ -98,21 +98,13 @@ fn the_stream_ends_in_the_answers_place() {
 }
 
 #[test]
-fn what_carries_a_request_is_reset() {
-    let mut deck = Deck::new("tools/call search: {\"do\": \"refuse\", \"nth\": 1}");
-    assert_eq!(deck.posts(SEARCH), RESET);
-    assert_eq!(deck.posts(SEARCH), ACCEPTED);
-    assert_eq!(deck.event(), event(FIRST));
-    drop(deck.stream);
-    deck.front.end();
-}
-
-#[test]
-fn a_server_that_says_nothing_more_has_taken_the_request() {
-    let mut deck = Deck::new("tools/call search: {\"do\": \"timeout\", \"nth\": 1}");
-    assert_eq!(deck.posts(SEARCH), ACCEPTED);
-    assert_eq!(deck.posts(SEARCH), ACCEPTED);
-    assert_eq!(deck.event(), event(FIRST));
-    drop(deck.stream);
-    deck.front.end();
+fn what_carries_a_request_is_reset_or_accepted_and_the_next_one_is_served() {
+    for (fault, seen) in [("refuse", RESET), ("timeout", ACCEPTED)] {
+        let mut deck = Deck::new(&format!("tools/call search: {{\"do\": \"{fault}\", \"nth\": 1}}"));
+        assert_eq!(deck.posts(SEARCH), seen, "{fault}");
+        assert_eq!(deck.posts(SEARCH), ACCEPTED, "{fault}");
+        assert_eq!(deck.event(), event(FIRST), "{fault}");
+        drop(deck.stream);
+        deck.front.end();
+    }
 }
