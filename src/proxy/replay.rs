@@ -314,15 +314,15 @@ impl Front<'_> {
             Err(error) => return Err(error.into()),
         };
         let now = self.now();
-        if count == 0 {
-            self.input_open = false;
-            replayer.handle(now, Input::Closed { lane: Lane(0) });
-            return Ok(());
-        }
-        self.lines.feed(&self.buffer[..count], |line| match line {
+        let come = if count == 0 { self.lines.missing_end() } else { &self.buffer[..count] };
+        self.lines.feed(come, |line| match line {
             Line::Whole(bytes) => replayer.handle(now, Input::Message { lane: Lane(0), bytes }),
             Line::Oversize(line) => replayer.handle(now, Input::Message { lane: Lane(0), bytes: &line.head }),
         });
+        if count == 0 {
+            self.input_open = false;
+            replayer.handle(now, Input::Closed { lane: Lane(0) });
+        }
         Ok(())
     }
 }

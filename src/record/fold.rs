@@ -243,8 +243,8 @@ impl State {
     fn is_worth(&self, exchange: &Exchange) -> bool {
         let is_silent = match exchange.unanswered {
             Some(Unanswered::Cancelled) => true,
-            // Only a stream that was open says anything to the next client.
-            Some(Unanswered::Open) => self.has_told,
+            // Only a stream that stays open by its nature says anything to the next client.
+            Some(Unanswered::Open) => self.has_told && &*exchange.prefix == "subscriptions/listen",
             _ => false,
         };
         !self.has_failed && (!self.is_request || self.is_answered || is_silent)

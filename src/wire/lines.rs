@@ -7,6 +7,8 @@
 use memchr::memchr;
 use sha2::{Digest, Sha256};
 
+use super::jsonrpc::{Kind, Message};
+
 /// How much of each end of an oversize line is kept to read its envelope from.
 const EDGE: usize = 4096;
 
@@ -78,6 +80,14 @@ impl LineSplitter {
             });
         }
         open.keep(chunk);
+    }
+
+    /// What ends a stream's last line where its sender did not, and it is a message; else nothing. A server reads that.
+    pub fn missing_end(&self) -> &'static [u8] {
+        match Message::read(self.open.so_far()).kind {
+            Kind::Noise => b"",
+            _ => b"\n",
+        }
     }
 
     /// What stands behind the last `\n`, at the end of the stream.

@@ -85,6 +85,7 @@ pub(crate) fn open_streams(_: &Options) {
     drop(recorder);
     report_one("recorder, 1,000 open streams", recording, Unit::MEGABYTES, Goal::AtMost(100e6));
     let replay = Server::replay(&cassette);
+    let _session = Client::new(&replay, 1);
     let _streams = open(&replay);
     let replaying = peak(replay.child.id()).unwrap_or_default();
     report_one("replay, 1,000 open streams", replaying, Unit::MEGABYTES, Goal::AtMost(100e6));

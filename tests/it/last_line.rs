@@ -55,3 +55,30 @@ fn a_recording_of_nothing_but_last_lines_is_one() {
     assert!(cassette.contains(r#""end": {"partial": "bye"}"#), "{cassette}");
     assert!(cassette.contains(r#""client": {"raw": "ping"}"#), "{cassette}");
 }
+
+#[test]
+fn a_last_request_is_one_in_the_replay_too_and_half_of_one_is_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let script = format!("read line; printf '%s\\n' '{answer}'; cat > /dev/null");
+    let live = run(folder.path(), &["record", "c.json", "--", "sh", "-c", &script], &format!("{ping}\n"));
+    assert_eq!(String::from_utf8_lossy(&live.stdout), format!("{answer}\n"));
+    assert_eq!(run(folder.path(), &["replay", "c.json", "--strict"], ping).stdout, live.stdout);
+    let half = &ping[..ping.len() - 1];
+    assert!(run(folder.path(), &["replay", "c.json"], half).stdout.is_empty());
+    let joined = |asked: &str, status: u8| {
+        let command = format!("printf %s '{asked}' | '{TAPEDECK}' join \"$TAPEDECK_RUN\"");
+        let ran = Command::new(TAPEDECK)
+            .args(["run", "c.json", "--", "sh", "-c", &command])
+            .current_dir(folder.path())
+            .output()
+            .expect("it starts");
+        assert_eq!(ran.status.code(), Some(status.into()), "{ran:?}");
+        ran.stdout
+    };
+    assert_eq!(joined(ping, 0), live.stdout);
+    // Nobody recorded that, whether or not its line has an end.
+    let other = ping.replace("ping", "tools/list");
+    assert!(String::from_utf8_lossy(&joined(&other, 1)).contains("-33000"));
+}

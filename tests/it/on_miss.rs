@@ -648,7 +648,8 @@ fn what_has_another_id_or_is_no_message_answers_nothing_and_is_not_added() {
     };
     talk(&["--url", &url], &[]);
     let greets = r#"read line; printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' | sed "s/\"id\":0/$(printf %s "$line" | grep -o '"id":[0-9]*')/"; read line; read line; "#;
-    for says in [r#"{"jsonrpc":"2.0","id":999,"result":{}}"#, "{not json"] {
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"wait"}}"#;
+    for says in [r#"{"jsonrpc":"2.0","id":999,"result":{}}"#, "{not json", log] {
         let script = format!("{greets}printf '%s\\n' '{says}'; cat > /dev/null");
         talk(&[], &["sh", "-c", &script].map(String::from));
     }

@@ -9,8 +9,11 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
     let value = object.get("value").map(|value| header_value(value, "value")).transpose()?;
     let value = value.unwrap_or_else(|| b"text/html".to_vec());
     Ok(Arc::new(Heads::new(move |head: &mut ResponseHead| {
-        head.headers.retain(|(name, _)| &**name != "content-type");
-        head.headers.insert(0, ("content-type".into(), value.clone()));
+        // In its place: a head that had it already is the same then, and nothing has acted.
+        let is_it = |name: &str| name == "content-type";
+        let at = head.headers.iter().position(|(name, _)| is_it(name)).unwrap_or(0);
+        head.headers.retain(|(name, _)| !is_it(name));
+        head.headers.insert(at, ("content-type".into(), value.clone()));
     })))
 }
 

@@ -57,7 +57,12 @@ pub(super) async fn serve(stream: UnixStream, front: Arc<Front>) {
     let mut room = vec![0; READ];
     loop {
         match input.read(&mut room).await {
-            Ok(0) | Err(_) => return take.closed(lane),
+            Ok(0) => {
+                let end = lines.missing_end();
+                take.hear(lane, &mut lines, end);
+                return take.closed(lane);
+            }
+            Err(_) => return take.closed(lane),
             Ok(length) => take.hear(lane, &mut lines, &room[..length]),
         }
     }

@@ -570,3 +570,20 @@ fn a_recording_with_faults_is_the_one_without() {
     assert_eq!(plain, recorded(&["tools/call a: cut_after events=1", "tools/call b: reset_peer"]));
     assert_eq!(plain, recorded(&["tools/call a: garbage", "tools/call b: duplicate"]));
 }
+
+#[test]
+fn a_response_that_has_the_wrong_type_already_passes_as_it_is() {
+    let scene = Scene::faulty(&[
+        r#"tools/call a: {"do": "wrong_content_type", "value": "application/json", "optional": true}"#,
+    ]);
+    let mut client = scene.asks("", CALL);
+    let mut server = scene.accept();
+    server.takes_call();
+    let response = format!(
+        "HTTP/1.1 200 OK\r\nX-First: 1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{ANSWER}",
+        ANSWER.len()
+    );
+    server.say(&response);
+    client.hears(&response);
+    scene.ends_having_fired(&[0]);
+}
