@@ -176,7 +176,7 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
         }
         Some(stand) => {
             // How the server ends a response is for a fault to say.
-            let link = Link::new(front, Control::of_shared(), task);
+            let link = Link::new(front, Control::of_none(), task);
             let service = {
                 let link = Arc::clone(&link);
                 service_fn(move |request| {
