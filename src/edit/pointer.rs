@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     cassette::{model::Cassette, nearest},
-    wire::Span,
+    wire::{Span, pointer},
 };
 
 /// More members than these are not named in an error.
@@ -29,10 +29,10 @@ impl Pointer {
     pub fn parse(text: &str) -> Result<Self> {
         let error = |reason| Err(EditError::Pointer { pointer: text.to_owned(), reason });
         let Some(rest) = text.strip_prefix('/') else { return error("it does not begin with `/`") };
-        if text.replace("~0", "").replace("~1", "").contains('~') {
+        if !pointer::is_escaped(text) {
             return error("`~` stands only in `~0` and `~1`");
         }
-        let steps = rest.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
+        let steps = rest.split('/').map(|step| pointer::unescaped(step).into_owned()).collect();
         Ok(Self { text: text.to_owned(), steps })
     }
 

@@ -16,7 +16,7 @@ use crate::{
         model::{Cassette, Exchange, Form, Id, Message, Moment, Ref},
         order::timeline,
     },
-    wire::{Span, scan},
+    wire::{Span, pointer, scan},
 };
 
 /// The recordings that stand beside the format's page, and its own example.
@@ -130,9 +130,8 @@ fn pointers(text: &[u8], entry: Span) -> Vec<(String, bool)> {
         let inside = parts(text, span);
         found.push((pointer.clone(), inside.is_none()));
         for (n, part) in inside.iter().flat_map(|parts| parts.list.iter().enumerate()) {
-            let step = part
-                .name(text)
-                .map_or_else(|| n.to_string(), |name| name.replace('~', "~0").replace('/', "~1"));
+            let step =
+                part.name(text).map_or_else(|| n.to_string(), |name| pointer::escaped(&name).into_owned());
             open.push((format!("{pointer}/{step}"), part.value));
         }
     }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     cassette::model,
     traffic::Direction,
-    wire::{jsonrpc, scan},
+    wire::{jsonrpc, pointer, scan},
 };
 
 /// A selector; what it does not name fits everything.
@@ -117,8 +117,7 @@ fn tests_of(value: Value<'_>) -> Result<Vec<(String, Test)>, PlanError> {
     let mut object = value.object("`where`")?;
     let mut tests = Vec::new();
     for (pointer, value) in object.all() {
-        let is_escape = |after: &str| after.starts_with(['0', '1']);
-        if !pointer.starts_with('/') || !pointer.split('~').skip(1).all(is_escape) {
+        if !pointer.starts_with('/') || !pointer::is_escaped(pointer) {
             let text =
                 format!("`{pointer}` is no JSON Pointer into the request, such as /params/arguments/limit");
             return Err(PlanError::new(value.at(), text));

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::wire::jsonrpc::{Kind, Message};
+use crate::wire::pointer;
 use crate::wire::scan::{self, Lexer, Token, unescape};
 
 /// The place of a value in a message.
@@ -28,7 +29,7 @@ impl fmt::Display for Place {
         for (nth, step) in self.steps.iter().enumerate() {
             let step = String::from_utf8_lossy(step);
             let element = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
-            let step = if element { "*".to_owned() } else { step.replace('~', "~0").replace('/', "~1") };
+            let step = if element { "*".into() } else { pointer::escaped(&step) };
             write!(f, "{}/{step}", if nth == 0 { " " } else { "" })?;
         }
         Ok(())

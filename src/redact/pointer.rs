@@ -1,5 +1,7 @@
 //! Places in a message, as people write and read them: JSON Pointers (RFC 6901) in which `*` stands for one step.
 
+use crate::wire::pointer;
+
 /// A JSON Pointer in which a step may be `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
@@ -11,11 +13,10 @@ impl Pattern {
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         let Some(rest) = text.strip_prefix('/') else { return Err("it does not begin with `/`") };
         let step = |step: &str| {
-            let plain = step.replace("~0", "").replace("~1", "");
-            if plain.contains('~') {
+            if !pointer::is_escaped(step) {
                 return Err("`~` stands only in `~0` and `~1`");
             }
-            Ok((step != "*").then(|| step.replace("~1", "/").replace("~0", "~")))
+            Ok((step != "*").then(|| pointer::unescaped(step).into_owned()))
         };
         Ok(Self { steps: rest.split('/').map(step).collect::<Result<_, _>>()? })
     }

@@ -9,6 +9,7 @@ use crate::{
     report::{Difference, Miss, Reason, SuggestedRule},
     wire::{
         jsonrpc::{self, Message},
+        pointer,
         scan::{Lexer, Token, unescape},
     },
 };
@@ -232,7 +233,7 @@ fn values(message: &[u8]) -> BTreeMap<String, String> {
             Token::Name => {
                 let name = String::from_utf8_lossy(&unescape(span.of(params))).into_owned();
                 let outer = open.last().map_or("", |(outer, _)| outer);
-                here = format!("{outer}/{}", name.replace('~', "~0").replace('/', "~1"));
+                here = format!("{outer}/{}", pointer::escaped(&name));
                 continue;
             }
             _ => {}

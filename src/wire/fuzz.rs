@@ -4,6 +4,7 @@ use super::{
     Span,
     jsonrpc::{Kind, Message, id_key},
     lines::{Line, LineSplitter},
+    pointer,
     scan::{self, Lexer},
 };
 
@@ -24,7 +25,7 @@ pub fn scanner(text: &[u8]) {
         assert!(member.value.end <= text.len());
         if let Ok(name) = std::str::from_utf8(&name) {
             assert!(scan::member(text, whole.start, name).is_some(), "a member is found by its name");
-            let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+            let pointer = format!("/{}", pointer::escaped(name));
             assert!(scan::pointer(text, whole, &pointer).is_some(), "and by its pointer");
         }
     }

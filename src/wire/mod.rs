@@ -5,6 +5,7 @@
 //! recurse (depth is data). Start with [`jsonrpc::Message`], which is what the other modules speak of.
 //!
 //! - [`scan`]: a tolerant JSON scanner that yields places
+//! - [`pointer`]: the steps of JSON Pointers
 //! - [`jsonrpc`]: the JSON-RPC envelope of one message
 //! - [`lines`]: a byte stream cut into lines
 //! - [`sse`]: an event stream cut into events
@@ -16,6 +17,7 @@ pub mod fuzz;
 pub mod http;
 pub mod jsonrpc;
 pub mod lines;
+pub mod pointer;
 pub mod revision;
 pub mod scan;
 pub mod sse;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
 
-use super::Span;
+use super::{Span, pointer};
 
 /// The text is not even loosely JSON at `at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -339,10 +339,7 @@ pub fn member(text: &[u8], at: usize, name: &str) -> Option<Span> {
 pub fn pointer(text: &[u8], root: Span, pointer: &str) -> Option<Span> {
     let mut here = root;
     for step in pointer.split('/').skip(1) {
-        let name = match step.contains('~') {
-            true => Cow::Owned(step.replace("~1", "/").replace("~0", "~")),
-            false => Cow::Borrowed(step),
-        };
+        let name = pointer::unescaped(step);
         here = match text.get(here.start) {
             Some(b'{') => member(text, here.start, &name)?,
             Some(b'[') => elements(text, here.start).nth(name.parse().ok()?)?.ok()?,

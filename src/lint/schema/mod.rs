@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use regex::Regex;
 
 use super::dialogue::text;
-use crate::wire::{Span, scan};
+use crate::wire::{Span, pointer, scan};
 
 /// The first place where a value does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -274,8 +274,8 @@ impl Judge<'_> {
                 _ if named.is_none() => at,
                 _ => return None,
             };
-            let escaped = name.replace('~', "~0").replace('/', "~1");
-            Some(Goal::Part(Part { of, span: found.value, pointer: format!("{}/{escaped}", part.pointer) }))
+            let pointer = format!("{}/{}", part.pointer, pointer::escaped(&name));
+            Some(Goal::Part(Part { of, span: found.value, pointer }))
         };
         // Which members a pattern takes is not looked at, and a member that is closed out is told of by its name.
         let is_open = word == "properties"

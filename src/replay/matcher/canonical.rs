@@ -15,7 +15,7 @@ use memchr::memmem::Finder;
 use regex::bytes::Regex;
 
 use crate::wire::{
-    Span,
+    Span, pointer,
     scan::{Lexer, ScanError, Token, is_number, unescape},
 };
 
@@ -70,7 +70,7 @@ impl Places {
         }
         let mut at = 0;
         for step in pointer.split('/').skip(1) {
-            let name = step.replace("~1", "/").replace("~0", "~").into_bytes();
+            let name = pointer::unescaped(step).into_owned().into_bytes();
             at = match self.below(at as u32, &name) {
                 Some(next) => next as usize,
                 None => {
