@@ -5,7 +5,7 @@
 //! recurse (depth is data). Start with [`jsonrpc::Message`], which is what the other modules speak of.
 //!
 //! - [`scan`]: a tolerant JSON scanner that yields places
-//! - [`pointer`]: the steps of JSON Pointers
+//! - [`mod@pointer`]: the steps of JSON Pointers
 //! - [`jsonrpc`]: the JSON-RPC envelope of one message
 //! - [`lines`]: a byte stream cut into lines
 //! - [`sse`]: an event stream cut into events
