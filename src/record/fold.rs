@@ -221,8 +221,13 @@ impl Open {
             let state = states.next().copied().unwrap_or_default();
             let is_handshake = matches!(&*exchange.prefix, "initialize" | "notifications/initialized");
             has_begun |= exchange.client.is_some() && !is_handshake;
-            has_begun && !is_handshake && state.is_worth(exchange)
+            // The client hears what the server tells it by itself, and nothing of what it prints as it starts.
+            let is_heard = has_begun || (exchange.client.is_none() && &*exchange.prefix != "push raw");
+            is_heard && !is_handshake && state.is_worth(exchange)
         });
+        if self.session.exchanges.iter().all(|exchange| exchange.client.is_none()) {
+            self.session.exchanges.clear();
+        }
         // The server that ended is not the recorded one.
         self.session.end = None;
         self.session.gap = 0;

@@ -638,6 +638,27 @@ fn a_front_that_is_ended_in_mid_call_adds_what_was_answered_before() {
 }
 
 #[test]
+fn what_a_server_tells_right_after_the_handshake_is_heard_again() {
+    let stage = Stage::new();
+    // In one piece with its answer to `initialize`, so before it has read the call.
+    let script = r#"read line; id=$(printf %s "$line" | grep -o '"id":[0-9]*')
+        printf '{"jsonrpc":"2.0",%s,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}\n{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n' "$id"
+        read line; read line; id=$(printf %s "$line" | grep -o '"id":[0-9]*' | head -n1)
+        printf '{"jsonrpc":"2.0",%s,"result":{"content":[]}}\n' "$id"; cat > /dev/null"#;
+    let play = |words: &[&str], server: &[String]| {
+        let mut talk = stage.begin(words, server);
+        talk.say(&measure("1", "Bergen"));
+        let heard = [talk.hear(), talk.hear()];
+        assert_eq!(talk.end().0, Some(0));
+        heard
+    };
+    let heard = play(&RECORD, &["sh", "-c", script].map(String::from));
+    assert_eq!(heard[0]["method"], "notifications/tools/list_changed", "{heard:?}");
+    assert_eq!(heard[1]["result"], json!({"content": []}), "{heard:?}");
+    assert_eq!(play(&["replay", "c.json"], &[]), heard);
+}
+
+#[test]
 fn what_has_another_id_or_is_no_message_answers_nothing_and_is_not_added() {
     let (stage, url) = (Stage::new(), half_a_server());
     let before = stage.read("c.json");

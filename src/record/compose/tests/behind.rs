@@ -20,6 +20,7 @@ fn recorded() -> String {
 
 /// What was asked of the real server: the handshake, and requests that overlapped.
 const ASKED: &str = r#"
+    <listening
     >{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
     <{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}
     >{"jsonrpc":"2.0","method":"notifications/initialized"}
@@ -57,13 +58,14 @@ fn what_was_asked_goes_behind_its_session_under_ids_that_nobody_used() {
     // Only lines behind the last exchange are new, but for its comma.
     let kept = before.strip_suffix("\n  ]\n}\n").unwrap();
     assert!(text.starts_with(&format!("{kept},\n")), "{text}");
-    assert_eq!(changes.new, 5);
+    assert_eq!(changes.new, 6);
     let cassette = Cassette::load(text.clone().into(), &Memory::default()).unwrap();
     assert_eq!(cassette.sessions.len(), 1);
     let keys: Vec<_> = cassette.exchanges[3..].iter().map(|exchange| &*exchange.key).collect();
     assert_eq!(
         keys,
         [
+            "push notifications/tools/list_changed @1",
             "tools/call a @2",
             "tools/call b @1",
             "tools/call c @1",
@@ -71,13 +73,14 @@ fn what_was_asked_goes_behind_its_session_under_ids_that_nobody_used() {
             "tools/call d @1"
         ]
     );
-    assert!((3..8).all(|at| cassette.is_added(at)) && !cassette.is_added(2));
-    assert_eq!(text.matches("\"journal\": \"000000000002\"").count(), 5);
+    assert!((3..9).all(|at| cassette.is_added(at)) && !cassette.is_added(2));
+    assert_eq!(text.matches("\"journal\": \"000000000002\"").count(), 6);
     let script = &scripts(&text, &Memory::default())[0];
     let added = script.split_once("{\"n\":1}}\n").unwrap().1;
     assert_eq!(
         added.trim(),
         r#"
+<{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
 >{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a"}}
 >{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"b","_meta":{"progressToken":3}}}
 <{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{}}
@@ -139,6 +142,14 @@ fn what_the_server_gave_no_answer_to_is_not_added() {
         let keys: Vec<_> = cassette.exchanges[3..].iter().map(|exchange| &*exchange.key).collect();
         assert_eq!(keys, ["tools/call good @1", "tools/call bad @1"]);
     }
+    // What the server tells by itself is no answer.
+    let told = r#"
+        >{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
+        <{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}
+        <{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
+        >{"jsonrpc":"2.0","method":"notifications/initialized"}
+        >{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"never answered"}}"#;
+    assert_eq!(add(before.as_bytes(), &[tape(Some(1), told)], &mut Memory::default()).0, before);
     // A session that never began is none.
     let refused = r#"
         >{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}
@@ -178,5 +189,5 @@ fn over_http_more_than_an_answer_is_a_stream() {
         .iter()
         .map(|exchange| exchange.http.as_ref().is_some_and(|http| http.stream))
         .collect();
-    assert_eq!(streams, [false, true, false, false, false]);
+    assert_eq!(streams, [false, false, true, false, false, false]);
 }

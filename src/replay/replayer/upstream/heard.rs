@@ -43,6 +43,8 @@ impl Replayer {
         match message.kind {
             Kind::Result | Kind::Error => self.upstream_answered(number, message),
             Kind::Request => self.upstream_asks(number, message),
+            // It has no client before it has answered the handshake.
+            Kind::Notification if self.upstreams.0[number].stage == Stage::Greeting => {}
             Kind::Notification => self.upstream_tells(number, message),
             Kind::Batch | Kind::Noise => {}
         }

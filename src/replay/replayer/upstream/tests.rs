@@ -258,6 +258,16 @@ fn a_client_that_leaves_in_the_middle_of_the_handshake_ends_the_server_s_input()
 }
 
 #[test]
+fn what_a_server_tells_by_itself_is_heard_from_the_end_of_the_handshake_on() {
+    let mut stage = Stage::begun();
+    stage.client(&call("1", "new", ""));
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    assert!(stage.server(told).is_empty());
+    stage.server(r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}"#);
+    assert_eq!(stage.server(told), [told]);
+}
+
+#[test]
 fn what_is_unanswered_when_the_client_has_left_is_bad_unless_it_waits_for_nothing() {
     let modern = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
     let listen =
