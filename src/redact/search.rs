@@ -54,7 +54,7 @@ impl Search<'_> {
         let text = self.layers.text(layer);
         let whole = scan::trim(text);
         if matches!(text.get(whole.start), Some(b'{' | b'[')) {
-            let mut walk = Walk::new(self, layer, &findings.marks);
+            let mut walk = Walk::new(self, layer, &findings);
             if walk.run(whole).is_ok() {
                 let Walk { hits, inside, .. } = walk;
                 for (span, hit) in hits {
@@ -119,6 +119,8 @@ struct Walk<'a> {
     text: &'a [u8],
     is_message: bool,
     marks: &'a [usize],
+    /// Whether an object may speak OAuth.
+    may_grant: bool,
     open: Vec<Open>,
     /// The steps that lead to the value at hand; kept only where places are asked for.
     steps: Option<Vec<Vec<u8>>>,
@@ -144,16 +146,20 @@ struct Open {
     value: Option<Span>,
     /// Below a schema, names say nothing.
     in_schema: bool,
+    /// Whether it speaks OAuth, and its strings that are secret if it does.
+    grants: bool,
+    fields: Vec<(Span, &'static SecretName)>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(search: &'a Search<'a>, layer: usize, marks: &'a [usize]) -> Self {
+    fn new(search: &'a Search<'a>, layer: usize, findings: &'a Findings) -> Self {
         let wants_steps = layer == 0 && !search.rules.places().is_empty();
         Self {
             search,
             text: search.layers.text(layer),
             is_message: layer == 0,
-            marks,
+            marks: &findings.marks,
+            may_grant: findings.may_grant,
             open: Vec::new(),
             steps: wants_steps.then(Vec::new),
             hits: Vec::new(),
@@ -193,6 +199,7 @@ impl<'a> Walk<'a> {
             object.name = span;
             object.named =
                 if marked && !object.in_schema { names::secret(&unescape(span.of(text))) } else { None };
+            object.grants |= self.may_grant && !object.in_schema && names::grants(&unescape(span.of(text)));
         }
         if let Some(step) = self.steps.as_mut().and_then(|steps| steps.last_mut()) {
             *step = unescape(span.of(text)).into_owned();
@@ -239,6 +246,8 @@ impl<'a> Walk<'a> {
             given: None,
             value: None,
             in_schema,
+            grants: false,
+            fields: Vec::new(),
         });
         if let Some(steps) = &mut self.steps {
             steps.push(Vec::new());
@@ -249,9 +258,11 @@ impl<'a> Walk<'a> {
         if let Some(steps) = &mut self.steps {
             steps.pop();
         }
-        if let Some(Open { given: Some(row), value: Some(value), .. }) = self.open.pop() {
+        let Some(Open { given, value, grants, fields, .. }) = self.open.pop() else { return };
+        if let (Some(row), Some(value)) = (given, value) {
             self.secret_string(value, row);
         }
+        fields.into_iter().filter(|_| grants).for_each(|(value, row)| self.secret_string(value, row));
     }
 
     fn string(&mut self, span: Span, named: Option<&'static SecretName>) {
@@ -260,6 +271,11 @@ impl<'a> Walk<'a> {
         let text = self.text;
         if let Some(object) = self.open.last_mut().filter(|object| object.name.of(text) == b"\"value\"") {
             object.value = Some(span);
+        }
+        if let Some(object) = self.open.last_mut().filter(|_| self.may_grant)
+            && let Some(row) = names::oauth_field(&unescape(object.name.of(text)))
+        {
+            object.fields.push((span, row));
         }
         if self.is_place() {
             self.hit(inside, "place", &unescape(span.of(self.text)), None);
