@@ -184,7 +184,13 @@ impl Pass<'_> {
     fn shape(&mut self, index: usize, at: usize, prefix: Option<usize>) {
         let start = prefix.and_then(|prefix| prefix.checked_sub(shapes::SHAPES[index].lead));
         let Some(start) = start.filter(|start| *start >= self.shape_to) else { return };
-        let Some(look) = shapes::find(index, self.text, start) else { return };
+        // A short prefix may be seen first where a longer one says more.
+        let longer = shapes::longer(index).iter().find_map(|&longer| {
+            let look = shapes::find(longer, self.text, start)?;
+            look.secret.map(|_| (longer, look))
+        });
+        let found = longer.or_else(|| shapes::find(index, self.text, start).map(|look| (index, look)));
+        let Some((index, look)) = found else { return };
         self.shape_to = look.end;
         if let Some(secret) = look.secret {
             self.add_new(at, shapes::SHAPES[index].kind, secret);
