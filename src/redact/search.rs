@@ -18,8 +18,14 @@ pub(super) struct Hit {
     pub(super) bare: Option<u8>,
 }
 
-/// Members of a message's envelope: replacing them would change what the message is.
-const ENVELOPE: [&str; 3] = ["jsonrpc", "method", "id"];
+/// Members of a message's envelope: replacing them would change what the message is, or what answers it.
+const ENVELOPE: [&str; 3] = ["jsonrpc", "id", METHOD];
+
+/// The member that is replaced all the same where it looks like a secret.
+const METHOD: &str = "method";
+
+/// What names a request by its id, as a member of `params`, and the method that does.
+const NAMES_ID: (&str, &[u8]) = ("requestId", b"notifications/cancelled");
 
 /// Members below which names are those of what a tool takes, not of what it was given.
 const SCHEMAS: [&str; 3] = ["inputSchema", "outputSchema", "requestedSchema"];
@@ -281,9 +287,27 @@ impl<'a> Walk<'a> {
             self.hit(inside, "place", &unescape(span.of(self.text)), None);
         } else if let Some(row) = named {
             self.secret_string(span, row);
-        } else if (marked || self.search.always_looks()) && !self.is_envelope() {
-            self.inside.push(inside);
-            self.gives_name(span);
+        } else if marked || self.search.always_looks() {
+            match self.of_envelope() {
+                None => {
+                    self.inside.push(inside);
+                    self.gives_name(span);
+                }
+                Some(METHOD) => self.method(span),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// A method is a secret where it looks like one. That a value met elsewhere stands in it is chance: a client whose
+    /// password is `tools/list` still has to be answered.
+    fn method(&mut self, span: Span) {
+        let inside = Span::new(span.start + 1, span.end - 1);
+        let name = unescape(span.of(self.text));
+        for find in finder::find(self.search.secrets, &name).finds.into_iter().filter(|find| !is_known(find))
+        {
+            let place = if name.len() == inside.len() { find.span.shift(inside.start) } else { inside };
+            self.hits.push((place, Hit { secret: find.secret, bare: None }));
         }
     }
 
@@ -313,7 +337,7 @@ impl<'a> Walk<'a> {
     fn word(&mut self, span: Span) {
         let marked = self.is_marked(span);
         let word = span.of(self.text);
-        if self.is_envelope() || matches!(word, b"true" | b"false" | b"null") {
+        if self.of_envelope().is_some() || matches!(word, b"true" | b"false" | b"null") {
             return;
         }
         if self.is_place() {
@@ -338,15 +362,23 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether the value at hand is a member of the message's envelope.
-    fn is_envelope(&self) -> bool {
+    /// Which member of the message's envelope the value at hand is, or which that names another message by its id.
+    fn of_envelope(&self) -> Option<&'static str> {
         let depth = if self.text.first() == Some(&b'[') { 2 } else { 1 };
-        self.is_message
-            && self.open.len() == depth
-            && self.open.last().is_some_and(|object| {
-                let name = object.name;
-                !name.is_empty() && ENVELOPE.iter().any(|member| scan::string_is(name.of(self.text), member))
-            })
+        let is_called = |object: &Open, member: &str| {
+            !object.name.is_empty() && scan::string_is(object.name.of(self.text), member)
+        };
+        match self.open.get(depth - 1..).filter(|_| self.is_message)? {
+            [message] => ENVELOPE.into_iter().find(|member| is_called(message, member)),
+            [message, params] => {
+                let (member, method) = NAMES_ID;
+                let names_id = is_called(params, member)
+                    && is_called(message, "params")
+                    && memchr::memmem::find(self.text, method).is_some();
+                names_id.then_some(member)
+            }
+            _ => None,
+        }
     }
 
     /// Whether options say that the value at hand is secret.

@@ -648,3 +648,31 @@ fn codes_and_states_of_others_stay() {
         assert_eq!(redact(&mut plain(), message), message);
     }
 }
+
+#[test]
+fn a_method_that_looks_like_a_secret_is_replaced_and_ids_stay() {
+    const KEY: &str = "ghp_012345678901234567890123456789012345";
+    let mut redactor = plain();
+    for (message, expected) in [
+        (r#"{"jsonrpc":"2.0","id":"KEY","method":"KEY"}"#, r#"{"jsonrpc":"2.0","id":"KEY","method":"<1>"}"#),
+        (r#"{"jsonrpc":"2.0","method":"x/KEY"}"#, r#"{"jsonrpc":"2.0","method":"x/<1>"}"#),
+        (r#"[{"id":"KEY","method":"x\/KEY"}]"#, r#"[{"id":"KEY","method":"<1>"}]"#),
+        (r#"{"jsonrpc":"2.0","id":"KEY","result":"KEY"}"#, r#"{"jsonrpc":"2.0","id":"KEY","result":"<1>"}"#),
+        (
+            r#"{"method":"notifications/cancelled","params":{"requestId":"KEY","reason":"KEY"}}"#,
+            r#"{"method":"notifications/cancelled","params":{"requestId":"KEY","reason":"<1>"}}"#,
+        ),
+        (r#"{"method":"x","params":{"requestId":"KEY"}}"#, r#"{"method":"x","params":{"requestId":"<1>"}}"#),
+    ] {
+        let expected = expected.replace("KEY", KEY);
+        let expected = expected.replace("<1>", "<redacted:github-token-1>");
+        assert_eq!(redact(&mut redactor, &message.replace("KEY", KEY)), expected);
+    }
+    session(
+        &mut plain(),
+        &[
+            (r#"{"password":"tools/list"}"#, r#"{"password":"<redacted:password-1>"}"#),
+            (r#"{"method":"tools/list","params":{}}"#, r#"{"method":"tools/list","params":{}}"#),
+        ],
+    );
+}
