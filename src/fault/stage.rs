@@ -70,6 +70,8 @@ struct Under {
     waiting: VecDeque<(Micros, Output)>,
     /// Nothing more goes before this time.
     free_at: Micros,
+    /// Something was said because of it.
+    was_heard: bool,
     /// So much of the wait ends as soon as another answer has gone.
     yields: Option<Micros>,
     /// Nothing more comes.
@@ -87,6 +89,7 @@ impl Stage {
             lane,
             waiting: VecDeque::new(),
             free_at: 0,
+            was_heard: false,
             yields: None,
             is_closed: false,
             has_ended: false,
@@ -127,6 +130,7 @@ impl Stage {
     pub fn perform(&mut self, now: Micros, acting: Acting, steps: Vec<Step>, out: &mut VecDeque<Output>) {
         let has_others = self.yields(Some(acting));
         let Some(under) = self.under[acting.0 as usize].as_mut() else { return };
+        under.was_heard = true;
         let mut steps = steps;
         for Work { effect, fired } in &mut under.effects {
             let mut next = Vec::with_capacity(steps.len());
@@ -255,6 +259,16 @@ impl Stage {
             let due = under.due();
             self.reschedule(acting, due);
         }
+    }
+
+    /// The server has ended: nothing more is said because of a request, and where nothing ever was, its faults had nothing
+    /// to act on.
+    pub(crate) fn server_ended(&mut self, acting: Acting) {
+        if let Some(under) = self.under[acting.0 as usize].as_mut().filter(|under| !under.was_heard) {
+            let fired = under.effects.iter_mut().filter_map(|work| work.fired.take());
+            self.idle.extend(fired.map(|fired| (fired, under.origin.clone())));
+        }
+        self.close(acting);
     }
 
     /// The client cancels a request of a live session: what waits because of it is not sent any more, and over HTTP the

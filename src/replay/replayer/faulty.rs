@@ -255,6 +255,14 @@ impl Replayer {
         }
     }
 
+    /// The recorded server of affected requests has ended.
+    pub(super) fn server_of_stage_ended(&mut self, acting: &[Acting]) {
+        if let Some(faults) = &mut self.faults {
+            acting.iter().for_each(|acting| faults.stage.server_ended(*acting));
+            faults.stage.take_back_idle(&mut faults.engine, self.events.as_mut());
+        }
+    }
+
     /// The client of the message at hand cancels a request; true where the answer goes all the same.
     pub(super) fn cancel_stage(&mut self, id: &[u8]) -> bool {
         let Some(faults) = &mut self.faults else { return false };
