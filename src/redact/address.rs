@@ -1,5 +1,7 @@
 //! Secrets in addresses: the password before the host, and secret parameters of the query.
 
+use std::borrow::Cow;
+
 use super::assignment::{ends_parameter, is_secret, refers};
 use super::{names, rules::SHORTEST};
 use crate::wire::Span;
@@ -77,6 +79,22 @@ fn pairs(text: &[u8], start: usize) -> impl Iterator<Item = (Span, Span)> + '_ {
         }
         None
     })
+}
+
+/// What a parameter says: it may stand elsewhere without its percent signs.
+pub(super) fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
+    if !value.contains(&b'%') {
+        return Cow::Borrowed(value);
+    }
+    let mut decoded = Vec::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((&byte, behind)) = rest.split_first() {
+        let digit = |at: usize| (behind.get(at).copied()? as char).to_digit(16);
+        let escape = if byte == b'%' { digit(0).zip(digit(1)) } else { None };
+        decoded.push(escape.map_or(byte, |(high, low)| (high * 16 + low) as u8));
+        rest = if escape.is_some() { &behind[2..] } else { behind };
+    }
+    Cow::Owned(decoded)
 }
 
 /// The password in `user:password@host`.

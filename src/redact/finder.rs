@@ -96,9 +96,12 @@ impl Pass<'_> {
 
     fn add_new(&mut self, mark: usize, kind: &'static str, span: Span) {
         let bytes = span.of(self.text);
-        if !placeholder::is_placeholder(bytes) {
-            self.add(mark, span, Secret::New(kind, bytes.into()));
+        if placeholder::is_placeholder(bytes) {
+            return;
         }
+        let is_parameter = span.start > 0 && self.text[span.start - 1] == b'=';
+        let value = if is_parameter { address::decoded(bytes) } else { bytes.into() };
+        self.add(mark, span, Secret::New(kind, value.into()));
     }
 
     fn follow(&mut self, clue: Clue, at: usize) {

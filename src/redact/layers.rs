@@ -70,7 +70,7 @@ impl<'a, T> Layers<'a, T> {
             let found = settle(std::mem::take(&mut self.list[layer].found));
             let Layer { parent, inside, .. } = self.list[layer];
             let mut origin = Origin::new(inside.of(&self.list[parent].text));
-            let carried: Vec<_> = found
+            let mut carried: Vec<_> = found
                 .into_iter()
                 .map(|(span, mut thing)| {
                     escape(&mut thing);
@@ -78,7 +78,9 @@ impl<'a, T> Layers<'a, T> {
                     (Span::new(start, origin.find(span.end, true)).shift(inside.start), thing)
                 })
                 .collect();
-            self.list[parent].found.extend(carried);
+            // Of two finds of one place, what the decoded text says comes first: it has no escapes.
+            carried.append(&mut self.list[parent].found);
+            self.list[parent].found = carried;
         }
         settle(self.list.swap_remove(0).found)
     }

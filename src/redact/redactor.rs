@@ -112,7 +112,7 @@ impl Redactor {
             bytes.iter().position(|byte| matches!(byte, b'?' | b'#')).filter(|_| self.rules.is_on())
         {
             address::parameters(bytes, query + 1, is_redirect, |kind, span| {
-                hits.push((span, Secret::New(kind, span.of(bytes).into())));
+                hits.push((span, Secret::New(kind, address::decoded(span.of(bytes)).into())));
             });
         }
         match self.whole(url, hits, "url") {

@@ -676,3 +676,42 @@ fn a_method_that_looks_like_a_secret_is_replaced_and_ids_stay() {
         ],
     );
 }
+
+#[test]
+fn a_parameter_is_found_again_without_its_percent_signs() {
+    let form = "grant_type=x&code=4%2F0AdeuCode99";
+    session(
+        &mut plain(),
+        &[
+            (form, "grant_type=x&code=<redacted:oauth-1>"),
+            (r#"["4/0AdeuCode99"]"#, r#"["<redacted:oauth-1>"]"#),
+            (r#"{"u":"https://h/?token=a%2Bb%2Bc%2Bd9"}"#, r#"{"u":"https://h/?token=<redacted:token-1>"}"#),
+            (r#"["a+b+c+d9"]"#, r#"["<redacted:token-1>"]"#),
+        ],
+    );
+    let mut redactor = plain();
+    assert_eq!(redactor.url("/cb?code=4%2F0AdeuCode99&iss=x"), "/cb?code=<redacted:oauth-1>&iss=x");
+    session(
+        &mut redactor,
+        &[(form, "grant_type=x&code=<redacted:oauth-1>"), ("4/0AdeuCode99", "<redacted:oauth-1>")],
+    );
+}
+
+#[test]
+fn a_key_is_the_same_at_any_level_of_escaping() {
+    let key = |newline: &str| {
+        ["-----BEGIN PRIVATE KEY-----", "MIIEpAIBAAKCAQEA1234", "-----END PRIVATE KEY-----"].join(newline)
+    };
+    let message = |text: String| format!(r#"{{"text":"{text}"}}"#);
+    let mut redactor = plain();
+    for (message, expected) in [
+        (message(key(r"\n")), message("<redacted:private-key-1>".to_owned())),
+        (message(format!("got: {}.", key(r"\\n"))), message("got: <redacted:private-key-1>.".to_owned())),
+        (
+            message(format!(r#"got: {{\"key\": \"{}\"}}"#, key(r"\\n"))),
+            message(r#"got: {\"key\": \"<redacted:private-key-1>\"}"#.to_owned()),
+        ),
+    ] {
+        assert_eq!(redact(&mut redactor, &message), expected);
+    }
+}
