@@ -80,6 +80,8 @@ pub struct Warning {
     pub at: usize,
     /// One sentence: what was found, what was meant perhaps.
     pub text: String,
+    /// It is about a value that the format does not have; else about a member.
+    pub is_value: bool,
 }
 
 /// One entry of `sessions`.

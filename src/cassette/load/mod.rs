@@ -301,7 +301,21 @@ impl<'a> Loader<'a> {
                 short(&shown)
             ),
         };
-        self.cassette.warnings.push(Warning { at: name.start, text });
+        self.cassette.warnings.push(Warning { at: name.start, text, is_value: false });
+    }
+
+    /// A word that one of a few is expected for.
+    fn warn_unless_one_of(&mut self, member: &str, value: Span, words: &[&str]) {
+        let shown = jsonrpc::text(value.of(self.reader.text));
+        if words.contains(&&*shown) {
+            return;
+        }
+        let meant = match shape::nearest(&shown, words.iter().copied()) {
+            Some(word) => format!("did you mean `{word}`?"),
+            None => format!("it is one of `{}`", words.join("`, `")),
+        };
+        let text = format!("`{member}` is unknown: `{}`; {meant}", short(&shown));
+        self.cassette.warnings.push(Warning { at: value.start, text, is_value: true });
     }
 
     fn check_unknown(&self, walk: &mut Walk) -> Result<()> {

@@ -170,12 +170,17 @@ impl Replayer {
             }
             return;
         };
+        let last = self.last_words(play, run);
         self.lives[live].is_over = true;
         let mut lanes: Vec<u32> =
             self.streams.iter().filter(|(_, stream)| stream.live == live).map(|(at, _)| *at).collect();
         lanes.sort_unstable();
-        for lane in lanes {
-            self.end(Lane(lane), Some(StreamEnd::Cut), &[]);
+        for lane in lanes.into_iter().map(Lane) {
+            let partial = last.as_ref().filter(|(own, _)| *own == lane).map(|(_, bytes)| &bytes[..]);
+            if partial.is_some() {
+                self.begin_response(lane, true);
+            }
+            self.end(lane, Some(StreamEnd::Cut), partial.unwrap_or_default());
         }
         self.lives[live].get = None;
         self.lives[live].resumed.clear();

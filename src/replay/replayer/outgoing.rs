@@ -304,7 +304,11 @@ impl Replayer {
         let exchange = step.exchange;
         let entry = &self.cassette.exchanges[exchange as usize];
         if step.is_asked() && stays_silent(entry) && !self.pipes.is_closed(run.lane) {
+            let is_pipe = self.pipes.has(run.lane);
             self.plays[play].silence(at);
+            if !is_pipe {
+                self.tell_of_last_line(exchange);
+            }
             return;
         }
         let (lane, live, post, is_over) = (run.lane, run.live, run.post, run.is_over);
