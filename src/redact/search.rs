@@ -18,8 +18,14 @@ pub(super) struct Hit {
     pub(super) bare: Option<u8>,
 }
 
-/// Members of a message's envelope: replacing them would change what the message is.
-const ENVELOPE: [&str; 3] = ["jsonrpc", "method", "id"];
+/// Members of a message's envelope: replacing them would change what the message is, or what answers it.
+const ENVELOPE: [&str; 3] = ["jsonrpc", "id", METHOD];
+
+/// The member that is replaced all the same where it looks like a secret.
+const METHOD: &str = "method";
+
+/// What names a request by its id, as a member of `params`, and the method that does.
+const NAMES_ID: (&str, &[u8]) = ("requestId", b"notifications/cancelled");
 
 /// Members below which names are those of what a tool takes, not of what it was given.
 const SCHEMAS: [&str; 3] = ["inputSchema", "outputSchema", "requestedSchema"];
@@ -54,7 +60,7 @@ impl Search<'_> {
         let text = self.layers.text(layer);
         let whole = scan::trim(text);
         if matches!(text.get(whole.start), Some(b'{' | b'[')) {
-            let mut walk = Walk::new(self, layer, &findings.marks);
+            let mut walk = Walk::new(self, layer, &findings);
             if walk.run(whole).is_ok() {
                 let Walk { hits, inside, .. } = walk;
                 let names: Vec<Span> =
@@ -137,6 +143,8 @@ struct Walk<'a> {
     text: &'a [u8],
     is_message: bool,
     marks: &'a [usize],
+    /// Whether an object may speak OAuth.
+    may_grant: bool,
     open: Vec<Open>,
     /// The steps that lead to the value at hand; kept only where places are asked for.
     steps: Option<Vec<Vec<u8>>>,
@@ -162,16 +170,20 @@ struct Open {
     value: Option<Span>,
     /// Below a schema, names say nothing.
     in_schema: bool,
+    /// Whether it speaks OAuth, and its strings that are secret if it does.
+    grants: bool,
+    fields: Vec<(Span, &'static SecretName)>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(search: &'a Search<'a>, layer: usize, marks: &'a [usize]) -> Self {
+    fn new(search: &'a Search<'a>, layer: usize, findings: &'a Findings) -> Self {
         let wants_steps = layer == 0 && !search.rules.places().is_empty();
         Self {
             search,
             text: search.layers.text(layer),
             is_message: layer == 0,
-            marks,
+            marks: &findings.marks,
+            may_grant: findings.may_grant,
             open: Vec::new(),
             steps: wants_steps.then(Vec::new),
             hits: Vec::new(),
@@ -211,6 +223,7 @@ impl<'a> Walk<'a> {
             object.name = span;
             object.named =
                 if marked && !object.in_schema { names::secret(&unescape(span.of(text))) } else { None };
+            object.grants |= self.may_grant && !object.in_schema && names::grants(&unescape(span.of(text)));
         }
         if let Some(step) = self.steps.as_mut().and_then(|steps| steps.last_mut()) {
             *step = unescape(span.of(text)).into_owned();
@@ -257,6 +270,8 @@ impl<'a> Walk<'a> {
             given: None,
             value: None,
             in_schema,
+            grants: false,
+            fields: Vec::new(),
         });
         if let Some(steps) = &mut self.steps {
             steps.push(Vec::new());
@@ -267,9 +282,11 @@ impl<'a> Walk<'a> {
         if let Some(steps) = &mut self.steps {
             steps.pop();
         }
-        if let Some(Open { given: Some(row), value: Some(value), .. }) = self.open.pop() {
+        let Some(Open { given, value, grants, fields, .. }) = self.open.pop() else { return };
+        if let (Some(row), Some(value)) = (given, value) {
             self.secret_string(value, row);
         }
+        fields.into_iter().filter(|_| grants).for_each(|(value, row)| self.secret_string(value, row));
     }
 
     fn string(&mut self, span: Span, named: Option<&'static SecretName>) {
@@ -279,13 +296,36 @@ impl<'a> Walk<'a> {
         if let Some(object) = self.open.last_mut().filter(|object| object.name.of(text) == b"\"value\"") {
             object.value = Some(span);
         }
+        if let Some(object) = self.open.last_mut().filter(|_| self.may_grant)
+            && let Some(row) = names::oauth_field(&unescape(object.name.of(text)))
+        {
+            object.fields.push((span, row));
+        }
         if self.is_place() {
             self.hit(inside, "place", &unescape(span.of(self.text)), None);
         } else if let Some(row) = named {
             self.secret_string(span, row);
-        } else if (marked || self.search.always_looks()) && !self.is_envelope() {
-            self.inside.push((inside, false));
-            self.gives_name(span);
+        } else if marked || self.search.always_looks() {
+            match self.of_envelope() {
+                None => {
+                    self.inside.push((inside, false));
+                    self.gives_name(span);
+                }
+                Some(METHOD) => self.method(span),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// A method is a secret where it looks like one. That a value met elsewhere stands in it is chance: a client whose
+    /// password is `tools/list` still has to be answered.
+    fn method(&mut self, span: Span) {
+        let inside = Span::new(span.start + 1, span.end - 1);
+        let name = unescape(span.of(self.text));
+        for find in finder::find(self.search.secrets, &name).finds.into_iter().filter(|find| !is_known(find))
+        {
+            let place = if name.len() == inside.len() { find.span.shift(inside.start) } else { inside };
+            self.hits.push((place, Hit { secret: find.secret, bare: None }));
         }
     }
 
@@ -315,7 +355,7 @@ impl<'a> Walk<'a> {
     fn word(&mut self, span: Span) {
         let marked = self.is_marked(span);
         let word = span.of(self.text);
-        if self.is_envelope() || matches!(word, b"true" | b"false" | b"null") {
+        if self.of_envelope().is_some() || matches!(word, b"true" | b"false" | b"null") {
             return;
         }
         if self.is_place() {
@@ -340,15 +380,23 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether the value at hand is a member of the message's envelope.
-    fn is_envelope(&self) -> bool {
+    /// Which member of the message's envelope the value at hand is, or which that names another message by its id.
+    fn of_envelope(&self) -> Option<&'static str> {
         let depth = if self.text.first() == Some(&b'[') { 2 } else { 1 };
-        self.is_message
-            && self.open.len() == depth
-            && self.open.last().is_some_and(|object| {
-                let name = object.name;
-                !name.is_empty() && ENVELOPE.iter().any(|member| scan::string_is(name.of(self.text), member))
-            })
+        let is_called = |object: &Open, member: &str| {
+            !object.name.is_empty() && scan::string_is(object.name.of(self.text), member)
+        };
+        match self.open.get(depth - 1..).filter(|_| self.is_message)? {
+            [message] => ENVELOPE.into_iter().find(|member| is_called(message, member)),
+            [message, params] => {
+                let (member, method) = NAMES_ID;
+                let names_id = is_called(params, member)
+                    && is_called(message, "params")
+                    && memchr::memmem::find(self.text, method).is_some();
+                names_id.then_some(member)
+            }
+            _ => None,
+        }
     }
 
     /// Whether options say that the value at hand is secret.

@@ -41,6 +41,8 @@ pub(super) enum Company {
     Alone,
     /// In a batch of other messages than those that it comes with.
     OtherBatch,
+    /// At another path.
+    OtherPath,
 }
 
 /// Describes a miss.
@@ -79,6 +81,7 @@ fn in_company(asked: &str, company: Company, key: &str) -> String {
         Company::Batch => "in a batch, and comes alone",
         Company::Alone => "alone, and comes in a batch",
         Company::OtherBatch => "in a batch of other messages",
+        Company::OtherPath => "at another path",
     };
     format!(
         "tapedeck: `{asked}` was recorded {differs} (`{key}`); send it as it was recorded, or record it so"

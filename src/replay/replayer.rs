@@ -46,6 +46,7 @@ mod incoming;
 mod items;
 mod lives;
 mod outgoing;
+mod paths;
 mod pipes;
 mod resume;
 mod sse;
@@ -56,7 +57,7 @@ mod untold;
 mod upstream;
 
 pub(super) use self::pipes::Pipes;
-use self::{agenda::Agenda, faulty::Faults, lives::Live, streams::Stream, upstream::Upstreams};
+use self::{agenda::Agenda, faulty::Faults, lives::Live, paths::Paths, streams::Stream, upstream::Upstreams};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern, passed_over},
     clock::{Due, Now},
@@ -140,6 +141,7 @@ pub struct Replayer {
     owners: Vec<Option<usize>>,
     /// Paths at which messages are taken.
     endpoints: Vec<Box<str>>,
+    paths: Paths,
     /// The message that has just come.
     at_hand: AtHand,
     legacy_recording: bool,
@@ -238,6 +240,7 @@ impl Replayer {
             by_endpoint: HashMap::new(),
             owners: vec![None],
             endpoints: endpoints(&cassette, &sessions),
+            paths: Paths::of(&cassette, &scripts),
             at_hand: AtHand::default(),
             is_http: sessions.iter().any(|&at| cassette.sessions[at as usize].is_http()),
             legacy_recording,

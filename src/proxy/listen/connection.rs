@@ -76,7 +76,7 @@ async fn handle(link: Arc<Link>, request: Request<Incoming>) -> Result<Response<
 fn refusal(front: &Front, request: &Request<Incoming>) -> Option<(StatusCode, String)> {
     let is_preflight =
         front.cors && *request.method() == Method::OPTIONS && request.headers().contains_key(ORIGIN);
-    let refusal = front.guard.refusal(request.headers());
+    let refusal = front.guard.refusal(request);
     refusal.filter(|(status, _)| !is_preflight || *status == StatusCode::BAD_REQUEST)
 }
 

@@ -1,6 +1,10 @@
 //! What an HTTP request tells beside its message, and how well a recorded one fits it.
 
-use super::{Replayer, streams::is_line};
+use super::{
+    Replayer,
+    paths::{self, Scope},
+    streams::is_line,
+};
 use crate::{
     cassette::model::{Cassette, Header},
     redact::is_credential,
@@ -28,6 +32,7 @@ const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     path: Box<str>,
+    scope: Scope,
     version: Vec<Box<[u8]>>,
     accept: Vec<Box<[u8]>>,
     last_event_id: Vec<Box<[u8]>>,
@@ -38,13 +43,14 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(request: &HttpRequest<'_>, skips_auth: bool) -> Self {
+    pub(super) fn of(request: &HttpRequest<'_>, scope: Scope, skips_auth: bool) -> Self {
         let all = |name: &str| {
             let values = request.headers.iter().filter(|(known, _)| *known == name);
             values.map(|(_, value)| Box::from(*value)).collect()
         };
         Self {
             path: request.target.into(),
+            scope,
             version: all("mcp-protocol-version"),
             accept: all("accept"),
             last_event_id: all("last-event-id"),
@@ -52,6 +58,11 @@ impl Facts {
             is_get: request.method == "GET",
             skips_auth,
         }
+    }
+
+    /// Where what answers it was recorded.
+    pub(super) const fn scope(&self) -> &Scope {
+        &self.scope
     }
 
     /// The revisions that its headers name.
@@ -66,6 +77,9 @@ impl Facts {
         let http = entry.http.as_deref();
         if http.is_none() && !session.is_http() {
             return Some(FITS);
+        }
+        if !self.scope.has(paths::target(cassette, entry)) {
+            return None;
         }
         let refuses = http.and_then(|http| http.status).is_some_and(|status| matches!(status, 401 | 403));
         let had_credentials = http.is_some_and(|http| http.auth);

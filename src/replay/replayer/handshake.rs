@@ -116,8 +116,12 @@ impl Replayer {
                 session.client.is_some() && session.client.as_deref() == name.as_deref()
             })
         };
-        let all = 1..self.scripts.len();
-        all.clone().filter(fresh).find(same_client).or_else(|| all.clone().find(fresh)).or(all.last())
+        let mut all = (1..self.scripts.len()).filter(|&script| self.begins_here(script));
+        all.clone()
+            .filter(fresh)
+            .find(same_client)
+            .or_else(|| all.clone().find(fresh))
+            .or_else(|| all.next_back())
     }
 
     /// Whether an `initialize` that began no session was sent to the same place by a client that showed as much.

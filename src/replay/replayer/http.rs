@@ -1,6 +1,8 @@
 //! HTTP requests: which session they belong to, and what they ask for.
 
-use super::{AtHand, Found, Now, Replayer, facts::Facts, streams::Stream};
+use std::borrow::Cow;
+
+use super::{AtHand, Found, Now, Replayer, facts::Facts, paths::Scope, streams::Stream};
 use crate::{
     cassette::model::{StreamEnd, Unanswered},
     redact::is_credential,
@@ -22,9 +24,10 @@ impl Replayer {
         let posted = if request.method == "POST" { self.posted_to(request.target) } else { None };
         let by_header = || request.header("mcp-session-id").and_then(|id| self.live_of(id));
         let live = posted.or_else(by_header).unwrap_or_default();
+        let scope = if posted.is_some() { Scope::All } else { self.scope(request.target) };
         self.at_hand = AtHand {
             live,
-            facts: Some(Facts::of(request, self.options.skip_auth)),
+            facts: Some(Facts::of(request, scope, self.options.skip_auth)),
             post: posted.map(|_| lane),
             is_known: posted.is_none() && live > 0,
             ..AtHand::default()
@@ -105,12 +108,17 @@ impl Replayer {
     }
 
     pub(super) fn request_line(&mut self, request: &HttpRequest<'_>) -> String {
-        let target = self.redactor.url(request.target);
-        let line = format!("{} {target}", request.method);
-        match self.options.vars.hide(line.as_bytes()) {
-            std::borrow::Cow::Borrowed(_) => line,
-            std::borrow::Cow::Owned(hidden) => String::from_utf8_lossy(&hidden).into_owned(),
-        }
+        format!("{} {}", request.method, self.target(request.target))
+    }
+
+    /// A target as recordings have it.
+    pub(super) fn target<'a>(&mut self, target: &'a str) -> Cow<'a, str> {
+        let target = self.redactor.url(target);
+        let hidden = match self.options.vars.hide(target.as_bytes()) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(hidden) => Some(String::from_utf8_lossy(&hidden).into_owned()),
+        };
+        hidden.map_or(target, Cow::Owned)
     }
 
     /// The step that was found.

@@ -117,6 +117,13 @@ impl Replayer {
         if self.passes_on() && message.kind == Kind::Request {
             return self.pass_on(lane, message, reason, nearest);
         }
+        let may_be_elsewhere =
+            matches!(reason, Reason::NeverRecorded | Reason::ParamsDiffer | Reason::OtherSession);
+        if let Some(exchange) = may_be_elsewhere.then(|| self.at_another_path(message)).flatten() {
+            let company = Some(Company::OtherPath);
+            let bytes = self.missed(message, Reason::NeverRecorded, Some(exchange), company);
+            return self.say(lane, bytes, false);
+        }
         let is_unknown = reason == Reason::NeverRecorded;
         let bytes = match is_unknown.then(|| self.in_company(message, false)).flatten() {
             Some((exchange, company)) => self.missed(message, reason, Some(exchange), Some(company)),

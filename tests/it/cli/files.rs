@@ -114,6 +114,12 @@ fn lint_is_silent_about_a_good_cassette_and_tells_of_one_without_redaction() {
     let open = TIME.replacen("1,\n", "1,\n  \"redacted\": false,\n", 1);
     let ran = Deck::new().with("c.json", open).run("lint c.json").status(ExitCode::Bad);
     assert!(ran.stdout.starts_with("c.json:3:15: [unredacted] "), "{ran:#?}");
+    let key = "ghp_012345678901234567890123456789012345";
+    let id =
+        TIME.replacen(r#""method": "tools/list""#, &format!(r#""id": "{key}", "method": "tools/list""#), 1);
+    let ran = Deck::new().with("c.json", id).run("lint c.json").status(ExitCode::Bad);
+    assert!(ran.stdout.contains("[unredacted] an id of `tools/list @1` looks like a secret"), "{ran:#?}");
+    assert!(!ran.stdout.contains(key), "{ran:#?}");
 }
 
 #[test]

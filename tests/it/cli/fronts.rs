@@ -207,6 +207,15 @@ fn the_log_has_what_stderr_keeps_silent_about() {
 }
 
 #[test]
+fn a_log_that_cannot_be_written_is_said_once_and_the_recording_goes_on() {
+    let deck = Deck::new();
+    let ran =
+        deck.talk(&format!("record c.json --log /dev/full -- {}", server()), SESSION).status(ExitCode::Good);
+    assert_eq!(ran.stderr.matches("cannot write the log `/dev/full`").count(), 1, "{ran:#?}");
+    deck.talk("replay c.json --log /dev/full", SESSION).status(ExitCode::Good);
+}
+
+#[test]
 fn a_variable_stands_for_its_value_in_the_cassette_and_has_to_be_given_again() {
     let deck = Deck::new();
     let words = |city| format!("--var TOWN={city}");
