@@ -62,7 +62,7 @@ impl Replayer {
         // Closing the response is how a client of 2026-07-28 cancels; an older one may come back for it (F10.10).
         if is_modern {
             let script = &self.scripts[self.plays[play].script];
-            let at = self.plays[play].run(run).and_then(|run| script.steps[run.step as usize].cancelled_at);
+            let at = self.plays[play].run(run).and_then(|run| script.steps[run.step as usize].cancelled_at());
             let said = at.and_then(|at| script.steps.iter().position(|step| step.rank == at));
             self.plays[play].cancel(scene, run);
             if let Some(said) = said.filter(|&said| self.plays[play].is_unused(said as u32)) {
