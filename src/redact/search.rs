@@ -63,16 +63,22 @@ impl Search<'_> {
             let mut walk = Walk::new(self, layer, &findings);
             if walk.run(whole).is_ok() {
                 let Walk { hits, inside, .. } = walk;
+                let names: Vec<Span> =
+                    inside.iter().filter(|(_, is_name)| *is_name).map(|(span, _)| *span).collect();
                 for (span, hit) in hits {
                     self.layers.add(layer, span, hit);
                 }
                 // In a string, a known value may itself look like JSON.
                 let known = findings.finds.into_iter().filter(|find| layer > 0 && is_known(find));
                 for find in known {
-                    self.layers.add(layer, find.span, Hit { secret: find.secret, bare: None });
+                    let before = names.partition_point(|name| name.end < find.span.end);
+                    let is_in_name = names.get(before).is_some_and(|name| name.start <= find.span.start);
+                    if !(is_in_name && self.is_a_name(&find)) {
+                        self.layers.add(layer, find.span, Hit { secret: find.secret, bare: None });
+                    }
                 }
-                for span in inside {
-                    self.inside(layer, span);
+                for (span, is_name) in inside {
+                    self.inside(layer, span, is_name);
                 }
                 return;
             }
@@ -91,10 +97,22 @@ impl Search<'_> {
     }
 
     /// Looks at the inside of a string.
-    fn inside(&mut self, layer: usize, span: Span) {
+    fn inside(&mut self, layer: usize, span: Span, is_name: bool) {
         if self.layers.open(layer, span).is_none() {
-            let findings = finder::find(self.secrets, span.of(self.layers.text(layer)));
+            let mut findings = finder::find(self.secrets, span.of(self.layers.text(layer)));
+            if is_name {
+                findings.finds.retain(|find| !self.is_a_name(find));
+            }
             self.plain(layer, span, findings);
+        }
+    }
+
+    /// Whether what was found in a member's name may be nothing but that: what a member is called is no secret because
+    /// some value is the same word.
+    fn is_a_name(&self, find: &finder::Find) -> bool {
+        match find.secret {
+            Secret::Known(value) => self.secrets.value(value).may_be_a_name(),
+            Secret::New(..) => false,
         }
     }
 
@@ -131,8 +149,8 @@ struct Walk<'a> {
     /// The steps that lead to the value at hand; kept only where places are asked for.
     steps: Option<Vec<Vec<u8>>>,
     hits: Vec<(Span, Hit)>,
-    /// Insides of strings that have to be looked at.
-    inside: Vec<Span>,
+    /// Insides of strings that have to be looked at, and whether that is a member's name.
+    inside: Vec<(Span, bool)>,
 }
 
 /// One open container.
@@ -211,7 +229,7 @@ impl<'a> Walk<'a> {
             *step = unescape(span.of(text)).into_owned();
         }
         if marked || self.search.always_looks() {
-            self.inside.push(Span::new(span.start + 1, span.end - 1));
+            self.inside.push((Span::new(span.start + 1, span.end - 1), true));
         }
     }
 
@@ -290,7 +308,7 @@ impl<'a> Walk<'a> {
         } else if marked || self.search.always_looks() {
             match self.of_envelope() {
                 None => {
-                    self.inside.push(inside);
+                    self.inside.push((inside, false));
                     self.gives_name(span);
                 }
                 Some(METHOD) => self.method(span),
@@ -344,7 +362,7 @@ impl<'a> Walk<'a> {
             self.hit(span, "place", word, Some(0));
         } else if !scan::is_number(word) && (marked || self.search.always_looks()) {
             // No JSON: a text in brackets, say.
-            self.inside.push(span);
+            self.inside.push((span, false));
         } else if let Some(value) = self.search.secrets.exactly(word).filter(|_| marked) {
             self.hits.push((span, Hit { secret: Secret::Known(value), bare: Some(0) }));
         }

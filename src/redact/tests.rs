@@ -250,6 +250,26 @@ fn names_given_by_members_and_structures_below_names_count() {
 }
 
 #[test]
+fn a_value_that_is_a_word_is_no_members_name() {
+    let sent = vec![("X-Company".to_owned(), b"company".to_vec())];
+    let mut redactor = redactor(Options { sent, ..Options::default() });
+    session(
+        &mut redactor,
+        &[
+            (
+                r#"{"company":"company","company_id":1,"a":{"company":["my company"]}}"#,
+                r#"{"company":"<redacted:env-1>","company_id":1,"a":{"company":["my <redacted:env-1>"]}}"#,
+            ),
+            (r#"{"text":"{\"company\": \"company\"}"}"#, r#"{"text":"{\"company\": \"<redacted:env-1>\"}"}"#),
+        ],
+    );
+    // What looks like a secret is none of these words.
+    let mut redactor = plain();
+    let _ = redactor.header_value("x-api-key", "c53-apikey-22bb");
+    assert_eq!(redact(&mut redactor, r#"{"c53-apikey-22bb":1}"#), r#"{"<redacted:api-key-1>":1}"#);
+}
+
+#[test]
 fn headers_and_addresses_teach_the_session() {
     let mut redactor = plain();
     assert_eq!(

@@ -3,6 +3,7 @@
 //! - `incoming`: messages of the client, whatever carried them
 //! - `http`: HTTP requests, `gets` and `sse`, those that open streams, and `facts`, what they tell beside a message
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
+//! - `ids`: which ids a client has used
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
 //! - `faulty`: what goes wrong on purpose
 //! - `pipes`: clients that speak in lines
@@ -42,6 +43,7 @@ mod gets;
 mod handshake;
 mod heads;
 mod http;
+mod ids;
 mod incoming;
 mod items;
 mod lives;
@@ -166,8 +168,16 @@ pub struct Replayer {
     /// When the latest of what was taken in came, or the outputs were asked for.
     now: Now,
     report: Report,
-    /// Where in the report's repeats each exchange stands that was repeated.
-    repeat_of: ByNumber<u32, usize>,
+    repeats: Repeats,
+}
+
+/// Which exchanges were repeated.
+#[derive(Debug, Default)]
+struct Repeats {
+    /// In the order of their first repeats.
+    exchanges: Vec<u32>,
+    /// How often each exchange of the cassette was; nothing before the first repeat.
+    counts: Vec<u32>,
 }
 
 /// What is known of the message that has just come, or of the request that carried it.
@@ -261,7 +271,7 @@ impl Replayer {
             scripts,
             plays,
             report,
-            repeat_of: ByNumber::default(),
+            repeats: Repeats::default(),
         };
         replayer.check_plan(None)?;
         Ok(replayer)
@@ -335,6 +345,7 @@ impl Replayer {
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
         report.unused = self.unused();
+        report.repeats = self.repeats();
         report.faults = self.faults.as_ref().map(Faults::report).unwrap_or_default();
         report.warnings.extend(report.faults.iter().filter_map(FaultReport::untold));
         report.protocol.extend(self.never_said());

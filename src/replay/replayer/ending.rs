@@ -34,6 +34,41 @@ impl Replayer {
         self.ended_on(now, lane);
     }
 
+    /// Over HTTP, what a recorded server that ended by itself said on its last line, and the response that it goes on:
+    /// that to the request which it answers, else to the one in whose middle the server ended.
+    pub(super) fn last_words(&self, play: usize, run: Option<u32>) -> Option<(Lane, Vec<u8>)> {
+        let session = self.scripts[self.plays[play].script].session?;
+        let end = self.cassette.sessions[session as usize].end.as_ref()?;
+        let mut last = end.partial.clone()?;
+        let dying = run.and_then(|run| self.plays[play].run(run));
+        let id = Message::read(&last).id_key().map(|id| id.into_owned());
+        let is_its = |to: &Correlators| Some(&*id_key(&to.recorded_id())) == id.as_deref();
+        let is_answer = Message::read(&last).kind.is_response();
+        let answered = || self.plays[play].live_runs().find(|run| is_its(&run.to));
+        let of = if is_answer { answered() } else { dying }?;
+        if is_answer {
+            rewrite::rewrite(&mut last, &of.to);
+            last = self.options.vars.show(&last).into_owned();
+        }
+        let is_stream = self.streams.get(&of.lane.0)?.is_stream;
+        let line = if is_stream { [b"data: ", &last[..]].concat() } else { last };
+        Some((of.lane, line))
+    }
+
+    /// Over HTTP a client does not close its side, so what the server said once that had happened is not said.
+    pub(super) fn tell_of_last_line(&mut self, exchange: u32) {
+        let session = &self.cassette.sessions[self.cassette.exchanges[exchange as usize].session as usize];
+        let is_said = session.end.as_ref().is_none_or(|end| end.partial.is_none() || end.is_by_itself());
+        if is_said || session.is_http() {
+            return;
+        }
+        self.warn(format!(
+            "`{}` stays open: the recorded server's last line, which has no end, came once its input was closed, and a \
+             client over HTTP closes none; a replay on stdio sends it",
+            self.key(exchange)
+        ));
+    }
+
     /// The request of a client that a recorded server's last line answers, and what acts on it.
     fn answered_by(
         &self,

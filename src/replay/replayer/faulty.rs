@@ -130,8 +130,11 @@ impl Replayer {
         let Some(plan) = &self.options.faults else { return Vec::new() };
         let mut bytes = Vec::new();
         let recorded = |fits: &dyn Fn(&Request<'_>) -> bool| {
-            let steps = self.scripts.iter().flat_map(|script: &Script| &script.steps);
-            steps.filter(|step| step.kind == StepKind::Request).any(|step| {
+            let steps = self
+                .scripts
+                .iter()
+                .flat_map(|script: &Script| script.steps.iter().map(move |step| (script, step)));
+            steps.filter(|(_, step)| step.kind == StepKind::Request).any(|(script, step)| {
                 let entry = &self.cassette.exchanges[step.exchange as usize];
                 client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
                 let message = Message::read(&bytes);
@@ -139,7 +142,7 @@ impl Replayer {
                     kind: None,
                     server: self.options.called(),
                     message: &message,
-                    method: &step.method,
+                    method: script.method(step),
                     key: Some(&entry.key),
                     session: Some(self.cassette.sessions[entry.session as usize].number),
                     is_modern: None,

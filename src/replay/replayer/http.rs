@@ -62,7 +62,7 @@ impl Replayer {
         // Closing the response is how a client of 2026-07-28 cancels; an older one may come back for it (F10.10).
         if is_modern {
             let script = &self.scripts[self.plays[play].script];
-            let at = self.plays[play].run(run).and_then(|run| script.steps[run.step as usize].cancelled_at);
+            let at = self.plays[play].run(run).and_then(|run| script.steps[run.step as usize].cancelled_at());
             let said = at.and_then(|at| script.steps.iter().position(|step| step.rank == at));
             self.plays[play].cancel(scene, run);
             if let Some(said) = said.filter(|&said| self.plays[play].is_unused(said as u32)) {
@@ -178,12 +178,17 @@ impl Replayer {
             }
             return;
         };
+        let last = self.last_words(play, run);
         self.lives[live].is_over = true;
         let mut lanes: Vec<u32> =
             self.streams.iter().filter(|(_, stream)| stream.live == live).map(|(at, _)| *at).collect();
         lanes.sort_unstable();
-        for lane in lanes {
-            self.end(Lane(lane), Some(StreamEnd::Cut), &[]);
+        for lane in lanes.into_iter().map(Lane) {
+            let partial = last.as_ref().filter(|(own, _)| *own == lane).map(|(_, bytes)| &bytes[..]);
+            if partial.is_some() {
+                self.begin_response(lane, true);
+            }
+            self.end(lane, Some(StreamEnd::Cut), partial.unwrap_or_default());
         }
         self.lives[live].get = None;
         self.lives[live].resumed.clear();

@@ -169,10 +169,10 @@ impl Replayer {
             return self.miss(lane, message, Reason::Incomplete, Some(exchange));
         }
         if found.repeat && !self.at_hand.goes_on {
-            if self.options.repeat_is_miss() && !own::may_be_left_over(&step.method) {
+            if self.options.repeat_is_miss() && !own::may_be_left_over(script.method(step)) {
                 return self.miss(lane, message, Reason::Consumed, Some(exchange));
             }
-            if !own::repeats_silently(&step.method) {
+            if !own::repeats_silently(script.method(step)) {
                 self.repeated(exchange);
             }
         } else if self.options.strict
