@@ -7,6 +7,7 @@
 //! - [`guard`]: whom a front on loopback serves
 //! - [`server`]: HTTP on a client's connection, and the limits it has
 //! - [`socket`]: a client's connection that can be cut off, with a reset too
+//! - [`shortcut`]: a way past hyper for what is plain
 //! - [`coding`]: what a compressed body says
 //! - [`connect`], [`proxies`]: the way to a server
 //! - [`upstream`]: HTTP/1.1 or HTTP/2 on the connection to a server
@@ -23,6 +24,7 @@ pub mod headers;
 pub mod origin;
 pub mod proxies;
 pub mod server;
+pub mod shortcut;
 pub mod socket;
 pub mod tls;
 pub mod upstream;
