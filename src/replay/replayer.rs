@@ -34,6 +34,7 @@ macro_rules! scene {
 
 mod agenda;
 mod conduct;
+mod ending;
 mod events;
 mod facts;
 mod faulty;

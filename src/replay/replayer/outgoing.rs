@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    Now, Output, Replayer,
+    Now, Replayer,
     items::{Going, Way},
     lives::{Pending, in_flight},
     streams::is_line,
@@ -95,9 +95,7 @@ impl Replayer {
                     let lane = of.map(|run| run.post.unwrap_or(run.lane));
                     return self.server_ended(now, play, run, lane);
                 };
-                let end = self.cassette.sessions[session as usize].end.clone().unwrap_or_default();
-                self.emit(Output::End { lane, end });
-                self.ended_on(now, lane);
+                self.end_pipe(now, play, session, lane);
             }
             Action::GraceOver { run, missing } => {
                 let missing = self.scripts[script].steps[missing as usize].exchange;
