@@ -59,6 +59,9 @@ pub struct Origin {
     pub beside: Option<&'static str>,
     /// The live session that asks, by its keeper's number, and the request's id, as it is compared.
     pub asked: (usize, Vec<u8>),
+    /// Over HTTP+SSE, the lane of what carried the request: that it was taken in is no part of what is said because of
+    /// it.
+    pub post: Option<Lane>,
 }
 
 #[derive(Debug)]
@@ -70,6 +73,8 @@ struct Under {
     waiting: VecDeque<(Micros, Output)>,
     /// Nothing more goes before this time.
     free_at: Micros,
+    /// Something was said because of it.
+    was_heard: bool,
     /// So much of the wait ends as soon as another answer has gone.
     yields: Option<Micros>,
     /// Nothing more comes.
@@ -87,6 +92,7 @@ impl Stage {
             lane,
             waiting: VecDeque::new(),
             free_at: 0,
+            was_heard: false,
             yields: None,
             is_closed: false,
             has_ended: false,
@@ -120,13 +126,18 @@ impl Stage {
 
     /// Something is said because of an affected request: what goes now is put to `out`.
     pub fn pass(&mut self, now: Micros, acting: Acting, output: Output, out: &mut VecDeque<Output>) {
-        self.perform(now, acting, vec![Step::Do(output)], out);
+        let under = self.under[acting.0 as usize].as_ref();
+        match under.and_then(|under| under.origin.post) {
+            Some(post) if post == output.lane() => self.go(now, None, output, out),
+            _ => self.perform(now, acting, vec![Step::Do(output)], out),
+        }
     }
 
     /// Performs what a fault says in the server's place: later effects act on it too.
     pub fn perform(&mut self, now: Micros, acting: Acting, steps: Vec<Step>, out: &mut VecDeque<Output>) {
         let has_others = self.yields(Some(acting));
         let Some(under) = self.under[acting.0 as usize].as_mut() else { return };
+        under.was_heard = true;
         let mut steps = steps;
         for Work { effect, fired } in &mut under.effects {
             let mut next = Vec::with_capacity(steps.len());
@@ -255,6 +266,16 @@ impl Stage {
             let due = under.due();
             self.reschedule(acting, due);
         }
+    }
+
+    /// The server has ended: nothing more is said because of a request, and where nothing ever was, its faults had nothing
+    /// to act on.
+    pub(crate) fn server_ended(&mut self, acting: Acting) {
+        if let Some(under) = self.under[acting.0 as usize].as_mut().filter(|under| !under.was_heard) {
+            let fired = under.effects.iter_mut().filter_map(|work| work.fired.take());
+            self.idle.extend(fired.map(|fired| (fired, under.origin.clone())));
+        }
+        self.close(acting);
     }
 
     /// The client cancels a request of a live session: what waits because of it is not sent any more, and over HTTP the

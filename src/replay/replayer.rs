@@ -35,6 +35,7 @@ macro_rules! scene {
 
 mod agenda;
 mod conduct;
+mod ending;
 mod events;
 mod facts;
 mod faulty;

@@ -90,7 +90,8 @@ impl Stand {
         let acting = *self.acting.get_or_insert_with(|| {
             let effect = self.fault.effect(&self.target).expect("it acts on what the server says");
             let fired = Some(Fired::default());
-            self.stage.begin(vec![Work { effect, fired }], Origin::default(), lane)
+            let origin = Origin { post: self.target.post, ..Origin::default() };
+            self.stage.begin(vec![Work { effect, fired }], origin, lane)
         });
         self.stage.pass(self.now, acting, output, &mut self.out);
         self.note();
@@ -113,6 +114,12 @@ impl Stand {
             stream: true,
         };
         self.pass(Output::Head { lane: self.target.lane, head });
+    }
+
+    /// Over HTTP+SSE, the server takes the request in.
+    pub(in crate::fault) fn accepts(&mut self) {
+        let lane = self.target.post.expect("a lane of what carried it");
+        self.pass(Output::Body { lane, bytes: b"Accepted".to_vec() });
     }
 
     /// The server says this because of the request.

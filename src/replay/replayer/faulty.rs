@@ -199,6 +199,7 @@ impl Replayer {
             events: self.at_hand.events.clone(),
             beside: decision.beside_name(),
             asked: (self.at_hand.live, id_key(id).into_owned()),
+            post: self.at_hand.post,
         };
         let instead = terminal.and_then(|chosen| chosen.instead(&target));
         let own_response = (is_http && post.is_none()).then_some(lane);
@@ -255,6 +256,14 @@ impl Replayer {
     pub(super) fn close_acting(&mut self, acting: Option<Acting>) {
         if let (Some(faults), Some(acting)) = (&mut self.faults, acting) {
             faults.stage.close(acting);
+        }
+    }
+
+    /// The recorded server of affected requests has ended.
+    pub(super) fn server_of_stage_ended(&mut self, acting: &[Acting]) {
+        if let Some(faults) = &mut self.faults {
+            acting.iter().for_each(|acting| faults.stage.server_ended(*acting));
+            faults.stage.take_back_idle(&mut faults.engine, self.events.as_mut());
         }
     }
 
