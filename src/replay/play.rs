@@ -496,7 +496,7 @@ impl Play {
                 self.ready.remove(&(rank, at));
                 run.item += 1;
                 // Whether that was its answer or not: nothing more was recorded before what came next.
-                self.sent[run.step as usize] |= run.item as usize == scene.script.items(step).len();
+                self.steps[run.step as usize].sent |= run.item as usize == scene.script.items(step).len();
                 run.last = scene.now;
                 run.blocked_since = None;
                 self.enqueue(scene, at);

@@ -120,11 +120,13 @@ fn what_the_client_says_of_it_too_is_paired_where_the_replay_is_told_of_the_vari
     let named =
         call(1, "a").replace("\"a\"", &format!("\"a\",\"arguments\":{{\"key\":\"{}\"}}", SECRET.repeat(2)));
     let input = [INITIALIZE, INITIALIZED, &named];
-    for header in ["Authorization: Bearer env:LONG", "X-Company: env:LONG"] {
-        let record = ["record", "c.json", "--replace", "--url", &url, "--header", header];
+    for (cassette, header) in
+        [("b.json", "Authorization: Bearer env:LONG"), ("c.json", "X-Company: env:LONG")]
+    {
+        let record = ["record", cassette, "--url", &url, "--header", header];
         let live = run(folder, &record, &input);
         assert_hidden(folder, 1);
-        let replayed = run(folder, &["replay", "c.json", "--redact-env", "LONG"], &input);
+        let replayed = run(folder, &["replay", cassette, "--redact-env", "LONG"], &input);
         assert_eq!(replayed, live.replace(&SECRET.repeat(2), "<redacted:env-1>"), "{header}");
     }
     // Who does not name it is told of that.

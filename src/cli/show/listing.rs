@@ -211,13 +211,10 @@ impl fmt::Display for Heading<'_> {
         if session.gap > 0 {
             write!(f, " ({} messages were not recorded)", session.gap)?;
         }
-        match &session.end {
-            Some(end) => match (end.exit, end.signal) {
-                (Some(status), _) => write!(f, ", the server ended with status {status}")?,
-                (None, Some(signal)) => write!(f, ", signal {signal} ended the server")?,
-                (None, None) => {}
-            },
-            None => {}
+        match session.end.as_ref().map(|end| (end.exit, end.signal)) {
+            Some((Some(status), _)) => write!(f, ", the server ended with status {status}")?,
+            Some((None, Some(signal))) => write!(f, ", signal {signal} ended the server")?,
+            Some((None, None)) | None => {}
         }
         match session.end.as_ref().and_then(|end| end.partial.as_deref()) {
             Some(last) => {

@@ -44,20 +44,31 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn of(request: &HttpRequest<'_>, scope: Scope, skips_auth: bool) -> Self {
-        let all = |name: &str| {
-            let values = request.headers.iter().filter(|(known, _)| *known == name);
-            values.map(|(_, value)| Box::from(*value)).collect()
-        };
-        Self {
+        let (version, accept, last_event_id) = Default::default();
+        let mut facts = Self {
             path: request.target.into(),
             scope,
-            version: all("mcp-protocol-version"),
-            accept: all("accept"),
-            last_event_id: all("last-event-id"),
-            has_credentials: request.headers.iter().any(|(name, _)| is_credential(name)),
+            version,
+            accept,
+            last_event_id,
+            has_credentials: false,
             is_get: request.method == "GET",
             skips_auth,
+        };
+        for (name, value) in request.headers {
+            match *name {
+                "mcp-protocol-version" => facts.version.push(Box::from(*value)),
+                "accept" => facts.accept.push(Box::from(*value)),
+                "last-event-id" => facts.last_event_id.push(Box::from(*value)),
+                name => facts.has_credentials |= is_credential(name),
+            }
         }
+        facts
+    }
+
+    /// Whether it carries credentials.
+    pub(super) const fn has_credentials(&self) -> bool {
+        self.has_credentials
     }
 
     /// Where what answers it was recorded.

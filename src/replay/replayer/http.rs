@@ -25,16 +25,23 @@ impl Replayer {
         let by_header = || request.header("mcp-session-id").and_then(|id| self.live_of(id));
         let live = posted.or_else(by_header).unwrap_or_default();
         let scope = if posted.is_some() { Scope::All } else { self.scope(request.target) };
+        let facts = Facts::of(request, scope, self.options.skip_auth);
+        let has_credentials = facts.has_credentials();
+        // The room of the id before it serves again.
+        let mut id = std::mem::take(&mut self.at_hand.id);
+        id.clear();
         self.at_hand = AtHand {
             live,
-            facts: Some(Facts::of(request, scope, self.options.skip_auth)),
+            id,
+            facts: Some(facts),
             post: posted.map(|_| lane),
             is_known: posted.is_none() && live > 0,
             ..AtHand::default()
         };
         self.note_correlation(request);
         self.streams.insert(lane.0, Stream::new(live, request.origin));
-        for (name, value) in request.headers.iter().filter(|(name, _)| is_credential(name)) {
+        let credentials = request.headers.iter().filter(|(name, _)| has_credentials && is_credential(name));
+        for (name, value) in credentials {
             // A server may have repeated it in what it sent, and a client may send it in its messages too.
             let _ = self.redactor.header_value(name, &String::from_utf8_lossy(value));
         }

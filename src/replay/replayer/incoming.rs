@@ -109,7 +109,8 @@ impl Replayer {
     pub(super) fn find(&mut self, message: &Message<'_>) -> Option<Found> {
         let own = self.playing(self.at_hand.live);
         let pool_first = message.is_modern() || (self.at_hand.live == 0 && self.at_hand.facts.is_some());
-        let plays = if pool_first { [Some(0), own] } else { [own, Some(0)] };
+        let pool = Some(0).filter(|_| !self.scripts[0].steps.is_empty());
+        let plays = if pool_first { [pool, own] } else { [own, pool] };
         plays.into_iter().flatten().find_map(|play| self.find_in(play, message))
     }
 

@@ -107,7 +107,7 @@ impl Replayer {
     /// Whether a script's session was begun where the message that has just come was sent.
     pub(super) fn begins_here(&self, script: usize) -> bool {
         let Some(scope) = self.scope_at_hand() else { return true };
-        let begins = self.scripts[script].steps.iter().find(|step| &*step.method == "initialize");
+        let begins = self.scripts[script].handshake();
         begins.is_none_or(|step| {
             scope.has(target(&self.cassette, &self.cassette.exchanges[step.exchange as usize]))
         })
@@ -119,7 +119,8 @@ impl Replayer {
         for script in 0..self.scripts.len() {
             let script = &mut self.scripts[script];
             let (queue, own) = script.find(&self.cassette, &*self.blobs, &mut self.matcher, message);
-            let queued = queue.map_or(&[][..], |queue| script.index.queues.get(queue));
+            let mut only = 0;
+            let queued = queue.map_or(&[][..], |queue| script.index.steps(queue, &mut only));
             let first = queued.iter().chain(&own).map(|&step| script.steps[step as usize].exchange).next();
             let scope = self.at_hand.facts.as_ref().map(|facts| facts.scope());
             let is_elsewhere = |exchange: &u32| {
