@@ -599,6 +599,11 @@ impl Play {
         (played && scene.pipes.is_open(pipe)).then_some(Action::End { session, run: None })
     }
 
+    /// Whether a step is played, since the session began.
+    pub(super) fn is_taken(&self, step: u32) -> bool {
+        self.steps[step as usize].taken
+    }
+
     /// Whether nobody has asked for a step.
     pub(super) fn is_unused(&self, step: u32) -> bool {
         !self.steps[step as usize].taken && !self.taken_before.get(step as usize).is_some_and(|&taken| taken)

@@ -34,6 +34,7 @@ macro_rules! scene {
 }
 
 mod agenda;
+mod batches;
 mod conduct;
 mod ending;
 mod events;
@@ -169,6 +170,8 @@ pub struct Replayer {
     now: Now,
     report: Report,
     repeats: Repeats,
+    /// For steps that are batches, by their plays: the places in them of what is played of them one by one.
+    members: HashMap<(usize, u32), Vec<usize>>,
 }
 
 /// Which exchanges were repeated.
@@ -272,6 +275,7 @@ impl Replayer {
             plays,
             report,
             repeats: Repeats::default(),
+            members: HashMap::new(),
         };
         replayer.check_plan(None)?;
         Ok(replayer)

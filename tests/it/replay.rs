@@ -615,8 +615,8 @@ fn a_batch_is_answered_as_a_batch() {
 fn what_was_recorded_in_other_company_is_told_as_that() {
     let more = r#", {"key": "batch @1",
         "client": {"batch": [{"request": {"id": 2, "method": "tools/list"}}, {"request": {"id": 3, "method": "x/a"}}]},
-        "server": [{"batch": [{"to": 0, "id": 2, "result": {}}, {"to": 1, "id": 3, "result": {}}]}]},
-      {"key": "x/b @1", "client": {"request": {"method": "x/b"}}, "server": [{"result": {}}]}"#;
+        "server": [{"notification": {"method": "n"}}, {"batch": [{"to": 0, "id": 2, "result": {}}, {"to": 1, "id": 3, "result": {}}]}]},
+      {"key": "x/b @1", "client": {"request": {"method": "x/b"}}, "server": [{"notification": {"method": "n"}}, {"result": {}}]}"#;
     let mut stage = Stage::new(&legacy(more));
     stage.send(&initialize(0, "c"));
     let ask = |id: u32, method: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);

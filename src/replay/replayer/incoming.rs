@@ -169,11 +169,37 @@ impl Replayer {
             self.plays[found.play].take(found.step);
             return self.miss(lane, message, Reason::Incomplete, Some(exchange));
         }
+        if let Err((reason, exchange)) = self.may_play(message, found, None) {
+            return self.miss(lane, message, reason, Some(exchange));
+        }
+        self.start(now, lane, message, found);
+        if self.at_hand.facts.is_some() && found.play > 0 && dead_from.is_some_and(|dead| rank >= dead) {
+            self.lives[self.at_hand.live].is_over = true;
+        }
+    }
+
+    /// Whether what was found is played: unless the options make a repeat or an early request a miss, or its secrets are
+    /// others than those of what was `recorded`, which is all of the exchange's message if not given. Why it is not, and
+    /// which exchange says so.
+    pub(super) fn may_play(
+        &mut self,
+        message: &Message<'_>,
+        found: Found,
+        recorded: Option<&[u8]>,
+    ) -> Result<(), (Reason, u32)> {
+        let script = &self.scripts[self.plays[found.play].script];
+        let step = &script.steps[found.step as usize];
+        let exchange = step.exchange;
         if found.repeat && !self.at_hand.goes_on {
-            if self.options.repeat_is_miss() && !own::may_be_left_over(script.method(step)) {
-                return self.miss(lane, message, Reason::Consumed, Some(exchange));
+            let method = if message.kind == Kind::Request {
+                message.method()
+            } else {
+                Cow::Borrowed(&**script.method(step))
+            };
+            if self.options.repeat_is_miss() && !own::may_be_left_over(&method) {
+                return Err((Reason::Consumed, exchange));
             }
-            if !own::repeats_silently(script.method(step)) {
+            if !own::repeats_silently(&method) {
                 self.repeated(exchange);
             }
         } else if self.options.strict
@@ -183,31 +209,31 @@ impl Replayer {
             && let Some(early) = self.plays[found.play].too_early(script, found.step)
         {
             let early = script.steps[early as usize].exchange;
-            return self.miss(lane, message, Reason::OutOfOrder, Some(early));
+            return Err((Reason::OutOfOrder, early));
         }
-        if !self.pairs(found.play, message, exchange) {
-            return self.miss(lane, message, Reason::RedactionDiffers, Some(exchange));
-        }
-        self.start(now, lane, message, found);
-        if self.at_hand.facts.is_some() && found.play > 0 && dead_from.is_some_and(|dead| rank >= dead) {
-            self.lives[self.at_hand.live].is_over = true;
+        match self.pairs(found.play, message, exchange, recorded) {
+            true => Ok(()),
+            false => Err((Reason::RedactionDiffers, exchange)),
         }
     }
 
     /// Whether the secrets in a live request are those the recorded ones stood for so far.
-    fn pairs(&mut self, play: usize, message: &Message<'_>, exchange: u32) -> bool {
+    fn pairs(&mut self, play: usize, message: &Message<'_>, exchange: u32, recorded: Option<&[u8]>) -> bool {
         if PLACEHOLDER.find(message.bytes).is_none() {
             return true;
         }
-        let mut recorded = Vec::new();
-        let entry = &self.cassette.exchanges[exchange as usize];
-        client_message(&self.cassette, &*self.blobs, entry, &mut recorded);
+        let mut room = Vec::new();
+        let recorded = recorded.unwrap_or_else(|| {
+            let entry = &self.cassette.exchanges[exchange as usize];
+            client_message(&self.cassette, &*self.blobs, entry, &mut room);
+            &room
+        });
         let pairing = match self.cassette.added_by(exchange) {
             None => &mut self.pairings[play],
             // Who added it counted secrets anew.
             Some(journal) => self.added_pairings.entry((play, journal.into())).or_default(),
         };
-        pairing.pair(message.bytes, &recorded).is_ok()
+        pairing.pair(message.bytes, recorded).is_ok()
     }
 
     /// Plays what was found for a live message, on the response to that.
@@ -288,7 +314,8 @@ impl Replayer {
         }
         match self.find(message) {
             Some(found) if asks || !found.repeat => self.start(now, lane, message, found),
-            None if asks => self.missed_batch(lane, message),
+            None if asks && self.lives[self.at_hand.live].is_over => self.session_not_found(lane, b"null"),
+            None if asks => self.split_batch(lane, message),
             _ => self.accept(lane),
         }
     }

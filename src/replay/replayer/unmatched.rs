@@ -20,21 +20,8 @@ impl Replayer {
     pub(super) fn unmatched(&mut self, lane: Lane, message: &Message<'_>, method: &str) {
         self.observe_unmatched(method);
         let modern = message.is_modern();
-        let declared = &self.lives[self.at_hand.live].declared;
-        let declared = match self.playing(self.at_hand.live).and_then(|play| self.live_with(play)) {
-            Some(live) => &self.lives[live].declared,
-            None => declared,
-        };
-        match own::answer(method, modern, declared, self.legacy_recording) {
-            Some(answer) => {
-                self.count_own(method);
-                let id = message.id().unwrap_or(b"null");
-                let bytes = match answer {
-                    OwnAnswer::Empty => [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":{}}"].concat(),
-                    OwnAnswer::MethodNotFound => {
-                        jsonrpc::error(id, -32601, &format!("Method not found: {method}"), None)
-                    }
-                };
+        match self.own_answer(message, method) {
+            Some((answer, bytes)) => {
                 if modern && answer == OwnAnswer::MethodNotFound && method != "server/discover" {
                     // Specification 2026-07-28, basic/transports/streamable-http.
                     self.set_status(lane, 404);
@@ -46,6 +33,25 @@ impl Replayer {
                 self.miss(lane, message, reason, nearest);
             }
         }
+    }
+
+    /// The answer to a request that we give ourselves, if it is one of those; counted as given.
+    pub(super) fn own_answer(&mut self, message: &Message<'_>, method: &str) -> Option<(OwnAnswer, Vec<u8>)> {
+        let declared = &self.lives[self.at_hand.live].declared;
+        let declared = match self.playing(self.at_hand.live).and_then(|play| self.live_with(play)) {
+            Some(live) => &self.lives[live].declared,
+            None => declared,
+        };
+        let answer = own::answer(method, message.is_modern(), declared, self.legacy_recording)?;
+        self.count_own(method);
+        let id = message.id().unwrap_or(b"null");
+        let bytes = match answer {
+            OwnAnswer::Empty => [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":{}}"].concat(),
+            OwnAnswer::MethodNotFound => {
+                jsonrpc::error(id, -32601, &format!("Method not found: {method}"), None)
+            }
+        };
+        Some((answer, bytes))
     }
 
     /// Why nothing equals this request, and what comes nearest.
@@ -93,7 +99,7 @@ impl Replayer {
     }
 
     /// The exchange in which the same method and name were asked in other company than alone, or in this batch.
-    fn in_company(&self, message: &Message<'_>, in_batch: bool) -> Option<(u32, Company)> {
+    pub(super) fn in_company(&self, message: &Message<'_>, in_batch: bool) -> Option<(u32, Company)> {
         let (method, name) = (message.method(), message.name());
         let is_same = |other: &Message<'_>| other.method() == method && other.name() == name;
         let current = self.playing(self.at_hand.live).map_or(0, |play| self.plays[play].script);
@@ -133,7 +139,7 @@ impl Replayer {
     }
 
     /// Notes a miss; what the client is told.
-    fn missed(
+    pub(super) fn missed(
         &mut self,
         message: &Message<'_>,
         reason: Reason,
@@ -154,20 +160,6 @@ impl Replayer {
         self.note_outcome(Outcome::Miss);
         self.remember(miss);
         bytes
-    }
-
-    /// Nothing equals a batch: an answer for each of its requests, in one batch.
-    pub(super) fn missed_batch(&mut self, lane: Lane, message: &Message<'_>) {
-        let requests = message.members().filter(|member| member.kind == Kind::Request);
-        let missed = requests.map(|request| {
-            let (nearest, company) = self.in_company(&request, true).unzip();
-            self.missed(&request, Reason::NeverRecorded, nearest, company)
-        });
-        let misses: Vec<Vec<u8>> = missed.collect();
-        if self.pipes.has(lane) {
-            return misses.into_iter().for_each(|miss| self.say(lane, miss, false));
-        }
-        self.say(lane, [b"[", &misses.join(&b","[..])[..], b"]"].concat(), false);
     }
 
     /// A notification, a response or a line that nothing was recorded for: it is taken in.
