@@ -14,10 +14,13 @@ use super::{
     plan::Added,
     splice::{self, Array},
 };
-use crate::cassette::{
-    Printer,
-    blob::{BlobSink, BlobSource},
-    draft::SessionDraft,
+use crate::{
+    cassette::{
+        Printer,
+        blob::{BlobSink, BlobSource},
+        draft::SessionDraft,
+    },
+    traffic::{Direction, Event, Payload},
 };
 
 impl Plan<'_> {
@@ -156,6 +159,9 @@ impl Exchanges<'_, '_> {
         self.next.1 += 1;
         self.held.read(added.tape, exchange, self.frames)?;
         let mut events = self.held.events()?;
+        if self.plan.tapes[added.tape].header.continues.is_some() {
+            events.iter_mut().for_each(end_line);
+        }
         if let Some(behind) = added.behind {
             if self.drafts.is_none() {
                 let free = || Free::of(self.plan.base, behind);
@@ -188,6 +194,13 @@ impl Exchanges<'_, '_> {
         }
         self.printers.entry(added.recording).or_default().exchange(&draft, self.new, out)?;
         Ok(true)
+    }
+}
+
+/// What a real server said last behind a replay is a line like any other, since the client heard it.
+fn end_line(event: &mut Event<'_>) {
+    if let (Direction::ToClient, Payload::Partial(bytes)) = (event.direction, &mut event.payload) {
+        event.payload = Payload::Message(std::mem::take(bytes));
     }
 }
 

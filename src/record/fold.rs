@@ -78,7 +78,9 @@ impl Fold {
                 }
             }
             _ if event.lane != Lane(0) && !self.is_bridged => self.http_event(event, place),
-            Payload::Partial(bytes) if event.direction == Direction::ToClient => {
+            Payload::Partial(bytes)
+                if event.direction == Direction::ToClient && !self.is_heard_without_end(bytes) =>
+            {
                 self.partial = Some(bytes.to_vec());
             }
             // Stdio has no heads, events and bodies, and its streams are never cut off but by an exit.
@@ -89,7 +91,13 @@ impl Fold {
             | Payload::Broken { .. }
             | Payload::Closed => {}
             payload @ (Payload::Message(_) | Payload::Partial(_) | Payload::Oversize(_)) => {
-                let Some(line) = line(event.direction, payload) else { return };
+                let line = match payload {
+                    Payload::Partial(bytes) => Cow::Borrowed(&**bytes),
+                    payload => match line(event.direction, payload) {
+                        Some(line) => line,
+                        None => return,
+                    },
+                };
                 let message = Message::read(&line);
                 let moment = self.moment(event.at, place);
                 match event.direction {
@@ -118,6 +126,12 @@ impl Fold {
                 }
             }
         }
+    }
+
+    /// Whether a client behind a replay has heard what a real server said last, without a line end: it is no end of
+    /// the recorded server's.
+    fn is_heard_without_end(&self, bytes: &[u8]) -> bool {
+        self.is_strict() && Message::read(bytes).kind != Kind::Noise
     }
 
     /// On stdio a second `initialize` begins a new session.
