@@ -104,12 +104,14 @@ impl Plan<'_> {
         let session = self.session(added);
         let began =
             i64::try_from(session.at_ms / 1000).ok().and_then(|at| jiff::Timestamp::from_second(at).ok());
+        let lasted_ms = self.tapes[added.tape].ended_ms.saturating_sub(session.at_ms);
         SessionDraft {
             number: added.number,
             recording: added.recording,
             journal: Some(Cow::Borrowed(&header.id)),
             parent: header.parent_key().map(Cow::Owned),
             at: began.map(|began| Cow::Owned(began.to_string())),
+            lasted_s: lasted_ms / 1000,
             by: Some(Cow::Borrowed(&*header.by)).filter(|by| !by.is_empty()),
             transport: Some(Cow::Borrowed(if session.is_sse { "sse" } else { &*header.transport }))
                 .filter(|transport| !transport.is_empty()),

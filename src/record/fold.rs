@@ -35,6 +35,8 @@ pub struct Fold {
     posts: HashMap<Lane, Owner>,
     /// How many moments there were.
     moments: u32,
+    /// When the last event was.
+    last_at: Micros,
     /// The server's unfinished last line.
     partial: Option<Vec<u8>>,
     is_whole: bool,
@@ -54,6 +56,7 @@ impl Fold {
             lookups: vec![Lookup::default()],
             lanes: Lanes::default(),
             moments: 0,
+            last_at: 0,
             partial: None,
             is_whole: false,
             exited_by_itself: false,
@@ -62,6 +65,7 @@ impl Fold {
 
     /// Files one event, whose frame stands at `place`.
     pub fn event(&mut self, event: &Event<'_>, place: FramePlace) {
+        self.last_at = self.last_at.max(event.at);
         match &event.payload {
             Payload::Gap { messages } => {
                 let moments = self.moments;
@@ -157,6 +161,7 @@ impl Fold {
     /// Says of each exchange without an answer why, and gives the whole.
     pub fn finish(mut self) -> Tape {
         self.end_lanes();
+        let ended_ms = self.at_ms(self.last_at);
         if let Some(partial) = self.partial.take() {
             self.last().session.end.get_or_insert_default().partial = Some(partial);
         }
@@ -181,7 +186,7 @@ impl Fold {
             |session: &Session| !session.exchanges.is_empty() || session.end.is_some() || session.gap > 0;
         let mut sessions: Vec<_> = sessions.filter(happened).collect();
         sessions.iter_mut().for_each(Session::renumber);
-        Tape { header: self.header, sessions, is_whole: self.is_whole }
+        Tape { header: self.header, sessions, is_whole: self.is_whole, is_alive: false, ended_ms }
     }
 
     /// Whether only what answers a request is its answer: the client was behind a replay that passed requests on.
