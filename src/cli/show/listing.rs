@@ -7,7 +7,7 @@ use std::{
 };
 
 use mcp_tapedeck::{
-    cassette::model::{Exchange, Form, Http, Message, Session},
+    cassette::model::{Exchange, Form, Http, Message, Session, Unanswered},
     store::Loaded,
     wire::{jsonrpc, scan},
 };
@@ -73,6 +73,11 @@ impl Row {
     /// The exchange's key.
     pub(super) fn key(&self) -> &str {
         &self.key
+    }
+
+    /// The place of its session.
+    pub(super) const fn session(&self) -> usize {
+        self.session
     }
 
     fn is_in(&self, view: &View) -> bool {
@@ -141,10 +146,20 @@ fn outcome(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
         "batch" => format!("{count} batch{}", if *count == 1 { "" } else { "es" }),
         word => format!("{count} {word}{}", plural(*count)),
     });
-    let missing = exchange.unanswered.map(|why| format!("no answer: {}", why.word()));
+    let missing = unanswered(loaded, exchange);
     let http = exchange.http.as_deref().map(carried).unwrap_or_default();
     let parts: Vec<_> = http.into_iter().chain(beside).chain(answers).chain(missing).collect();
     Ok(parts.join(", "))
+}
+
+/// Why an exchange has no answer; while its session is being recorded, one may still come.
+pub(super) fn unanswered(loaded: &Loaded, exchange: &Exchange) -> Option<String> {
+    let session = exchange.session as usize;
+    let waits = || loaded.is_alive(session) && loaded.cassette.sessions[session].gap == 0;
+    exchange.unanswered.map(|why| match why {
+        Unanswered::Lost if waits() => "waiting for the answer".to_owned(),
+        why => format!("no answer: {}", why.word()),
+    })
 }
 
 /// What of an exchange's HTTP is not as usual, in a few words.

@@ -251,31 +251,24 @@ fn a_session_can_be_watched_while_it_is_recorded() {
     assert!(sees("initialize @1"));
     ask(rest, 3);
     assert!(sees("2 notifications, result"));
+    // Its journal is left by nobody: what has no answer yet may get one.
+    let open = r#"{"jsonrpc":"2.0","id":9,"method":"resources/subscribe"}"#;
+    std::fs::write(deck.path("held.sh"), "cat > /dev/null").expect("it is written");
+    let mut holder = deck.spawn("record held.json -- sh held.sh");
+    writeln!(holder.stdin.as_mut().expect("a pipe"), "{open}").expect("the recorder reads");
+    while !deck.run("show held.json").stdout.contains("resources/subscribe") {}
+    let held = |words: &str| deck.run(&format!("show held.json {words}"));
+    held("").stdout("waiting for the answer");
+    held("--json").stdout(r#""outcome":"waiting for the answer""#);
+    deck.run_words(["show", "held.json", "resources/subscribe @1"], "").stdout("\nwaiting for the answer\n");
+    holder.kill().expect("it is running");
+    holder.wait().expect("it ends");
+    held("").stdout("no answer: lost");
     // Without a reader it ends by itself.
     drop(seen);
     assert!(watcher.wait().expect("it ends").success());
     drop(to_server);
     assert!(recorder.wait().expect("it ends").success());
-}
-
-#[test]
-fn a_killed_recorder_leaves_a_journal_that_is_read_listed_and_recovered() {
-    let deck = Deck::new();
-    let mut recorder = deck.spawn(&format!("record c.json -- {}", server()));
-    let mut to_server = recorder.stdin.take().expect("a pipe");
-    to_server.write_all(SESSION.as_bytes()).expect("the recorder reads");
-    let answers = BufReader::new(recorder.stdout.take().expect("a pipe")).lines();
-    answers.take(4).for_each(|line| drop(line.expect("an answer")));
-    deck.run("recover").status(ExitCode::Good).stdout("still being recorded");
-    recorder.kill().expect("it is running");
-    recorder.wait().expect("it ends");
-    deck.run("show c.json").status(ExitCode::Good).stdout("tools/call measure @1");
-    let [journal] = &deck.names()[..] else { panic!("{:?}", deck.names()) };
-    deck.run("fmt c.json").status(ExitCode::File).stderr("only the journals").stderr("hint: ");
-    deck.run("recover").status(ExitCode::Good).stdout(journal).stdout("tapedeck recover JOURNAL");
-    deck.run(&format!("recover {journal}")).status(ExitCode::Good).stdout("3 exchanges recorded");
-    assert_eq!(deck.names(), ["c.json"]);
-    deck.run("fmt c.json --check").status(ExitCode::Good);
 }
 
 /// As if the last session had been recorded long ago.
@@ -317,6 +310,26 @@ fn a_shell_that_records_again_later_makes_a_new_recording_or_replaces_the_old_on
         .stderr("0 kept, 1 changed, 1 new, 1 gone");
     replayed("NEWEST");
     assert!(!deck.read("c.json").contains("OLD") && !deck.read("c.json").contains("\"NEW\""));
+}
+
+#[test]
+fn a_killed_recorder_leaves_a_journal_that_is_read_listed_and_recovered() {
+    let deck = Deck::new();
+    let mut recorder = deck.spawn(&format!("record c.json -- {}", server()));
+    let mut to_server = recorder.stdin.take().expect("a pipe");
+    to_server.write_all(SESSION.as_bytes()).expect("the recorder reads");
+    let answers = BufReader::new(recorder.stdout.take().expect("a pipe")).lines();
+    answers.take(4).for_each(|line| drop(line.expect("an answer")));
+    deck.run("recover").status(ExitCode::Good).stdout("still being recorded");
+    recorder.kill().expect("it is running");
+    recorder.wait().expect("it ends");
+    deck.run("show c.json").status(ExitCode::Good).stdout("tools/call measure @1");
+    let [journal] = &deck.names()[..] else { panic!("{:?}", deck.names()) };
+    deck.run("fmt c.json").status(ExitCode::File).stderr("only the journals").stderr("hint: ");
+    deck.run("recover").status(ExitCode::Good).stdout(journal).stdout("tapedeck recover JOURNAL");
+    deck.run(&format!("recover {journal}")).status(ExitCode::Good).stdout("3 exchanges recorded");
+    assert_eq!(deck.names(), ["c.json"]);
+    deck.run("fmt c.json --check").status(ExitCode::Good);
 }
 
 #[test]
