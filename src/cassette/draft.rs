@@ -24,6 +24,8 @@ pub struct SessionDraft<'a> {
     pub parent: Option<Cow<'a, str>>,
     /// `at`: when it began, RFC 3339.
     pub at: Option<Cow<'a, str>>,
+    /// `lasted_s`: for how many whole seconds its recorder went on from then.
+    pub lasted_s: u64,
     /// `by`: the program that recorded it.
     pub by: Option<Cow<'a, str>>,
     /// `transport`.

@@ -97,10 +97,12 @@ pub struct Session {
     /// `journal`: the id of the journal it was folded from.
     pub journal: Option<String>,
     /// `parent`: a hash that tells the recorder's parent process from any other; sessions with the same one are one
-    /// recording.
+    /// recording if they overlap in time, or one follows the other within a minute.
     pub parent: Option<String>,
     /// `at`: when it began, RFC 3339.
     pub at: Option<String>,
+    /// `lasted_s`: for how many whole seconds its recorder went on from then.
+    pub lasted_s: u64,
     /// `by`: the program that recorded it.
     pub by: Option<String>,
     /// `transport`: `stdio`, `http` (Streamable HTTP), `sse` (HTTP+SSE of 2024-11-05) or `stdio-http` (the client on

@@ -54,6 +54,7 @@ pub(super) static SESSION: Shape = Shape {
         ("journal", Value),
         ("parent", Value),
         ("at", Value),
+        ("lasted_s", Value),
         ("by", Value),
         ("transport", Value),
         ("path", Value),
@@ -64,7 +65,7 @@ pub(super) static SESSION: Shape = Shape {
         ("end", Object(&END)),
         ("gap", Value),
     ],
-    unknown_at: 15,
+    unknown_at: 16,
 };
 
 pub(super) static SPELLING: Shape = Shape {

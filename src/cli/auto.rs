@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::Path, sync::Arc};
 
 use clap::{Args, ValueEnum};
-use mcp_tapedeck::{exit_code::ExitCode, store};
+use mcp_tapedeck::{cassette::model::Session as Recorded, exit_code::ExitCode, record as core, store};
 
 use super::{
     args::{CassetteArgs, LogArgs, PlayArgs, TapeArgs},
@@ -126,10 +126,15 @@ impl AutoArgs {
     }
 }
 
-/// Whether all of a cassette comes from the client that started us: its recording goes on. A client may start its
-/// server several times, the first time only to see what that can do.
+/// Whether all of a cassette comes from the client that started us, just now: its recording goes on. A client may
+/// start its server several times, the first time only to see what that can do.
 fn is_ours(cassette: &Path) -> Result<bool, Failure> {
     let loaded = files::load(cassette)?;
-    let us = store::new_header("stdio").ok().and_then(|header| header.parent_key());
-    Ok(us.is_some() && loaded.cassette.sessions.iter().all(|session| session.parent == us))
+    let Ok(header) = store::new_header("stdio") else { return Ok(false) };
+    let (us, sessions) = (header.parent_key(), &loaded.cassette.sessions);
+    let is_now = |(number, session): (usize, &Recorded)| {
+        loaded.is_alive(number) || core::goes_on(session, header.started_ms)
+    };
+    let goes_on = sessions.is_empty() || sessions.iter().enumerate().any(is_now);
+    Ok(us.is_some() && goes_on && sessions.iter().all(|session| session.parent == us))
 }

@@ -226,6 +226,10 @@ fn read(input: &OwnedFd, mut each: impl FnMut(Vec<u8>)) {
             }
         });
     }
+    // A message is whole without a line end too, where its server ended behind it.
+    if !lines.missing_end().is_empty() {
+        lines.finish().into_iter().for_each(each);
+    }
 }
 
 #[cfg(test)]
@@ -233,6 +237,19 @@ mod tests {
     use std::io::{BufRead as _, BufReader};
 
     use super::*;
+
+    #[test]
+    fn a_last_message_without_a_line_end_is_heard_and_half_of_one_is_not() {
+        let whole = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        for (said, expected) in [(whole, &[whole][..]), (&whole[..30], &[])] {
+            let (input, mut output) = io::pipe().unwrap();
+            output.write_all(said.as_bytes()).unwrap();
+            drop(output);
+            let mut heard = Vec::new();
+            read(&input.into(), |line| heard.push(String::from_utf8(line).unwrap()));
+            assert_eq!(heard, expected);
+        }
+    }
 
     #[test]
     fn a_talk_ends_with_its_link_and_says_why_nothing_more_comes() {

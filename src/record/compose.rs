@@ -14,10 +14,13 @@ use super::{
     plan::Added,
     splice::{self, Array},
 };
-use crate::cassette::{
-    Printer,
-    blob::{BlobSink, BlobSource},
-    draft::SessionDraft,
+use crate::{
+    cassette::{
+        Printer,
+        blob::{BlobSink, BlobSource},
+        draft::SessionDraft,
+    },
+    traffic::{Direction, Event, Payload},
 };
 
 impl Plan<'_> {
@@ -101,12 +104,14 @@ impl Plan<'_> {
         let session = self.session(added);
         let began =
             i64::try_from(session.at_ms / 1000).ok().and_then(|at| jiff::Timestamp::from_second(at).ok());
+        let lasted_ms = self.tapes[added.tape].ended_ms.saturating_sub(session.at_ms);
         SessionDraft {
             number: added.number,
             recording: added.recording,
             journal: Some(Cow::Borrowed(&header.id)),
             parent: header.parent_key().map(Cow::Owned),
             at: began.map(|began| Cow::Owned(began.to_string())),
+            lasted_s: lasted_ms / 1000,
             by: Some(Cow::Borrowed(&*header.by)).filter(|by| !by.is_empty()),
             transport: Some(Cow::Borrowed(if session.is_sse { "sse" } else { &*header.transport }))
                 .filter(|transport| !transport.is_empty()),
@@ -156,6 +161,9 @@ impl Exchanges<'_, '_> {
         self.next.1 += 1;
         self.held.read(added.tape, exchange, self.frames)?;
         let mut events = self.held.events()?;
+        if self.plan.tapes[added.tape].header.continues.is_some() {
+            events.iter_mut().for_each(end_line);
+        }
         if let Some(behind) = added.behind {
             if self.drafts.is_none() {
                 let free = || Free::of(self.plan.base, behind);
@@ -188,6 +196,13 @@ impl Exchanges<'_, '_> {
         }
         self.printers.entry(added.recording).or_default().exchange(&draft, self.new, out)?;
         Ok(true)
+    }
+}
+
+/// What a real server said last behind a replay is a line like any other, since the client heard it.
+fn end_line(event: &mut Event<'_>) {
+    if let (Direction::ToClient, Payload::Partial(bytes)) = (event.direction, &mut event.payload) {
+        event.payload = Payload::Message(std::mem::take(bytes));
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Fold {
     posts: HashMap<Lane, Owner>,
     /// How many moments there were.
     moments: u32,
+    /// When the last event was.
+    last_at: Micros,
     /// The server's unfinished last line.
     partial: Option<Vec<u8>>,
     is_whole: bool,
@@ -54,6 +56,7 @@ impl Fold {
             lookups: vec![Lookup::default()],
             lanes: Lanes::default(),
             moments: 0,
+            last_at: 0,
             partial: None,
             is_whole: false,
             exited_by_itself: false,
@@ -62,6 +65,7 @@ impl Fold {
 
     /// Files one event, whose frame stands at `place`.
     pub fn event(&mut self, event: &Event<'_>, place: FramePlace) {
+        self.last_at = self.last_at.max(event.at);
         match &event.payload {
             Payload::Gap { messages } => {
                 let moments = self.moments;
@@ -78,7 +82,9 @@ impl Fold {
                 }
             }
             _ if event.lane != Lane(0) && !self.is_bridged => self.http_event(event, place),
-            Payload::Partial(bytes) if event.direction == Direction::ToClient => {
+            Payload::Partial(bytes)
+                if event.direction == Direction::ToClient && !self.is_heard_without_end(bytes) =>
+            {
                 self.partial = Some(bytes.to_vec());
             }
             // Stdio has no heads, events and bodies, and its streams are never cut off but by an exit.
@@ -89,7 +95,13 @@ impl Fold {
             | Payload::Broken { .. }
             | Payload::Closed => {}
             payload @ (Payload::Message(_) | Payload::Partial(_) | Payload::Oversize(_)) => {
-                let Some(line) = line(event.direction, payload) else { return };
+                let line = match payload {
+                    Payload::Partial(bytes) => Cow::Borrowed(&**bytes),
+                    payload => match line(event.direction, payload) {
+                        Some(line) => line,
+                        None => return,
+                    },
+                };
                 let message = Message::read(&line);
                 let moment = self.moment(event.at, place);
                 match event.direction {
@@ -120,6 +132,12 @@ impl Fold {
         }
     }
 
+    /// Whether a client behind a replay has heard what a real server said last, without a line end: it is no end of
+    /// the recorded server's.
+    fn is_heard_without_end(&self, bytes: &[u8]) -> bool {
+        self.is_strict() && Message::read(bytes).kind != Kind::Noise
+    }
+
     /// On stdio a second `initialize` begins a new session.
     fn begin_session(&mut self, message: &Message<'_>, at: Micros) {
         if message.kind != Kind::Request || message.method() != "initialize" {
@@ -143,6 +161,7 @@ impl Fold {
     /// Says of each exchange without an answer why, and gives the whole.
     pub fn finish(mut self) -> Tape {
         self.end_lanes();
+        let ended_ms = self.at_ms(self.last_at);
         if let Some(partial) = self.partial.take() {
             self.last().session.end.get_or_insert_default().partial = Some(partial);
         }
@@ -167,7 +186,7 @@ impl Fold {
             |session: &Session| !session.exchanges.is_empty() || session.end.is_some() || session.gap > 0;
         let mut sessions: Vec<_> = sessions.filter(happened).collect();
         sessions.iter_mut().for_each(Session::renumber);
-        Tape { header: self.header, sessions, is_whole: self.is_whole }
+        Tape { header: self.header, sessions, is_whole: self.is_whole, is_alive: false, ended_ms }
     }
 
     /// Whether only what answers a request is its answer: the client was behind a replay that passed requests on.

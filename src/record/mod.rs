@@ -42,6 +42,7 @@ mod recorder;
 mod requests;
 mod splice;
 mod state;
+mod together;
 
 pub use carry::Changes;
 pub use drafts::Frames;
@@ -50,6 +51,7 @@ pub use fold::{Fold, fold, fold_changed};
 pub use plan::{Addition, Plan};
 pub use recorder::Recorder;
 pub use splice::{EMPTY, with_members};
+pub use together::{PAUSE_MS, goes_on};
 
 use crate::{
     cassette::{
@@ -69,6 +71,18 @@ pub struct Tape {
     pub sessions: Vec<Session>,
     /// Whether the recorder ended in good order.
     pub is_whole: bool,
+    /// Whether the recorder still runs. Folding does not know that: who opened the journal does.
+    pub is_alive: bool,
+    /// When the last thing happened in it, in milliseconds since 1970 UTC.
+    pub ended_ms: u64,
+}
+
+impl Tape {
+    /// Of a recorder that still runs only what the recordings of others depend on: it adds no session.
+    pub fn of_alive(header: JournalHeader) -> Self {
+        let ended_ms = header.started_ms;
+        Self { header, sessions: Vec::new(), is_whole: false, is_alive: true, ended_ms }
+    }
 }
 
 /// One session.

@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Session, Tape};
+use super::{
+    Session, Tape,
+    together::{self, Group},
+};
 use crate::cassette::{
     journal::Continues,
     key::Keys,
@@ -14,6 +17,8 @@ use crate::cassette::{
 pub struct Plan<'a> {
     pub(super) base: &'a Cassette,
     pub(super) tapes: &'a [Tape],
+    /// For each tape the recording that it belongs to.
+    groups: Vec<Group>,
     /// The sessions that are added, in order.
     pub(super) added: Vec<Added>,
     /// For each session of the base whether it stays.
@@ -55,8 +60,9 @@ impl<'a> Plan<'a> {
     /// tape that is to replace and ended well drops every other recording that came before it.
     pub fn new(base: &'a Cassette, tapes: &'a [Tape]) -> Self {
         let sessions = &base.sessions;
-        let mut plan =
-            Self { base, tapes, added: Vec::new(), stays: vec![true; sessions.len()], strays: Vec::new() };
+        let groups = together::groups(base, tapes);
+        let (added, strays) = (Vec::new(), Vec::new());
+        let mut plan = Self { base, tapes, groups, added, stays: vec![true; sessions.len()], strays };
         let mut known: HashSet<&str> =
             sessions.iter().filter_map(|session| session.journal.as_deref()).collect();
         known.extend(base.exchange_journals.iter().map(|(_, journal)| &**journal));
@@ -65,12 +71,11 @@ impl<'a> Plan<'a> {
                 continue;
             }
             if tape.replaces() {
-                let parent = tape.header.parent_key();
+                let (own, groups) = (plan.groups[number], &plan.groups);
                 for (stays, session) in plan.stays.iter_mut().zip(sessions) {
-                    *stays &= parent.is_some() && session.parent == parent;
+                    *stays &= Group::Recorded(session.recording) == own;
                 }
-                plan.added
-                    .retain(|added| parent.is_some() && tapes[added.tape].header.parent_key() == parent);
+                plan.added.retain(|added| groups[added.tape] == own);
             }
             let behind = match tape.header.continues.as_ref().map(|continues| find(base, continues)) {
                 Some(None) => {
@@ -127,15 +132,13 @@ impl<'a> Plan<'a> {
 
     fn number(&mut self) {
         let sessions = &self.base.sessions;
-        let mut recordings: HashMap<String, u32> = HashMap::new();
+        let mut recordings: HashMap<Group, u32> = HashMap::new();
         let (mut session, mut recording) = (0, 0);
         for stays in sessions.iter().zip(&self.stays).filter_map(|(session, stays)| stays.then_some(session))
         {
             session = session.max(stays.number);
             recording = recording.max(stays.recording);
-            if let Some(parent) = &stays.parent {
-                recordings.insert(parent.clone(), stays.recording);
-            }
+            recordings.insert(Group::Recorded(stays.recording), stays.recording);
         }
         for added in &mut self.added {
             let header = &self.tapes[added.tape].header;
@@ -148,11 +151,9 @@ impl<'a> Plan<'a> {
                 (added.number, added.recording) = (session, continues.recording);
                 continue;
             }
-            // A parent that is not known is no other journal's.
-            let parent = header.parent_key().unwrap_or_else(|| format!("journal {}", header.id));
             session += 1;
             added.number = session;
-            added.recording = *recordings.entry(parent).or_insert_with(|| {
+            added.recording = *recordings.entry(self.groups[added.tape]).or_insert_with(|| {
                 recording += 1;
                 recording
             });

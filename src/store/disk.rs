@@ -167,6 +167,17 @@ impl Disk {
         }
     }
 
+    /// Whether somebody else has the exclusive lock of a file. The shared lock that finds it out disturbs no other
+    /// reader, and is given back at once.
+    pub(super) fn is_locked(&self, file: &File) -> io::Result<bool> {
+        self.step(Step::Lock)?;
+        match flock(file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(flock(file, FlockOperation::Unlock).map(|()| false)?),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Takes the exclusive lock of a file and waits until nobody else has it.
     pub(super) fn lock(&self, file: &File) -> io::Result<()> {
         self.step(Step::Lock)?;

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     cassette::journal::JournalError,
-    record::{Addition, Changes, Plan},
+    record::{Addition, Changes, Plan, Tape},
     traffic::Event,
 };
 
@@ -117,6 +117,7 @@ impl Files {
             options,
             own,
             goes_on: &|| deadline.is_none_or(|deadline| Instant::now() < deadline),
+            alive: Vec::new(),
             outcome: FoldOutcome { path: path.clone(), ..FoldOutcome::default() },
         };
         let journals = match only {
@@ -144,6 +145,8 @@ struct Folding<'a, 'o> {
     options: FoldOptions,
     own: Option<Own<'o>>,
     goes_on: &'a dyn Fn() -> bool,
+    /// Of the recorders that still run, what their sessions' recordings depend on.
+    alive: Vec<Tape>,
     outcome: FoldOutcome,
 }
 
@@ -203,6 +206,8 @@ impl Folding<'_, '_> {
         };
         if !self.disk.try_lock(&journal.file)? {
             self.outcome.alive += 1;
+            let header = journal.header().ok().filter(|header| header.continues.is_none());
+            self.alive.extend(header.map(Tape::of_alive));
             return Ok(None);
         }
         // Its recorder may have written, and ended, since it was opened.
@@ -228,7 +233,7 @@ impl Folding<'_, '_> {
     /// Adds journals of one kind; those that could not be added.
     fn add<'j>(&mut self, mut folded: Vec<(&'j Opened, Folded)>) -> Result<Vec<&'j Path>, StoreError> {
         in_order(&mut folded);
-        let (journals, tapes): (Vec<_>, Vec<_>) =
+        let (journals, mut tapes): (Vec<_>, Vec<_>) =
             folded.into_iter().map(|(journal, read)| (journal, read.tape)).unzip();
         if tapes.iter().all(|tape| tape.sessions.is_empty()) {
             return Ok(Vec::new());
@@ -241,6 +246,8 @@ impl Folding<'_, '_> {
         let is_there = text.is_some();
         let old = Blobs::of(self.disk, self.path);
         let base = base(self.path, text, &tapes, &old)?;
+        // Behind the others, whose numbers are those of the journals.
+        tapes.extend(self.alive.iter().cloned());
         let mut plan = Plan::new(&base, &tapes);
         let strays: Vec<_> = plan.strays().iter().map(|&stray| &*journals[stray].path).collect();
         self.outcome.notes.extend(strays.iter().map(|stray| format!("{}; it is left", note_of_stray(stray))));

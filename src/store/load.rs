@@ -33,6 +33,16 @@ pub struct Loaded {
     pub notes: Vec<String>,
     /// Its path, absolute.
     pub path: PathBuf,
+    /// The ids of its journals whose recorders still run.
+    pub alive: Vec<String>,
+}
+
+impl Loaded {
+    /// Whether a session, by its place, is still being recorded.
+    pub fn is_alive(&self, session: usize) -> bool {
+        let journal = self.cassette.sessions[session].journal.as_ref();
+        journal.is_some_and(|journal| self.alive.contains(journal))
+    }
 }
 
 /// Reads a cassette and its journals, dead ones and those of recorders still running, as one cassette; or one
@@ -64,7 +74,7 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
     let has_text = text.is_some();
     let (mut folded, mut damaged) = (Vec::new(), None);
     for journal in &journals {
-        match journal.fold(false, &|| true) {
+        match journal.read() {
             Ok(read) if is_anothers(&read.tape, &journal.path, &path) => {}
             Ok(read) => {
                 notes.extend(read.torn.map(|torn| note_of_end(&journal.path, torn)));
@@ -107,9 +117,9 @@ pub(super) fn load_journal(disk: &Disk, path: PathBuf) -> Result<Loaded, StoreEr
             blobs.put(name, bytes)?;
         }
         let cassette = parse(&path, archive.text, &blobs)?;
-        return Ok(Loaded { cassette, blobs, notes: Vec::new(), path });
+        return Ok(Loaded { cassette, blobs, notes: Vec::new(), path, alive: Vec::new() });
     }
-    let mut read = journal.fold(false, &|| true).map_err(failed)?;
+    let mut read = journal.read().map_err(failed)?;
     // Whatever it goes on with is not here.
     read.tape.header.continues = None;
     let notes = read.torn.map(|torn| note_of_end(&path, torn)).into_iter().collect();
@@ -129,13 +139,15 @@ fn together(
     folded: Vec<(&Opened, Folded)>,
     notes: Vec<String>,
 ) -> Result<Loaded, StoreError> {
+    let alive = folded.iter().filter(|(_, read)| read.tape.is_alive);
+    let alive = alive.map(|(_, read)| read.tape.header.id.clone()).collect();
     let [recordings, added] = divide(folded);
     let mut loaded = with(disk, path, text, Blobs::of, recordings, notes)?;
     if !added.is_empty() {
-        let Loaded { cassette, blobs, notes, path } = loaded;
+        let Loaded { cassette, blobs, notes, path, .. } = loaded;
         loaded = with(disk, path, Some(cassette.text), move |_, _| blobs, added, notes)?;
     }
-    Ok(loaded)
+    Ok(Loaded { alive, ..loaded })
 }
 
 /// A cassette with journals of one kind.
@@ -159,14 +171,14 @@ fn with(
             .map(|&stray| format!("{}; it is left out", note_of_stray(&journals[stray].path))),
     );
     if plan.is_empty() {
-        return Ok(Loaded { cassette: base, blobs, notes, path });
+        return Ok(Loaded { cassette: base, blobs, notes, path, alive: Vec::new() });
     }
     let mut text = Vec::with_capacity(base.text.len());
     let mut frames = FileFrames::new(journals, &|| true, None);
     let old = Blobs::of(disk, &path);
     plan.write(&mut frames, &old, &mut blobs, &mut text)?;
     let cassette = parse(&path, text, &blobs)?;
-    Ok(Loaded { cassette, blobs, notes, path })
+    Ok(Loaded { cassette, blobs, notes, path, alive: Vec::new() })
 }
 
 /// The order in which journals are added: that of their start.

@@ -69,6 +69,14 @@ impl Opened {
         JournalReader::new(Bytes { journal: self, at: 0 }).map(|reader| reader.header().clone())
     }
 
+    /// Folds it as it is now, without changing it, and finds out whether its recorder still runs.
+    pub(super) fn read(&self) -> Result<Folded, JournalError> {
+        let mut read = self.fold(false, &|| true)?;
+        // One that ended has said so, and whoever folds its journal has the lock.
+        read.tape.is_alive = !read.tape.is_whole && self.disk.is_locked(&self.file)?;
+        Ok(read)
+    }
+
     /// What it holds if it was made from a cassette.
     pub(super) fn archive(&self) -> Result<Option<Archive>, JournalError> {
         Archive::read(&mut JournalReader::new(Bytes { journal: self, at: 0 })?)

@@ -164,6 +164,29 @@ fn on_stdio_the_real_server_answers_what_was_not_recorded_and_the_cassette_the_r
 }
 
 #[test]
+fn the_last_answer_of_a_server_needs_no_line_end() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"bye"}]}}"#;
+    let says = format!(
+        "read a; echo '{{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{{}}}}'; read b; read c; printf %s '{answer}'"
+    );
+    let server = ["sh", "-c", &says].map(String::from);
+    for way in ["upstream", "record"] {
+        let stage = Stage::new();
+        let words = ["replay", "c.json", "--report", "r.json", "--on-miss", way];
+        let mut talk = stage.begin(&words, &server);
+        talk.say(&measure("7", "Bergen"));
+        let heard = talk.hear();
+        assert_eq!(
+            (&heard["id"], &heard["result"]["content"][0]["text"]),
+            (&json!(7), &json!("bye")),
+            "{heard}"
+        );
+        assert_eq!(talk.end(), (Some(0), String::new()), "{way}");
+        assert_eq!(stage.read("c.json").contains("\"bye\""), way == "record", "{way}");
+    }
+}
+
+#[test]
 fn the_real_server_starts_with_the_first_miss() {
     let stage = Stage::new();
     let server = ["sh", "-c", "touch started; exec \"$0\" demo-server", TAPEDECK].map(String::from);

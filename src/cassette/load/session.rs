@@ -28,6 +28,7 @@ impl Loader<'_> {
                 "journal" => session.journal = Some(self.text("journal")?.into_owned()),
                 "parent" => session.parent = Some(self.text("parent")?.into_owned()),
                 "at" => session.at = Some(self.text("at")?.into_owned()),
+                "lasted_s" => session.lasted_s = self.number("lasted_s", "how many seconds it lasted")?,
                 "by" => session.by = Some(self.text("by")?.into_owned()),
                 "transport" => {
                     let word = self.string("transport", "a string")?;

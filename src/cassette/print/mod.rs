@@ -71,6 +71,9 @@ impl Printer {
         members.text("journal", draft.journal.as_deref());
         members.text("parent", draft.parent.as_deref());
         members.text("at", draft.at.as_deref());
+        if draft.lasted_s > 0 {
+            members.number("lasted_s", draft.lasted_s);
+        }
         members.text("by", draft.by.as_deref());
         members.text("transport", draft.transport.as_deref());
         members.text("path", draft.path.as_deref());

@@ -7,7 +7,7 @@ use std::{
 };
 
 use mcp_tapedeck::{
-    cassette::model::{End, Exchange, Form, Http, Message, Session},
+    cassette::model::{End, Exchange, Form, Http, Message, Session, Unanswered},
     store::Loaded,
     wire::{jsonrpc, scan},
 };
@@ -78,6 +78,11 @@ impl Row {
         &self.key
     }
 
+    /// The place of its session.
+    pub(super) const fn session(&self) -> usize {
+        self.session
+    }
+
     fn is_in(&self, view: &View) -> bool {
         let is_method = view.method.as_deref().is_none_or(|wanted| match wanted.strip_suffix('*') {
             Some(beginning) => self.method.starts_with(beginning),
@@ -144,22 +149,25 @@ fn outcome(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
         "batch" => format!("{count} batch{}", if *count == 1 { "" } else { "es" }),
         word => format!("{count} {word}{}", plural(*count)),
     });
-    let missing = missing(loaded, exchange).map(|why| format!("no answer: {why}"));
+    let missing = unanswered(loaded, exchange);
     let http = exchange.http.as_deref().map(carried).unwrap_or_default();
     let parts: Vec<_> = http.into_iter().chain(beside).chain(answers).chain(missing).collect();
     Ok(parts.join(", "))
 }
 
-/// Why a request has no answer.
-pub(super) fn missing(loaded: &Loaded, exchange: &Exchange) -> Option<&'static str> {
-    let end = loaded.cassette.sessions[exchange.session as usize].end.as_ref();
-    let ends = |end: &End| {
-        end.is_by_itself() && exchange.client.as_ref().is_some_and(|client| client.form == Form::Request)
-    };
+/// Why an exchange has no answer; while its session is being recorded, one may still come.
+pub(super) fn unanswered(loaded: &Loaded, exchange: &Exchange) -> Option<String> {
+    let at = exchange.session as usize;
+    let session = &loaded.cassette.sessions[at];
+    let is_request = || exchange.client.as_ref().is_some_and(|client| client.form == Form::Request);
+    let has_ended = || session.end.as_ref().is_some_and(End::is_by_itself) && is_request();
     match exchange.unanswered {
-        Some(why) => Some(why.word()),
-        None if exchange.server.is_empty() && exchange.http.is_none() && end.is_some_and(ends) => {
-            Some("the server ended")
+        Some(Unanswered::Lost) if loaded.is_alive(at) && session.gap == 0 => {
+            Some("waiting for the answer".to_owned())
+        }
+        Some(why) => Some(format!("no answer: {}", why.word())),
+        None if exchange.server.is_empty() && exchange.http.is_none() && has_ended() => {
+            Some("no answer: the server ended".to_owned())
         }
         None => None,
     }

@@ -101,7 +101,7 @@ const EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// Writes each line of the listing as it comes about, and again when it has changed, until the reader goes away.
 fn follow(path: &Path, view: &View) -> Result<ExitCode, Failure> {
-    let mut shown = HashMap::new();
+    let mut shown = Shown::default();
     let mut seen = None;
     loop {
         let state = files_beside(path);
@@ -115,14 +115,28 @@ fn follow(path: &Path, view: &View) -> Result<ExitCode, Failure> {
     }
 }
 
-fn show_changes(path: &Path, view: &View, shown: &mut HashMap<String, listing::Row>) -> Result<(), Failure> {
-    let rows = listing::rows(&files::load(path)?, view)?;
+/// What was shown while following.
+#[derive(Default)]
+struct Shown {
+    rows: HashMap<String, listing::Row>,
+    /// The number of the session that the last line was of.
+    headed: Option<u32>,
+}
+
+fn show_changes(path: &Path, view: &View, shown: &mut Shown) -> Result<(), Failure> {
+    let loaded = files::load(path)?;
+    let rows = listing::rows(&loaded, view)?;
     let mut out = output::stdout();
     for row in rows {
-        if shown.get(row.key()) != Some(&row) {
-            row.write(FOLLOWED_KEY, view, &mut out).map_err(Failure::output)?;
-            shown.insert(row.key().to_owned(), row);
+        if shown.rows.get(row.key()) == Some(&row) {
+            continue;
         }
+        let session = &loaded.cassette.sessions[row.session()];
+        if !view.json && shown.headed.replace(session.number) != Some(session.number) {
+            writeln!(out, "{}", listing::Heading(session)).map_err(Failure::output)?;
+        }
+        row.write(FOLLOWED_KEY, view, &mut out).map_err(Failure::output)?;
+        shown.rows.insert(row.key().to_owned(), row);
     }
     out.flush().map_err(Failure::output)
 }

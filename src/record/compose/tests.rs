@@ -11,7 +11,7 @@ use crate::{
         order::timeline,
     },
     record::{self, Changes, Plan, Tape},
-    traffic::{Direction, Event, Lane, Payload},
+    traffic::{Direction, Event, Exit, Lane, Payload},
 };
 
 mod behind;
@@ -321,6 +321,66 @@ fn the_sessions_of_one_parent_are_one_recording_whenever_they_are_added() {
     let numbers: Vec<_> =
         cassette.sessions.iter().map(|session| (session.number, session.recording)).collect();
     assert_eq!(numbers, [(1, 1), (2, 2), (3, 1), (4, 1), (5, 3), (6, 4)]);
+}
+
+/// What a recorder of one and the same parent recorded, from one second to another.
+fn from_to(id: u64, from: u64, to: u64, replace: bool) -> Vec<u8> {
+    let header = header(id);
+    let started_ms = header.started_ms - id + from * 1000;
+    let header = JournalHeader { parent_start: 1, started_ms, replace, ..header };
+    let mut bytes = encode_header(&header);
+    let lines = call("a", "1");
+    for (number, line) in (0..).zip(lines.trim().lines()) {
+        let (direction, text) = line.trim().split_at(1);
+        let direction = if direction == ">" { Direction::ToServer } else { Direction::ToClient };
+        let payload = Payload::Message(Cow::Borrowed(text.as_bytes()));
+        encode(&Event { at: number, direction, lane: Lane(0), payload }, &mut bytes);
+    }
+    let exit = Exit { status: Some(0), signal: None, by_itself: false };
+    let at = (to - from) * 1_000_000;
+    let exit = Event { at, direction: Direction::ToClient, lane: Lane(0), payload: Payload::Exit(exit) };
+    encode(&exit, &mut bytes);
+    bytes
+}
+
+fn recordings(text: &str) -> Vec<u32> {
+    let cassette = Cassette::load(text.as_bytes().to_vec(), &Memory::default()).unwrap();
+    cassette.sessions.iter().map(|session| session.recording).collect()
+}
+
+#[test]
+fn what_a_parent_records_again_more_than_a_minute_later_is_a_new_recording() {
+    let journals = [
+        from_to(1, 0, 300, false),
+        from_to(2, 10, 11, false),
+        from_to(3, 359, 360, false),
+        from_to(4, 421, 422, false),
+    ];
+    let together = record(&journals);
+    assert_eq!(recordings(&together), [1, 1, 1, 2], "{together}");
+    assert!(together.contains("\"lasted_s\": 300"), "{together}");
+    let apart = journals.iter().fold(String::from_utf8(record::EMPTY.to_vec()).unwrap(), |text, journal| {
+        add(text.as_bytes(), std::slice::from_ref(journal), &mut Memory::default()).0
+    });
+    assert_eq!(apart, together);
+    let (text, changes) = add(together.as_bytes(), &[from_to(5, 500, 501, true)], &mut Memory::default());
+    assert_eq!(recordings(&text), [1], "{text}");
+    assert_eq!(changes, Changes { kept: 1, changed: 0, new: 0, gone: 3 });
+}
+
+#[test]
+fn a_session_that_still_runs_joins_those_that_ended_meanwhile() {
+    let first = record(&[from_to(1, 0, 1, false)]);
+    let base = Cassette::load(first.into_bytes(), &Memory::default()).unwrap();
+    let mut both = tapes(&[from_to(2, 300, 301, false)]);
+    let numbers = |tapes: &[Tape]| {
+        Plan::new(&base, tapes).additions().map(|added| (added.session, added.recording)).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(&both), [(2, 2)]);
+    let header = both[0].header.clone();
+    let started_ms = header.started_ms - 300_000;
+    both.push(Tape::of_alive(JournalHeader { id: "alive".to_owned(), started_ms, ..header }));
+    assert_eq!(numbers(&both), [(2, 1)]);
 }
 
 #[test]

@@ -274,14 +274,69 @@ fn a_session_can_be_watched_while_it_is_recorded() {
     let mut watcher = deck.spawn("show c.json --follow");
     let mut seen = BufReader::new(watcher.stdout.take().expect("a pipe")).lines();
     let mut sees = |part: &str| seen.by_ref().any(|line| line.expect("a line").contains(part));
+    assert!(sees("session 1: stdio"));
     assert!(sees("initialize @1"));
     ask(rest, 3);
     assert!(sees("2 notifications, result"));
+    // Its journal is left by nobody: what has no answer yet may get one.
+    let open = r#"{"jsonrpc":"2.0","id":9,"method":"resources/subscribe"}"#;
+    std::fs::write(deck.path("held.sh"), "cat > /dev/null").expect("it is written");
+    let mut holder = deck.spawn("record held.json -- sh held.sh");
+    writeln!(holder.stdin.as_mut().expect("a pipe"), "{open}").expect("the recorder reads");
+    while !deck.run("show held.json").stdout.contains("resources/subscribe") {}
+    let held = |words: &str| deck.run(&format!("show held.json {words}"));
+    held("").stdout("waiting for the answer");
+    held("--json").stdout(r#""outcome":"waiting for the answer""#);
+    deck.run_words(["show", "held.json", "resources/subscribe @1"], "").stdout("\nwaiting for the answer\n");
+    holder.kill().expect("it is running");
+    holder.wait().expect("it ends");
+    held("").stdout("no answer: lost");
     // Without a reader it ends by itself.
     drop(seen);
     assert!(watcher.wait().expect("it ends").success());
     drop(to_server);
     assert!(recorder.wait().expect("it ends").success());
+}
+
+/// As if the last session had been recorded long ago.
+fn make_old(deck: &Deck) {
+    let text = deck.read("c.json");
+    let at = text.rfind("\"at\": \"").expect("it says when") + 7;
+    let old = format!("{}2020-01-01T00:00:00Z{}", &text[..at], &text[at + 20..]);
+    std::fs::write(deck.path("c.json"), old).expect("it is written");
+}
+
+#[test]
+fn a_shell_that_records_again_later_makes_a_new_recording_or_replaces_the_old_one() {
+    let ask = r#"{"jsonrpc":"2.0","id":1,"method":"ask"}"#;
+    let deck = Deck::new();
+    let says = |word: &str| {
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"is":"{word}"}}}}"#);
+        std::fs::write(deck.path("s.sh"), format!("read l; echo '{answer}'; cat >/dev/null"))
+            .expect("it is written");
+    };
+    let replayed = |word: &str| {
+        deck.talk("replay c.json", &format!("{ask}\n"))
+            .status(ExitCode::Good)
+            .stdout(&format!("\"is\":\"{word}\""));
+    };
+    says("OLD");
+    deck.talk("record c.json -- sh s.sh", &format!("{ask}\n")).status(ExitCode::Good);
+    make_old(&deck);
+    says("NEW");
+    deck.talk("record c.json -- sh s.sh", &format!("{ask}\n")).status(ExitCode::Good);
+    deck.run("show c.json").stdout("session 2: ").stdout("ask @2");
+    replayed("NEW");
+    make_old(&deck);
+    let asks = format!("{ask}\n{}\n", ask.replace(":1,", ":2,").replace("ask", "more"));
+    let both = "read l; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"is\":\"NEWEST\"}}'; read l; \
+                echo '{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}'; cat >/dev/null";
+    std::fs::write(deck.path("s.sh"), both).expect("it is written");
+    deck.talk("record c.json --replace -v -- sh s.sh", &asks)
+        .status(ExitCode::Good)
+        .stderr("0 kept, 1 changed, 1 new, 1 gone");
+    replayed("NEWEST");
+    assert!(!deck.read("c.json").contains("OLD") && !deck.read("c.json").contains("\"NEW\""));
 }
 
 #[test]
