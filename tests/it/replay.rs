@@ -256,6 +256,19 @@ fn overlapping_answers_keep_the_recorded_order() {
 }
 
 #[test]
+fn under_strict_nothing_comes_earlier_than_recorded() {
+    let options = Options { strict: true, order_grace: 7_000, ..Options::default() };
+    let mut stage = Stage::with(&legacy(CROSSED), options);
+    stage.send(&initialize(0, "c"));
+    stage.send(&request(1, "tools/call", r#"{"name":"a"}"#));
+    assert_eq!(stage.wait(6), [] as [&str; 0]);
+    assert_eq!(stage.wait(1), [result("1", r#"{"of":"a"}"#)]);
+    stage.send(&request(2, "tools/call", r#"{"name":"b"}"#));
+    let report = stage.report();
+    assert_eq!((report.verdict, report.waits[0].bad), (Verdict::Bad, true), "{report:#?}");
+}
+
+#[test]
 fn a_request_that_never_comes_is_waited_for_once_and_not_for_long() {
     let mut stage = Stage::new(&legacy(CROSSED));
     stage.send(&initialize(0, "c"));

@@ -106,7 +106,9 @@ impl Replayer {
             }
             Action::GraceOver { run, missing } => {
                 let missing = self.scripts[script].steps[missing as usize].exchange;
-                self.waited(play, run, format!("`{}` to come first", self.key(missing)), false);
+                // Under --strict nothing comes earlier than recorded.
+                let bad = self.options.strict;
+                self.waited(play, run, format!("`{}` to come first", self.key(missing)), bad);
             }
             Action::GateOpened { run, gate, why } => {
                 let what = match gate {
