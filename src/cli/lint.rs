@@ -24,8 +24,18 @@ use super::{failure::Failure, output};
 #[command(after_help = EXAMPLES, after_long_help = help())]
 pub(super) struct LintArgs {
     /// The cassettes, or journals
-    #[arg(value_name = "C", required = true)]
+    #[arg(value_name = "C", required_unless_present = "cassette_option")]
     paths: Vec<PathBuf>,
+
+    /// The same, as an option
+    #[arg(
+        long = "cassette",
+        value_name = "C",
+        id = "cassette_option",
+        hide = true,
+        conflicts_with = "paths"
+    )]
+    cassette_option: Vec<PathBuf>,
 
     /// Write one JSON object a line: file, line, column, rule, key, text, source
     #[arg(long)]
@@ -95,7 +105,7 @@ struct Line<'a> {
 pub(super) fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
     let mut lines = Lines { args, out: output::stdout(), found: false };
     let mut code = ExitCode::Good;
-    for path in &args.paths {
+    for path in args.paths.iter().chain(&args.cassette_option) {
         match store::load(path) {
             Ok(loaded) => lines.of_cassette(path, &loaded)?,
             Err(error) => {

@@ -50,6 +50,25 @@ fn an_option_that_makes_no_sense_alone_says_what_it_needs() {
 }
 
 #[test]
+fn a_cassette_is_named_by_a_word_or_by_an_option() {
+    let deck = Deck::new().with("c.json", CASSETTE);
+    for words in ["show", "lint", "fmt --check", "replay"] {
+        let by = |cassette: &str| {
+            let ran = deck.run(&format!("{words} {cassette}"));
+            (ran.code, ran.stdout, ran.stderr)
+        };
+        assert_eq!(by("--cassette c.json"), by("c.json"), "{words}");
+    }
+    deck.run_words(["show", "--cassette", "c.json", "initialize @1"], "")
+        .status(ExitCode::Good)
+        .stdout("client: request");
+    deck.run("run --cassette c.json -- true").status(ExitCode::Good);
+    for words in ["show c.json KEY", "lint c.json", "fmt c.json", "replay c.json", "record c.json"] {
+        deck.run(&format!("{words} --cassette c.json")).status(ExitCode::Usage).stderr("cannot be used with");
+    }
+}
+
+#[test]
 fn an_address_nobody_can_listen_on_is_told_with_the_next_step() {
     let deck = Deck::new().with("c.json", CASSETTE);
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
