@@ -33,8 +33,18 @@ use super::{
 #[derive(Args, Clone, Debug)]
 pub(super) struct DecksArgs {
     /// The cassette; of several, each is called as its file is, and its paths begin with that
-    #[arg(value_name = "C", required_unless_present = "server")]
+    #[arg(value_name = "C", required_unless_present_any = ["server", "cassette_option"])]
     cassettes: Vec<PathBuf>,
+
+    /// The same, as an option
+    #[arg(
+        long = "cassette",
+        value_name = "C",
+        id = "cassette_option",
+        hide = true,
+        conflicts_with = "cassettes"
+    )]
+    cassette_option: Vec<PathBuf>,
 
     /// Call the server of this cassette so; its paths begin with /NAME
     #[arg(long, value_name = "NAME=C", value_parser = values::variable)]
@@ -77,9 +87,10 @@ impl DecksArgs {
         serving: Serving,
         notices: &Notices,
     ) -> Result<Decks, Failure> {
-        let is_at_root = self.server.is_empty() && self.cassettes.len() == 1;
+        let cassettes = self.cassettes.iter().chain(&self.cassette_option);
+        let is_at_root = self.server.is_empty() && cassettes.clone().count() == 1;
         let named = self.server.iter().map(|(name, path)| (name.clone(), Path::new(path)));
-        let bare = self.cassettes.iter().map(|path| (stem(path), &**path));
+        let bare = cassettes.map(|path| (stem(path), &**path));
         let mut names = HashSet::new();
         // One count of the events of all servers.
         let events = (play.events.is_some() || serving.is_tended).then(Arc::default);

@@ -18,7 +18,7 @@ pub(super) struct FaultArgs {
     #[arg(long, value_name = "PLAN")]
     faults: Option<PathBuf>,
 
-    /// Which scenario of the plan, or of the cassette's own `faults`; with --admin, which is on at the beginning
+    /// Which scenario of the plan, or of the cassette's own `faults`; where a run is tended, which is on at the beginning
     #[arg(long, value_name = "NAME")]
     scenario: Option<String>,
 

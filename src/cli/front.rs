@@ -16,7 +16,8 @@ use super::{
 pub(super) fn take_client(notices: &Notices) -> Result<Client, Failure> {
     if io::stdin().is_terminal() {
         notices.info(
-            "waiting for a client on stdin: this is started by an MCP client, not by hand; Ctrl-D ends it",
+            "waiting for a client on stdin: this is started by an MCP client, not by hand; Ctrl-D ends it. \
+             `--listen 127.0.0.1:9001` serves clients over HTTP instead (with `record` and `proxy`, and `--url`)",
         );
     }
     Client::take().map_err(|error| Failure::peer(format_args!("cannot take stdin and stdout: {error}")))

@@ -24,8 +24,18 @@ use super::{failure::Failure, output};
 #[command(after_help = EXAMPLES, after_long_help = help())]
 pub(super) struct LintArgs {
     /// The cassettes, or journals
-    #[arg(value_name = "C", required = true)]
+    #[arg(value_name = "C", required_unless_present = "cassette_option")]
     paths: Vec<PathBuf>,
+
+    /// The same, as an option
+    #[arg(
+        long = "cassette",
+        value_name = "C",
+        id = "cassette_option",
+        hide = true,
+        conflicts_with = "paths"
+    )]
+    cassette_option: Vec<PathBuf>,
 
     /// Write one JSON object a line: file, line, column, rule, key, text, source
     #[arg(long)]
@@ -37,18 +47,20 @@ pub(super) struct LintArgs {
 }
 
 /// What a file can have wrong beside its sessions.
-const OF_THE_FILE: [(&str, &str); 5] = [
+const OF_THE_FILE: [(&str, &str); 6] = [
     (UNREADABLE, "the file is a cassette that can be read"),
     (UNKNOWN_MEMBER, "members are those of the format, or begin with `x-`"),
     (UNKNOWN_VALUE, "values are those that the format has"),
     (FAULT, "faults can be read, and name exchanges that are there"),
     (UNREDACTED, "secrets were replaced when it was recorded, and no id is one"),
+    (GAP, "all messages of a session were recorded"),
 ];
 const UNREADABLE: &str = "unreadable";
 const UNKNOWN_MEMBER: &str = "unknown-member";
 const UNKNOWN_VALUE: &str = "unknown-value";
 const FAULT: &str = "fault";
 const UNREDACTED: &str = "unredacted";
+const GAP: &str = "gap";
 
 /// Where the format is described.
 const FORMAT: &str = "cassettes/README.md";
@@ -93,7 +105,7 @@ struct Line<'a> {
 pub(super) fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
     let mut lines = Lines { args, out: output::stdout(), found: false };
     let mut code = ExitCode::Good;
-    for path in &args.paths {
+    for path in args.paths.iter().chain(&args.cassette_option) {
         match store::load(path) {
             Ok(loaded) => lines.of_cassette(path, &loaded)?,
             Err(error) => {
@@ -186,7 +198,13 @@ fn of_the_file(cassette: &Cassette) -> Vec<(usize, &'static str, String)> {
         (warning.at, rule, warning.text.clone())
     });
     let fault = of_cassette(cassette).err().map(|error| (error.at, FAULT, error.text));
-    redacted.into_iter().chain(secret_ids(cassette)).chain(unknown).chain(fault).collect()
+    let gaps = cassette.sessions.iter().filter(|session| session.gap > 0).map(|session| {
+        let were = if session.gap == 1 { "1 message was" } else { &format!("{} messages were", session.gap) };
+        let text =
+            format!("{were} not recorded, because recording failed; record session {} again", session.number);
+        (session.place.start as usize, GAP, text)
+    });
+    redacted.into_iter().chain(secret_ids(cassette)).chain(unknown).chain(fault).chain(gaps).collect()
 }
 
 /// Ids that look like secrets. They are kept when it is recorded, as answers are known by them.

@@ -18,7 +18,7 @@ use mcp_tapedeck::{
     },
     record::Changes,
     store::{self, FoldOptions, FoldOutcome, Journal, Own, StoreError},
-    traffic::{Event, Exit},
+    traffic::{Event, Exit, Payload},
     transport::stdio::{Client, Server},
 };
 
@@ -216,7 +216,14 @@ pub(super) fn check(cassette: &Path, notices: &Notices) -> Result<(), Failure> {
 }
 
 /// Puts what was recorded into the cassette; where that fails the journal stays, with all of it.
-fn keep(cassette: &Path, journal: Journal, options: FoldOptions, cleaner: &Cleaner, notices: &Notices) {
+fn keep(
+    cassette: &Path,
+    journal: Journal,
+    what: &str,
+    options: FoldOptions,
+    cleaner: &Cleaner,
+    notices: &Notices,
+) {
     let path = journal.path().to_owned();
     let (met_late, mut cleaner) = (cleaner.met_late(), cleaner.clone());
     let mut change = |event: &mut Event<'_>| cleaner.again(event);
@@ -228,14 +235,14 @@ fn keep(cassette: &Path, journal: Journal, options: FoldOptions, cleaner: &Clean
             notices.info(told(&outcome));
         }
         Err(StoreError::Late { .. }) => notices.warn(format_args!(
-            "the recording is whole, but there was no time to put it into the cassette: it stays in {}, which every \
+            "{what}, but there was no time to put it into the cassette: it stays in {}, which every \
              command reads with the cassette; the next recording puts it there, and so does `tapedeck recover {}`",
             path.display(),
             cassette.display()
         )),
         Err(error) => notices.warn(format_args!(
-            "the recording is whole, but stays in {}: {error}\nhint: the next recording puts it into the cassette, \
-             and so does `tapedeck recover {0}`",
+            "{what}, but stays in {0}: {error}\nhint: the next recording puts it into the cassette, and so does \
+             `tapedeck recover {0}`",
             path.display()
         )),
     }
@@ -300,6 +307,10 @@ pub(super) fn end_as(exit: Exit, asked: Option<i32>, own: ExitCode) -> Result<Ex
 /// The journal, or why there is none: the first message's failure then says so, and the session goes on.
 pub(super) struct Tape {
     journal: io::Result<Journal>,
+    /// Something could not be written.
+    has_gap: bool,
+    /// How many messages were longer than `--max-message`.
+    too_long: u64,
 }
 
 impl Tape {
@@ -335,7 +346,8 @@ impl Tape {
             redacted: privacy.rules.is_on(),
             ..header
         });
-        Self { journal: header.and_then(|header| Journal::create(cassette, with(header))) }
+        let journal = header.and_then(|header| Journal::create(cassette, with(header)));
+        Self { journal, has_gap: false, too_long: 0 }
     }
 
     /// Takes away a recording in which the server never said anything: it was not reached.
@@ -370,18 +382,34 @@ impl Tape {
         notices: &Notices,
     ) {
         let left = asked.map_or(WITHIN, |at| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
+        if self.too_long > 0 {
+            let were = if self.too_long == 1 {
+                "1 message was"
+            } else {
+                &format!("{} messages were", self.too_long)
+            };
+            notices.warn(format_args!(
+                "{were} longer than --max-message allows: only size and hash are recorded, so a replay cannot answer \
+                 with them"
+            ));
+        }
         // Without a journal every message's failure has been told.
         if let Ok(journal) = self.journal {
-            keep(cassette, journal, FoldOptions { within: Some(left), ..fold }, cleaner, notices);
+            let what = if self.has_gap { "what was recorded is safe" } else { "the recording is whole" };
+            keep(cassette, journal, what, FoldOptions { within: Some(left), ..fold }, cleaner, notices);
         }
     }
 }
 
 impl Sink for Tape {
     fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
-        match &mut self.journal {
+        let is_long = |event: &&Event<'_>| matches!(event.payload, Payload::Oversize(_));
+        self.too_long += events.iter().filter(is_long).count() as u64;
+        let written = match &mut self.journal {
             Ok(journal) => journal.write(events),
             Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
-        }
+        };
+        self.has_gap |= written.is_err();
+        written
     }
 }

@@ -242,9 +242,11 @@ pub(super) fn in_short(report: &Report) -> String {
         let processes = if count == 1 { "1 process".to_owned() } else { format!("{count} processes") };
         why.push(format!("{processes} could not join: {}", first.why));
     }
-    let waits = report.waits.iter().filter(|wait| wait.bad).count();
-    if waits > 0 {
-        why.push(format!("{waits} waits ran out"));
+    let mut waits = report.waits.iter().filter(|wait| wait.bad);
+    if let Some(first) = waits.next() {
+        let count = 1 + waits.count();
+        let ran = if count == 1 { "1 wait ran out" } else { &format!("{count} waits ran out, the first") };
+        why.push(format!("{ran}: {} waited for {}", first.key, first.waited_for));
     }
     if let Some(fault) = report.faults.iter().find(|fault| fault.is_missing()) {
         why.push(format!("the fault `{}` never acted", fault.rule));
@@ -259,7 +261,8 @@ pub(super) fn in_short(report: &Report) -> String {
     }
     let passed: u64 = report.passed_on.iter().map(|passed| passed.count).sum();
     if why.is_empty() && passed > 0 {
-        why.push(format!("--strict, and {passed} requests went to the real server"));
+        let requests = if passed == 1 { "1 request" } else { &format!("{passed} requests") };
+        why.push(format!("--strict, and {requests} went to the real server"));
     }
     if why.is_empty() {
         why.push(format!("{} recorded exchanges were not asked for", report.unused.len()));

@@ -141,6 +141,9 @@ impl Found {
         for key in &report.unused {
             let _ = writeln!(text, "unused: {key}");
         }
+        for rule in report.rules.iter().filter(|rule| rule.used == 0) {
+            let _ = writeln!(text, "unused match rule: {}{}", Of(&rule.server), rule.rule);
+        }
         for warning in &report.warnings {
             let _ = writeln!(text, "warning: {warning}");
         }

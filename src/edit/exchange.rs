@@ -63,6 +63,9 @@ pub(super) fn insert(
         entry = with_key(&entry, &key)?;
         sheet.told.push(format!("added `{key}`"));
     }
+    if let Some(id) = session_of(cassette, &entry)?.and_then(|session| ids::free(cassette, session)) {
+        entry = with_id(&entry, id);
+    }
     add(sheet, at, &format_exchange(&entry));
     Ok(())
 }
@@ -83,6 +86,7 @@ pub(super) fn duplicate(sheet: &mut Sheet<'_>, exchange: usize, name: Option<&st
             copy.change(exchange, parts.take(at));
         }
     }
+    let asks = original.client.as_ref().filter(|client| client.form == Form::Request);
     // A subscription's messages name its request.
     if let Some(client) = original.client.as_ref().filter(|client| client.form == Form::Request)
         && ids::are_named(sheet.entry(exchange).of(text))
@@ -90,6 +94,9 @@ pub(super) fn duplicate(sheet: &mut Sheet<'_>, exchange: usize, name: Option<&st
         let (mut id, parts) = (Vec::new(), sheet.object(client.place.span()));
         client.id.push(&mut id);
         copy.change(exchange, parts.put(text, 0, "id", &id));
+    } else if let Some((client, id)) = asks.zip(ids::free(cassette, original.session)) {
+        let parts = sheet.object(client.place.span());
+        copy.change(exchange, parts.put(text, 0, "id", id.to_string().as_bytes()));
     }
     let mut entry = copy.draft(exchange);
     if sheet.is_canonical(exchange) {
@@ -130,6 +137,28 @@ fn with_key(entry: &[u8], key: &str) -> Result<Vec<u8>> {
     scan::push_string(key, &mut raw);
     let change = object(entry)?.add_member(entry, 0, "key", &raw);
     Ok(super::parts::splice(entry, &[change]))
+}
+
+/// The place of the session that an entry belongs to.
+fn session_of(cassette: &Cassette, entry: &[u8]) -> Result<Option<u32>> {
+    let number = object(entry)?.value(entry, "session").map(|span| span.of(entry));
+    let number = number.map_or(Some(1), |number| std::str::from_utf8(number).ok()?.parse().ok());
+    let place = cassette.sessions.iter().position(|session| Some(session.number) == number);
+    Ok(place.map(|place| place as u32))
+}
+
+/// An entry whose client's request has an id; the same where it has one, or is another message.
+fn with_id(entry: &[u8], id: u64) -> Vec<u8> {
+    let inside = |span: Span, name: &str| parts(entry, span)?.value(entry, name);
+    let request = inside(Span::new(0, entry.len()), "client").and_then(|client| inside(client, "request"));
+    let request = request.and_then(|request| parts(entry, request)).filter(|request| request.is_object);
+    match request.filter(|request| request.find(entry, "id").is_none()) {
+        Some(request) => {
+            let change = request.add_member(entry, 0, "id", id.to_string().as_bytes());
+            super::parts::splice(entry, &[change])
+        }
+        None => entry.to_vec(),
+    }
 }
 
 fn session(cassette: &Cassette, exchange: usize) -> u32 {

@@ -31,6 +31,30 @@ fn named(text: &[u8]) -> impl Iterator<Item = u64> {
     })
 }
 
+/// An id that no request of a session's client has and that nobody names, for one that is added; none where it can be
+/// counted as the others are, since none is written and none named.
+pub(super) fn free(cassette: &Cassette, session: u32) -> Option<u64> {
+    let exchanges = || cassette.exchanges.iter().filter(move |exchange| exchange.session == session);
+    let requests = || {
+        let clients = exchanges().filter_map(|exchange| exchange.client.as_ref());
+        clients.filter(|client| client.form == Form::Request)
+    };
+    let is_written = |message: &Message| {
+        parts(&cassette.text, message.place.span())
+            .is_some_and(|request| request.find(&cassette.text, "id").is_some())
+    };
+    let is_named = || exchanges().any(|exchange| are_named(cassette.at(exchange.place)));
+    if !requests().any(is_written) && !is_named() {
+        return None;
+    }
+    let used = requests().filter_map(|client| match client.id {
+        Id::Number(number) => Some(number),
+        _ => None,
+    });
+    let names = exchanges().flat_map(|exchange| named(cassette.at(exchange.place)));
+    used.chain(names).max().map_or(Some(0), |highest| highest.checked_add(1))
+}
+
 /// The text with ids written, where an edit would have changed one that is named. None where there are none.
 pub(super) fn keep(before: &Cassette, after: &Cassette, told: &mut Vec<String>) -> Option<Vec<u8>> {
     let old: HashMap<&str, &Exchange> =

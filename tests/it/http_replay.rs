@@ -84,6 +84,30 @@ impl Deck {
     }
 }
 
+/// A connection that broke before the server said anything breaks again, and that is no miss.
+#[test]
+fn what_broke_before_its_response_began_breaks_there() {
+    let broke = |name: &str, end: &str| {
+        format!(
+            r#"{{"key": "{name}", "client": {{"request": {{"method": "tools/call", "params": {{"name": "{name}"}}}}}}, "http": {{"end": "{end}"}}, "server": [], "unanswered": "lost"}}"#
+        )
+    };
+    let text = cassette(&[broke("reset", "reset"), broke("cut", "cut")].join(","));
+    let deck = Deck::new(&text, &["--strict"]);
+    let session = deck.initialize();
+    for (name, is_reset) in [("reset", true), ("cut", false)] {
+        let mut peer = deck.connect();
+        let body = call(name);
+        peer.say(format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: {session}\r\nContent-Length: {}\r\n\r\n{body}",
+            deck.host(),
+            body.len()
+        ));
+        assert_eq!(peer.rest(), (String::new(), is_reset), "{name}");
+    }
+    deck.ends_well();
+}
+
 fn call(name: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{name}"}}}}"#)
 }

@@ -256,6 +256,46 @@ fn overlapping_answers_keep_the_recorded_order() {
 }
 
 #[test]
+fn under_strict_nothing_comes_earlier_than_recorded() {
+    let options = Options { strict: true, order_grace: 7_000, ..Options::default() };
+    let mut stage = Stage::with(&legacy(CROSSED), options);
+    stage.send(&initialize(0, "c"));
+    stage.send(&request(1, "tools/call", r#"{"name":"a"}"#));
+    assert_eq!(stage.wait(6), [] as [&str; 0]);
+    assert_eq!(stage.wait(1), [result("1", r#"{"of":"a"}"#)]);
+    stage.send(&request(2, "tools/call", r#"{"name":"b"}"#));
+    let report = stage.report();
+    assert_eq!((report.verdict, report.waits[0].bad), (Verdict::Bad, true), "{report:#?}");
+}
+
+/// One that is too long to be kept is not what another exchange differs from.
+#[test]
+fn what_was_too_long_to_be_kept_is_named_by_the_option() {
+    let long = format!(r#"{{"name":"a","arguments":{{"text":"{}"}}}}"#, "x".repeat(300));
+    let asked = request(1, "tools/call", &long);
+    let omitted =
+        |bytes: usize| format!(r#"{{"omitted": {{"bytes": {bytes}, "sha256": "{}"}}}}"#, "0".repeat(64));
+    let answered = r#", {"key": "tools/call b @1", "client": {"request": {"method": "tools/call", "params": {"name": "b"}}}, "server": [OMITTED]}"#;
+    let more = [
+        &format!(
+            r#", {{"key": "tools/call a @1", "client": {}, "server": [{{"id": 1, "result": {{}}}}]}}"#,
+            omitted(asked.len())
+        ),
+        &tool("tools/call a @2", "a", r#"{"text":"short"}"#, "{}")[..],
+        &answered.replace("OMITTED", &omitted(9)),
+    ];
+    let mut stage = Stage::new(&legacy(&more.concat()));
+    stage.send(&initialize(0, "c"));
+    let request_was = stage.send(&asked);
+    assert!(request_was[0].contains("`tools/call a @1`, whose request was longer"), "{request_was:?}");
+    assert!(!request_was[0].contains(r#""rule""#), "{request_was:?}");
+    let answer_was = stage.send(&call(2, "b", "{}"));
+    assert!(answer_was[0].contains("`tools/call b @1`, whose answer was longer"), "{answer_was:?}");
+    let other = stage.send(&call(3, "a", r#"{"text":"other"}"#));
+    assert!(other[0].contains("params_differ"), "{other:?}");
+}
+
+#[test]
 fn a_request_that_never_comes_is_waited_for_once_and_not_for_long() {
     let mut stage = Stage::new(&legacy(CROSSED));
     stage.send(&initialize(0, "c"));

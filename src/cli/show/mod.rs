@@ -33,8 +33,12 @@ use super::{args, failure::Failure, files, output};
   tapedeck show session.json --json | jq .key")]
 pub(super) struct ShowArgs {
     /// A cassette or a journal
-    #[arg(value_name = "C")]
-    path: PathBuf,
+    #[arg(value_name = "C", required_unless_present = "cassette_option")]
+    path: Option<PathBuf>,
+
+    /// The same, as an option
+    #[arg(long = "cassette", value_name = "C", id = "cassette_option", hide = true, conflicts_with = "key")]
+    cassette_option: Option<PathBuf>,
 
     /// Show this exchange in full
     #[arg(conflicts_with_all = ["session", "method", "follow"])]
@@ -75,13 +79,19 @@ struct View {
 
 pub(super) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let view = View { session: args.session, method: args.method.clone(), time: args.time, json: args.json };
+    // Behind `--cassette C` the first word is the key.
+    let (path, key) = match (&args.cassette_option, &args.path) {
+        (Some(path), key) => (path, key.as_ref().and_then(|key| key.to_str())),
+        (None, Some(path)) => (path, args.key.as_deref()),
+        (None, None) => return Err(Failure::usage("no cassette was given")),
+    };
     if args.follow {
-        return follow(&args::absolute(&args.path)?, &view);
+        return follow(&args::absolute(path)?, &view);
     }
-    let loaded = files::load(&args.path)?;
+    let loaded = files::load(path)?;
     files::say_warnings(&loaded);
     let mut out = output::stdout();
-    match &args.key {
+    match key {
         Some(key) => exchange::show(&loaded, key, view.json, &mut out)?,
         None => listing::list(&loaded, &view, &mut out)?,
     }

@@ -96,24 +96,27 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, Failure> {
     let mode = mode(args)?;
     let mut is_good = true;
     for file in &files {
-        let text = fs::read_to_string(file).map_err(|error| Failure::io("read", file, &error))?;
+        let whole = fs::read_to_string(file).map_err(|error| Failure::io("read", file, &error))?;
+        // Editors of some systems begin a file with a byte order mark, which no parser takes.
+        let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
         let before = backup_of(file);
         let before = match fs::read_to_string(&before) {
-            Ok(text) => Some(text),
+            Ok(text) => Some(text.trim_start_matches('\u{feff}').to_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(Failure::io("read", &before, &error)),
         };
         let is_toml = file.extension().is_some_and(|extension| extension == "toml");
         let Rewritten { new, told, has_left } = if is_toml {
-            rewrite::<TomlConfig>(file, &text, before.as_deref(), mode.as_ref(), TomlConfig::parse)?
+            rewrite::<TomlConfig>(file, text, before.as_deref(), mode.as_ref(), TomlConfig::parse)?
         } else {
-            rewrite::<JsonConfig>(file, &text, before.as_deref(), mode.as_ref(), JsonConfig::parse)?
+            rewrite::<JsonConfig>(file, text, before.as_deref(), mode.as_ref(), JsonConfig::parse)?
         };
+        let new = format!("{}{new}", &whole[..whole.len() - text.len()]);
         output::print(told)?;
         match (&args.out, args.dry_run) {
-            (_, true) => output::print(difference(file, &text, &new))?,
+            (_, true) => output::print(difference(file, &whole, &new))?,
             (Some(out), _) => write(&args::absolute(out)?, &new)?,
-            (None, _) => replace(file, (&text, &new), before.is_some(), (args.undo, has_left))?,
+            (None, _) => replace(file, (&whole, &new), before.is_some(), (args.undo, has_left))?,
         }
         is_good &= !(args.undo && has_left);
     }

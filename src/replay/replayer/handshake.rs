@@ -164,9 +164,8 @@ impl Replayer {
             self.lives[at_hand].declared = declared;
             let offered = live.param("/protocolVersion").map(text);
             if let Some(offered) = offered.filter(|offered| **offered != *protocol) {
-                self.warn(format!(
-                    "the client offered protocol {offered}; the recorded server answers {protocol}"
-                ));
+                let named = if protocol.is_empty() { "names none" } else { &format!("answers {protocol}") };
+                self.warn(format!("the client offered protocol {offered}; the recorded server {named}"));
             }
         }
         let recorded = Message::read(&request);

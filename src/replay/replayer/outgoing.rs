@@ -106,7 +106,9 @@ impl Replayer {
             }
             Action::GraceOver { run, missing } => {
                 let missing = self.scripts[script].steps[missing as usize].exchange;
-                self.waited(play, run, format!("`{}` to come first", self.key(missing)), false);
+                // Under --strict nothing comes earlier than recorded.
+                let bad = self.options.strict;
+                self.waited(play, run, format!("`{}` to come first", self.key(missing)), bad);
             }
             Action::GateOpened { run, gate, why } => {
                 let what = match gate {
@@ -314,7 +316,11 @@ impl Replayer {
         let (lane, live, post, is_over) = (run.lane, run.live, run.post, run.is_over);
         let (to, batch) = (Arc::clone(&run.to), run.batch.clone());
         let asked = step.is_asked();
+        // Where the connection broke before the response began, that is what comes back.
+        let broke = entry.server.is_empty()
+            && entry.http.as_deref().is_some_and(|http| http.end.is_some() && http.status.is_none());
         let lost = asked && entry.unanswered == Some(Unanswered::Lost);
+        let (lost, broke) = (lost && !broke, lost && broke);
         // The client may have used the id again.
         let (requests, id) = (&mut self.lives[live].in_flight, in_flight(&to.live_id));
         if requests.get(&id) == Some(&(play, at)) {
@@ -326,6 +332,8 @@ impl Replayer {
             self.incomplete(lane, &to.live_id, exchange);
         } else if asked && !stays_silent(entry) && (self.pipes.has(lane) || post.is_some()) {
             self.tell_end(lane, &to.live_id, &batch, exchange);
+        } else if broke && let Some(stream) = self.streams.get_mut(&lane.0) {
+            stream.head = None;
         }
         if let Some(at) = self.lives[live].resumed.iter().rposition(|(resumed, _)| Arc::ptr_eq(resumed, &to))
         {

@@ -2,6 +2,10 @@
 
 use super::{Repeats, Replayer};
 use crate::{
+    cassette::{
+        key,
+        model::{Exchange, Form},
+    },
     replay::{
         miss::{self, Candidate, Company},
         own::{self, OwnAnswer},
@@ -9,11 +13,16 @@ use crate::{
     },
     report::{Miss, Reason, Repeat, events::Outcome},
     traffic::Lane,
-    wire::jsonrpc::{self, Kind, Message},
+    wire::{
+        jsonrpc::{self, Kind, Message},
+        scan,
+    },
 };
 
 /// How many distinct misses are explained in full; equal ones are counted, further ones too.
 const MOST_MISSES: usize = 1_000;
+/// By how many bytes ids and tokens may make equal requests differ in length.
+const MOST_IDS: u64 = 64;
 
 impl Replayer {
     /// A request nothing recorded equals: one of those we answer ourselves, or a miss.
@@ -69,12 +78,32 @@ impl Replayer {
         if modern && self.legacy_recording && self.scripts[0].steps.is_empty() {
             return (Reason::OtherEra, None);
         }
+        if let Some(exchange) = self.too_long(message) {
+            return (Reason::Incomplete, Some(exchange));
+        }
         let nearest = self.nearest(message, current);
         match nearest {
             Some((exchange, true)) => (Reason::ParamsDiffer, Some(exchange)),
             Some((exchange, false)) => (Reason::NeverRecorded, Some(exchange)),
             None => (Reason::NeverRecorded, None),
         }
+    }
+
+    /// The exchange whose request was too long to be kept, if it may have been this one: equal in method and name, and
+    /// in length but for the id and tokens.
+    fn too_long(&self, message: &Message<'_>) -> Option<u32> {
+        let (about, length) = (key::of_client(message), message.bytes.len() as u64);
+        let cassette = &self.cassette;
+        let is_it = |entry: &Exchange| {
+            let client = entry.client.as_ref().filter(|client| client.form == Form::Omitted)?;
+            let bytes =
+                scan::member(&cassette.text, client.place.start as usize, "bytes")?.of(&cassette.text);
+            let bytes: u64 = std::str::from_utf8(bytes).ok()?.parse().ok()?;
+            let is_played = cassette.sessions[entry.session as usize].recording == self.recording;
+            let is_named = entry.key.rsplit_once(" @").is_none_or(|(prefix, _)| prefix == about);
+            (is_played && is_named && bytes.abs_diff(length) <= MOST_IDS).then_some(())
+        };
+        cassette.exchanges.iter().position(|entry| is_it(entry).is_some()).map(|at| at as u32)
     }
 
     /// The exchange that differs least among those of the same method, and whether it has the same name.
@@ -155,7 +184,10 @@ impl Replayer {
         let era = self.era();
         let key = key.or((reason == Reason::OtherEra).then_some(era));
         let candidate = key.as_deref().map(|key| Candidate { key, message: &bytes, company });
-        let miss = miss::describe(message, reason, candidate.as_ref());
+        let mut miss = miss::describe(message, reason, candidate.as_ref());
+        if reason == Reason::Incomplete {
+            miss = miss::of_too_long(miss, "request");
+        }
         let bytes = miss::response(message.id().unwrap_or(b"null"), &miss);
         self.note_outcome(Outcome::Miss);
         self.remember(miss);
@@ -225,7 +257,10 @@ impl Replayer {
         let key = entry.key.to_string();
         let message = Message::read(&bytes);
         let candidate = Candidate { key: &key, message: &bytes, company: None };
-        let miss = miss::describe(&message, Reason::Incomplete, Some(&candidate));
+        let mut miss = miss::describe(&message, Reason::Incomplete, Some(&candidate));
+        if entry.server.iter().any(|item| item.message.form == Form::Omitted) {
+            miss = miss::of_too_long(miss, "answer");
+        }
         let bytes = miss::response(live_id, &miss);
         self.note_outcome_of(lane, live_id, Outcome::Miss);
         self.say(lane, bytes, false);

@@ -197,3 +197,32 @@ fn each_edit_has_a_page_with_an_example() {
         deck().run(&format!("help edit {name}")).status(ExitCode::Good).stdout("Example").silent();
     }
 }
+
+/// An id is used once in a session, also where some are written and some are named.
+#[test]
+fn a_copy_and_an_addition_get_ids_that_nobody_has() {
+    let ping = |key: &str, id: &str| {
+        format!(
+            r#"    {{"key": "{key}", "client": {{"request": {{{id}"method": "ping"}}}}, "server": [{{"result": {{}}}}]}}"#
+        )
+    };
+    let cancel = r#"    {"key": "c", "client": {"notification": {"method": "notifications/cancelled", "params": {"requestId": 3}}}, "server": []}"#;
+    let exchanges = [
+        ping("ping @1", ""),
+        ping("ping @2", r#""id": 1, "#),
+        ping("ping @3", r#""id": 3, "#),
+        cancel.to_owned(),
+    ];
+    let text = format!("{{\n  \"cassette\": 1,\n  \"exchanges\": [\n{}\n  ]\n}}\n", exchanges.join(",\n"));
+    for words in [&["duplicate", "ping @1"][..], &["duplicate", "ping @3"], &["insert", "new.json"]] {
+        let new = r#"{"client": {"request": {"method": "ping"}}, "server": [{"result": {}}]}"#;
+        let deck = Deck::new().with("c.json", &text).with("new.json", new);
+        let ran = deck.run("lint c.json");
+        assert!(!ran.stdout.contains("reused-id"), "{ran:#?}");
+        deck.run_words(["edit", "c.json"].iter().chain(words), "").status(ExitCode::Good);
+        let ran = deck.run("lint c.json");
+        assert!(!ran.stdout.contains("reused-id"), "{words:?} {ran:#?} {}", deck.read("c.json"));
+        let edited = deck.read("c.json");
+        assert!(edited.contains("\"id\": 4"), "{edited}");
+    }
+}

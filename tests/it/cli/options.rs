@@ -50,6 +50,68 @@ fn an_option_that_makes_no_sense_alone_says_what_it_needs() {
 }
 
 #[test]
+fn a_cassette_is_named_by_a_word_or_by_an_option() {
+    let deck = Deck::new().with("c.json", CASSETTE);
+    for words in ["show", "lint", "fmt --check", "replay"] {
+        let by = |cassette: &str| {
+            let ran = deck.run(&format!("{words} {cassette}"));
+            (ran.code, ran.stdout, ran.stderr)
+        };
+        assert_eq!(by("--cassette c.json"), by("c.json"), "{words}");
+    }
+    deck.run_words(["show", "--cassette", "c.json", "initialize @1"], "")
+        .status(ExitCode::Good)
+        .stdout("client: request");
+    deck.run("run --cassette c.json -- true").status(ExitCode::Good);
+    for words in ["show c.json KEY", "lint c.json", "fmt c.json", "replay c.json", "record c.json"] {
+        deck.run(&format!("{words} --cassette c.json")).status(ExitCode::Usage).stderr("cannot be used with");
+    }
+}
+
+const TWO: &str = r#"{
+  "cassette": 1,
+  "match": [{"when": {"method": "never"}, "ignore": ["/params/x"]}],
+  "sessions": [{"session": 1, "recording": 1, "transport": "stdio"}, {"session": 2, "recording": 2, "transport": "stdio"}],
+  "exchanges": [
+    {"key": "a", "client": {"request": {"method": "a"}}, "server": [{"result": {"of": "one"}}]},
+    {"key": "b", "session": 2, "client": {"request": {"method": "a"}}, "server": [{"after_ms": 900000000, "result": {"of": "two"}}]}
+  ]
+}
+"#;
+
+#[test]
+fn options_of_playing_and_recording_reach_the_core() {
+    let deck = Deck::new()
+        .with("c.json", TWO)
+        .with("s.sh", "read l; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}'; cat > /dev/null");
+    let asked = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}\n";
+    deck.talk("replay c.json", asked).status(ExitCode::Good).stdout("two");
+    deck.talk("replay c.json --recording 1", asked).status(ExitCode::Good).stdout("one");
+    // Without it nobody would live to see the answer.
+    deck.talk("replay c.json --timing recorded --max-delay 1ms", asked).status(ExitCode::Good).stdout("two");
+    deck.run_words(
+        ["replay", "c.json", "--seed", "7", "--fault", "a: latency ms=0", "--report", "s.json"],
+        asked,
+    );
+    assert!(deck.read("s.json").contains("\"seed\": 7"), "{}", deck.read("s.json"));
+    deck.talk("replay c.json --report r.json", asked).status(ExitCode::Good);
+    deck.run("verdict r.json").stdout("unused match rule: ");
+    let secret =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"password\":\"hunter2hunter2\"}}\n";
+    for (options, is_kept) in [("", false), ("--keep /params/password", true)] {
+        let name = format!("k{is_kept}.json");
+        deck.talk(&format!("record {name} {options} -- sh s.sh"), secret).status(ExitCode::Good);
+        assert_eq!(deck.read(&name).contains("hunter2"), is_kept, "{options}");
+    }
+    let long = deck.talk("record l.json --max-message 40 -- sh s.sh", secret).status(ExitCode::Good);
+    long.stderr("longer than --max-message");
+    let gap = TWO.replace(r#""recording": 2,"#, r#""recording": 2, "gap": 3,"#);
+    let deck = deck.with("g.json", gap);
+    deck.run("lint g.json").status(ExitCode::Bad).stdout("[gap] 3 messages were not recorded");
+    assert!(!deck.run("lint g.json --allow gap").stdout.contains("[gap]"));
+}
+
+#[test]
 fn an_address_nobody_can_listen_on_is_told_with_the_next_step() {
     let deck = Deck::new().with("c.json", CASSETTE);
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");

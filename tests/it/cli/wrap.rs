@@ -30,6 +30,16 @@ fn start(deck: &Deck, name: &str) -> String {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_mistake_and_stays() {
+    let text = format!("\u{feff}{}", configuration());
+    let deck = Deck::new().with("mcp.json", &text);
+    deck.run("wrap mcp.json --record tapes").status(ExitCode::Good).stdout("local: recorded into ");
+    assert!(deck.read("mcp.json").starts_with("\u{feff}{"));
+    deck.run("wrap mcp.json --undo").status(ExitCode::Good);
+    assert_eq!(deck.read("mcp.json"), text);
+}
+
+#[test]
 fn a_wrapped_client_records_replays_and_is_left_again() {
     let deck = Deck::new().with("mcp.json", configuration());
     let ran = deck.run("wrap mcp.json --record tapes").status(ExitCode::Good).silent();
