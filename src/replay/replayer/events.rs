@@ -40,7 +40,7 @@ impl Replayer {
         let live = self.at_hand.live;
         let seq = events.open(&Came {
             now: self.now.played,
-            server: self.options.server.as_deref(),
+            server: self.options.called(),
             session: Some(self.lives[live].ordinal).filter(|ordinal| *ordinal > 0),
             live,
             lane,
