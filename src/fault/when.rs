@@ -101,7 +101,7 @@ impl When {
     /// What of it can be looked up in a recording.
     pub(super) fn names_something(&self) -> bool {
         let model::When { method, tool, prompt, uri, key } = &self.request;
-        [method, tool, prompt, uri, key].into_iter().any(Option::is_some)
+        self.session.is_some() || [method, tool, prompt, uri, key].into_iter().any(Option::is_some)
     }
 }
 
