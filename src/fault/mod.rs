@@ -66,6 +66,8 @@ pub struct Target<'a> {
     /// Its progress token, raw.
     pub token: Option<&'a [u8]>,
     /// How often the fault's rule has fired, this time included.
+    /// Whether it is of 2026-07-28 or later.
+    pub is_modern: bool,
     pub count: u64,
     /// From 0 to 1 without 1: the same for the same request and seed, whatever else has happened.
     pub roll: f64,

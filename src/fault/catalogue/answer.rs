@@ -15,6 +15,8 @@ pub(super) struct Answer<F>(pub F);
 pub(super) struct Response<'a> {
     /// The request's id, raw.
     pub id: &'a [u8],
+    /// Whether the request is of 2026-07-28 or later.
+    pub is_modern: bool,
     /// The answer.
     pub message: Message<'a>,
 }
@@ -30,13 +32,15 @@ where
     F: Fn(&Response<'_>) -> Option<Vec<u8>> + Clone + Send + Sync + 'static,
 {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(Changing { change: self.0.clone(), id: of.id.into(), is_idle: false }))
+        let Target { id, is_modern, .. } = *of;
+        Some(Box::new(Changing { change: self.0.clone(), id: id.into(), is_modern, is_idle: false }))
     }
 }
 
 struct Changing<F> {
     change: F,
     id: Box<[u8]>,
+    is_modern: bool,
     /// The answer has passed as it was.
     is_idle: bool,
 }
@@ -51,7 +55,7 @@ impl<F: Fn(&Response<'_>) -> Option<Vec<u8>> + Send> Effect for Changing<F> {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
         let text = output.text().map(Message::read).filter(|message| message.kind.is_response());
         let Some(message) = text else { return out.push(Step::Do(output)) };
-        let changed = (self.change)(&Response { id: &self.id, message });
+        let changed = (self.change)(&Response { id: &self.id, is_modern: self.is_modern, message });
         let changed = changed.filter(|text| *text != message.bytes);
         self.is_idle |= changed.is_none();
         out.push(Step::Do(match changed {

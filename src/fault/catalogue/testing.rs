@@ -59,6 +59,7 @@ impl Stand {
             is_http,
             method: "tools/call",
             id: b"1",
+            is_modern: false,
             token: Some(b"\"t\""),
             count: 1,
             roll: 0.5,

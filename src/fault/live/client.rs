@@ -208,7 +208,8 @@ impl Live {
         let (id, token) = (original.id().unwrap_or(b"null"), original.progress_token());
         let (lane, post) = (came.own_lane(), came.http.and_then(|http| http.stream).map(|_| came.lane));
         let is_http = came.http.is_some();
-        let target = Target { lane, post, is_http, method, id, token, count: 0, roll: 0.0 };
+        let is_modern = original.is_modern();
+        let target = Target { lane, post, is_http, method, id, is_modern, token, count: 0, roll: 0.0 };
         let terminal = decision.terminal.as_ref();
         let instead = terminal.and_then(|chosen| chosen.instead(&target));
         // Where nothing goes to the server, what holds that back holds the answer back.

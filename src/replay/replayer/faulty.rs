@@ -196,6 +196,7 @@ impl Replayer {
             events: self.at_hand.events.clone(),
             beside: decision.beside_name(),
             asked: (self.at_hand.live, id_key(id).into_owned()),
+            is_modern: message.is_modern(),
         };
         let instead = terminal.and_then(|chosen| chosen.instead(&target));
         let own_response = (is_http && post.is_none()).then_some(lane);

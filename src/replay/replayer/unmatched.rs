@@ -9,7 +9,10 @@ use crate::{
     },
     report::{Miss, Reason, Repeat, events::Outcome},
     traffic::Lane,
-    wire::jsonrpc::{self, Kind, Message},
+    wire::{
+        jsonrpc::{self, Kind, Message},
+        results,
+    },
 };
 
 /// How many distinct misses are explained in full; equal ones are counted, further ones too.
@@ -30,7 +33,10 @@ impl Replayer {
                 self.count_own(method);
                 let id = message.id().unwrap_or(b"null");
                 let bytes = match answer {
-                    OwnAnswer::Empty => [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":{}}"].concat(),
+                    OwnAnswer::Empty => {
+                        let result = results::empty(modern);
+                        [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":", &result, b"}"].concat()
+                    }
                     OwnAnswer::MethodNotFound => {
                         jsonrpc::error(id, -32601, &format!("Method not found: {method}"), None)
                     }
