@@ -372,7 +372,7 @@ pub static TABLE: &[Kind] = &[
             Answer,
             Everywhere,
             schema_violation::read,
-            "`structuredContent` breaks the tool's `outputSchema`",
+            "`structuredContent` breaks the tool's `outputSchema`; a result without it passes",
         ),
     ),
     only(
