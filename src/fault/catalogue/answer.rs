@@ -32,8 +32,7 @@ where
     F: Fn(&Response<'_>) -> Option<Vec<u8>> + Clone + Send + Sync + 'static,
 {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
-        let Target { id, is_modern, .. } = *of;
-        Some(Box::new(Changing { change: self.0.clone(), id: id.into(), is_modern, is_idle: false }))
+        Some(Box::new(Changing { change: self.0.clone(), id: of.id.into(), is_modern: of.is_modern }))
     }
 }
 
@@ -41,8 +40,6 @@ struct Changing<F> {
     change: F,
     id: Box<[u8]>,
     is_modern: bool,
-    /// The answer has passed as it was.
-    is_idle: bool,
 }
 
 impl<F> std::fmt::Debug for Changing<F> {
@@ -56,16 +53,10 @@ impl<F: Fn(&Response<'_>) -> Option<Vec<u8>> + Send> Effect for Changing<F> {
         let text = output.text().map(Message::read).filter(|message| message.kind.is_response());
         let Some(message) = text else { return out.push(Step::Do(output)) };
         let changed = (self.change)(&Response { id: &self.id, is_modern: self.is_modern, message });
-        let changed = changed.filter(|text| *text != message.bytes);
-        self.is_idle |= changed.is_none();
         out.push(Step::Do(match changed {
             Some(text) => output.with_text(text),
             None => output,
         }));
-    }
-
-    fn is_idle(&self) -> bool {
-        self.is_idle
     }
 }
 
