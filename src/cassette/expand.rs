@@ -50,7 +50,7 @@ pub(super) fn expand(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let start = out.len();
-    if space_until(span.of(text), spacing, may_name_marker, out) {
+    if space_until(span.of(text), spacing, may_name_marker, write_lines, out) {
         return Ok(());
     }
     out.truncate(start);
@@ -104,6 +104,31 @@ fn close(text: &[u8], at: usize, json: &Json, out: &mut Vec<u8>) -> Result<usize
     space(&compact, json.spacing, &mut spaced);
     scan::push_string(&String::from_utf8_lossy(&spaced), out);
     Ok(json.resume)
+}
+
+/// Writes out a `$lines` that a text begins with behind its brace, where that is all there is in its braces: the most
+/// frequent marker by far, and one that nothing else can stand in. How much of the text that is.
+fn write_lines(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+    const NAME: &[u8] = b"\"$lines\"";
+    let next = |at: usize, byte: u8| {
+        let at = scan::skip_space(text, at);
+        (text.get(at) == Some(&byte)).then_some(at + 1)
+    };
+    let mut at = next(next(text.strip_prefix(NAME).map(|_| NAME.len())?, b':')?, b'[')?;
+    out.pop_if(|byte| *byte == b'{')?;
+    out.push(b'"');
+    loop {
+        let start = next(at, b'"')?;
+        let end = scan::skip_value(text, start - 1).ok()?;
+        out.extend_from_slice(&text[start..end - 1]);
+        match next(end, b',') {
+            Some(behind) => at = behind,
+            None => break at = next(end, b']')?,
+        }
+        out.extend_from_slice(b"\\n");
+    }
+    out.push(b'"');
+    next(at, b'}')
 }
 
 /// Whether a string may name a marker.

@@ -4,8 +4,11 @@
 //! asks for a message's wire bytes, so loading costs one pass and little memory, and a rewrite can keep every byte
 //! that it does not address.
 
+mod items;
+
 use std::fmt;
 
+pub use self::items::Items;
 use super::spelling::Spelling;
 use crate::wire::{Span, jsonrpc};
 
@@ -80,6 +83,8 @@ pub struct Warning {
     pub at: usize,
     /// One sentence: what was found, what was meant perhaps.
     pub text: String,
+    /// It is about a value that the format does not have; else about a member.
+    pub is_value: bool,
 }
 
 /// One entry of `sessions`.
@@ -154,7 +159,7 @@ pub struct Exchange {
     /// `after`: what came just before the client message (for a push: before its first item).
     pub after: Option<Ref>,
     /// `server`, in order.
-    pub server: Vec<Item>,
+    pub server: Items,
     /// `unanswered`.
     pub unanswered: Option<Unanswered>,
     /// Its own `match` rule.

@@ -80,6 +80,25 @@ fn circle(from: usize, follows: impl Fn(usize) -> Option<usize>) -> Vec<usize> {
     Vec::new()
 }
 
+/// Calls `each` with every moment of the given exchanges in their total order: the place of its exchange among those
+/// given, and which moment of it.
+pub fn each_moment(cassette: &Cassette, exchanges: &[u32], mut each: impl FnMut(usize, Moment)) {
+    if !names_any(cassette, exchanges) {
+        // Nearly always; a list of all moments would be as long as the cassette.
+        for (at, exchange) in exchanges.iter().enumerate() {
+            each_in_file_order(cassette, *exchange, |moment, _| each(at, moment));
+        }
+        return;
+    }
+    let mut places = vec![0; cassette.exchanges.len()];
+    for (at, exchange) in (0_u32..).zip(exchanges) {
+        places[*exchange as usize] = at;
+    }
+    for Ref { exchange, moment } in timeline(cassette, exchanges) {
+        each(places[exchange as usize] as usize, moment);
+    }
+}
+
 /// Whether any moment names the one before it.
 fn names_any(cassette: &Cassette, exchanges: &[u32]) -> bool {
     exchanges.iter().map(|exchange| &cassette.exchanges[*exchange as usize]).any(|entry| {
@@ -96,20 +115,26 @@ fn in_file_order<T>(
 ) -> Vec<T> {
     let mut moments = Vec::with_capacity(exchanges.len() * 2);
     for &exchange in exchanges {
-        let entry = &cassette.exchanges[exchange as usize];
-        let mut push = |moment, after| moments.push(moment_of(Ref { exchange, moment }, after));
-        let mut after = entry.after;
-        if entry.client.is_some() {
-            push(Moment::Client, after.take());
-        }
-        for (number, item) in (0..).zip(&entry.server) {
-            push(Moment::Item(number), item.after.or(after.take()));
-            if let Some(answer) = &item.answer {
-                push(Moment::Answer(number), answer.after);
-            }
-        }
+        each_in_file_order(cassette, exchange, |moment, after| {
+            moments.push(moment_of(Ref { exchange, moment }, after));
+        });
     }
     moments
+}
+
+/// The moments of one exchange, each with its named predecessor.
+fn each_in_file_order(cassette: &Cassette, exchange: u32, mut each: impl FnMut(Moment, Option<Ref>)) {
+    let entry = &cassette.exchanges[exchange as usize];
+    let mut after = entry.after;
+    if entry.client.is_some() {
+        each(Moment::Client, after.take());
+    }
+    for (number, item) in (0..).zip(&entry.server) {
+        each(Moment::Item(number), item.after.or(after.take()));
+        if let Some(answer) = &item.answer {
+            each(Moment::Answer(number), answer.after);
+        }
+    }
 }
 
 /// The moment of the same exchange that must come before this one: for an item the one before it, for an answer

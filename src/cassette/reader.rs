@@ -369,19 +369,26 @@ impl Candidate {
 
 /// Like [`scan::skip_space`], but quick over the indentation that a cassette is full of.
 fn skip_space(text: &[u8], mut at: usize) -> usize {
+    const SPACES: u64 = ONES * b' ' as u64;
     while let Some(b' ' | b'\t' | b'\r' | b'\n') = text.get(at) {
         at += 1;
-        while text.get(at..at + 8) == Some(b"        ") {
+        while let Some(chunk) = text.get(at..at + 8) {
+            let others = u64::from_le_bytes(chunk.try_into().expect("eight bytes")) ^ SPACES;
+            if others != 0 {
+                at += others.trailing_zeros() as usize / 8;
+                break;
+            }
             at += 8;
         }
     }
     at
 }
 
+const ONES: u64 = u64::MAX / 255;
+
 /// Offset of the first byte from `at` on that ends a run of plain string text: a quote, a backslash or a control
 /// character. Eight bytes at a time, as most strings are short.
 fn plain_run(text: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = u64::MAX / 255;
     const HIGHS: u64 = ONES << 7;
     let has_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
     while let Some(chunk) = text.get(at..at + 8) {

@@ -48,16 +48,18 @@ pub(super) fn space(json: &[u8], spacing: Spacing, out: &mut Vec<u8>) {
             out.resize(out.len() + levels * usize::from(spaces), b' ');
         });
     } else {
-        space_until(json, spacing, |_| false, out);
+        space_until(json, spacing, |_| false, |_, _| None, out);
     }
 }
 
-/// The same for what is not to be indented, as far as no string is one to `stop` at: that is given with all behind it.
-/// Whether there was none.
+/// The same for what is not to be indented, up to the first string that is special and that nobody writes; whether there
+/// was none. `is_special` is given a string with all behind it; `write` too, with all that was written before, and gives
+/// how much of it is done with.
 pub(super) fn space_until(
     json: &[u8],
     spacing: Spacing,
-    stop: impl Fn(&[u8]) -> bool,
+    is_special: impl Fn(&[u8]) -> bool,
+    write: impl Fn(&[u8], &mut Vec<u8>) -> Option<usize>,
     out: &mut Vec<u8>,
 ) -> bool {
     let behind: &[u8] = if spacing == Spacing::Compact { b"" } else { b" " };
@@ -67,6 +69,11 @@ pub(super) fn space_until(
         match json[at] {
             b' ' | b'\t' | b'\r' | b'\n' => {
                 out.extend_from_slice(&json[from..at]);
+                at += 1;
+                // Files are indented.
+                while json.get(at..at + 8) == Some(b"        ") {
+                    at += 8;
+                }
                 at = scan::skip_space(json, at);
                 from = at;
             }
@@ -76,7 +83,12 @@ pub(super) fn space_until(
                 out.extend_from_slice(behind);
                 from = at;
             }
-            b'"' if stop(&json[at..]) => return false,
+            b'"' if is_special(&json[at..]) => {
+                out.extend_from_slice(&json[from..at]);
+                let Some(written) = write(&json[at..], out) else { return false };
+                at += written;
+                from = at;
+            }
             b'"' => at = scan::skip_value(json, at).unwrap_or(json.len()),
             _ => at += 1,
         }

@@ -108,6 +108,7 @@ impl AutoArgs {
                 .map(|session| Session::Replay(Box::new(session)));
         }
         if self.play.faults.is_given() {
+            self.play.faults.check(!cassette.exists())?;
             notices.warn(format_args!(
                 "this session is recorded into {}, so no fault acts in it; they act once that is replayed, and \
                  `tapedeck record` lets faults act on live traffic",

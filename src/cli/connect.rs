@@ -3,7 +3,7 @@
 use std::{env, path::PathBuf, time::Duration};
 
 use clap::Args;
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{HOST, HeaderName, HeaderValue};
 use mcp_tapedeck::transport::http::{
     connect::{ConnectOptions, ConnectorError},
     proxies::Proxies,
@@ -14,6 +14,20 @@ use super::{args, failure::Failure, output::Notices, values};
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(30);
+
+/// Headers of framing and of a single connection (RFC 9110, section 7.6.1; RFC 9112, section 6).
+const OURS: &[&str] = &[
+    "connection",
+    "content-length",
+    "expect",
+    "http2-settings",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 
 /// A server that is reached over HTTP.
 #[derive(Args, Clone, Debug)]
@@ -167,6 +181,17 @@ fn header(
     };
     let Some((name, value)) = given.split_once(':') else { return wrong("there is no `:` behind the name") };
     let Ok(name) = name.trim().parse::<HeaderName>() else { return wrong("that is no header's name") };
+    if name == HOST {
+        return Err(Failure::usage("--header: `Host` is that of --url")
+            .hint("give --connect HOST:PORT where the server of that name is reached elsewhere"));
+    }
+    if OURS.contains(&name.as_str()) {
+        return Err(Failure::usage(format_args!(
+            "--header: `{name}` says how a message is carried from one end of a connection to the other, which nobody \
+             but we can say"
+        ))
+        .hint("leave it out"));
+    }
     let mut words = Vec::new();
     for word in value.trim().split(' ') {
         words.push(match word.strip_prefix("env:") {
@@ -197,6 +222,13 @@ mod tests {
             ("a b: c", "no header's name"),
             ("a: env:NONE", "no variable `NONE`"),
             ("a: b\nc", "no line ends"),
+            ("Content-Length: 5", "`content-length` says how a message is carried"),
+            ("transfer-encoding: chunked", "`transfer-encoding`"),
+            ("Connection: close", "`connection`"),
+            ("TE: trailers", "`te`"),
+            ("Upgrade: h2c", "`upgrade`"),
+            ("Trailer: x", "`trailer`"),
+            ("Host: elsewhere.example", "`Host` is that of --url"),
         ] {
             let failure = header(given, variable).unwrap_err().to_string();
             assert!(failure.contains(why), "{failure}");

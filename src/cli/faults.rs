@@ -72,6 +72,17 @@ impl FaultArgs {
         Ok((!plan.is_empty()).then(|| Arc::new(plan)))
     }
 
+    /// That they can be read, where nothing of them acts yet; `is_all` where no cassette has scenarios of its own.
+    pub(super) fn check(&self, is_all: bool) -> Result<(), Failure> {
+        let mut plan = Plan::default();
+        self.add_short_forms(&mut plan, &|_| false, !is_all)?;
+        let mut known = Vec::new();
+        let named = self.add_file(&mut plan, &mut known, false)?;
+        must_be_there(named.filter(|_| is_all), &known)?;
+        // Whatever will be recorded, it is served on stdio.
+        plan.check(Scope::live(false)).map_err(Failure::plan)
+    }
+
     /// The plan that acts on live traffic.
     pub(super) fn live_plan(&self, is_http: bool) -> Result<Plan, Failure> {
         let mut plan = Plan::default();

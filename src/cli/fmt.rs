@@ -42,7 +42,7 @@ pub(super) fn run(args: &FmtArgs) -> Result<ExitCode, Failure> {
 
 fn check(path: &Path) -> Result<bool, Failure> {
     let cassette = store::load_file(path)?.cassette;
-    let mut findings = lint::unknown_members(&cassette);
+    let mut findings = lint::unknown(&cassette);
     findings.extend(first_difference(&cassette).map(|at| {
         (at, "from here on this is not the canonical form; `tapedeck fmt` makes it so".to_owned())
     }));

@@ -7,10 +7,11 @@ use std::{
 
 use clap::Args;
 use mcp_tapedeck::{
-    cassette::model::Cassette,
+    cassette::model::{Cassette, Form, Id},
     exit_code::ExitCode,
     fault::of_cassette,
     lint::{RULES, lint},
+    redact::{Redactor, Rules},
     store::{self, Loaded, StoreError},
     wire::scan,
 };
@@ -36,14 +37,16 @@ pub(super) struct LintArgs {
 }
 
 /// What a file can have wrong beside its sessions.
-const OF_THE_FILE: [(&str, &str); 4] = [
+const OF_THE_FILE: [(&str, &str); 5] = [
     (UNREADABLE, "the file is a cassette that can be read"),
     (UNKNOWN_MEMBER, "members are those of the format, or begin with `x-`"),
+    (UNKNOWN_VALUE, "values are those that the format has"),
     (FAULT, "faults can be read, and name exchanges that are there"),
-    (UNREDACTED, "secrets were replaced when it was recorded"),
+    (UNREDACTED, "secrets were replaced when it was recorded, and no id is one"),
 ];
 const UNREADABLE: &str = "unreadable";
 const UNKNOWN_MEMBER: &str = "unknown-member";
+const UNKNOWN_VALUE: &str = "unknown-value";
 const FAULT: &str = "fault";
 const UNREDACTED: &str = "unredacted";
 
@@ -178,12 +181,35 @@ fn of_the_file(cassette: &Cassette) -> Vec<(usize, &'static str, String)> {
         let text = "recorded with `--redact off`: secrets of the session may stand in this file";
         (span.start, UNREDACTED, text.to_owned())
     });
-    let unknown = unknown_members(cassette).into_iter().map(|(at, text)| (at, UNKNOWN_MEMBER, text));
+    let unknown = cassette.warnings.iter().map(|warning| {
+        let rule = if warning.is_value { UNKNOWN_VALUE } else { UNKNOWN_MEMBER };
+        (warning.at, rule, warning.text.clone())
+    });
     let fault = of_cassette(cassette).err().map(|error| (error.at, FAULT, error.text));
-    redacted.into_iter().chain(unknown).chain(fault).collect()
+    redacted.into_iter().chain(secret_ids(cassette)).chain(unknown).chain(fault).collect()
 }
 
-/// Members that nobody knows, and where.
-pub(super) fn unknown_members(cassette: &Cassette) -> Vec<(usize, String)> {
+/// Ids that look like secrets. They are kept when it is recorded, as answers are known by them.
+fn secret_ids(cassette: &Cassette) -> Vec<(usize, &'static str, String)> {
+    let mut redactor = Redactor::new(&Rules::default());
+    let mut found = Vec::new();
+    for entry in &cassette.exchanges {
+        let messages = entry.client.iter().chain(entry.server.iter().map(|item| &item.message));
+        for message in messages.filter(|message| message.form == Form::Request) {
+            let Id::Token(id) = &message.id else { continue };
+            if *redactor.text(&String::from_utf8_lossy(id)) != *String::from_utf8_lossy(id) {
+                let text = format!(
+                    "an id of `{}` looks like a secret, and ids are kept as they are: number requests instead",
+                    entry.key
+                );
+                found.push((message.place.start as usize, UNREDACTED, text));
+            }
+        }
+    }
+    found
+}
+
+/// Members and values that nobody knows, and where.
+pub(super) fn unknown(cassette: &Cassette) -> Vec<(usize, String)> {
     cassette.warnings.iter().map(|warning| (warning.at, warning.text.clone())).collect()
 }

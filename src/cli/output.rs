@@ -9,7 +9,8 @@ use std::{
     fmt,
     fs::File,
     io::{self, BufWriter, IsTerminal, StdoutLock, Write},
-    path::Path,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use mcp_tapedeck::exit_code::ExitCode;
@@ -57,7 +58,14 @@ pub(super) fn arguments(error: &clap::Error) {
 #[derive(Debug)]
 pub(super) struct Notices {
     speaks: bool,
-    log: Option<File>,
+    log: Option<Log>,
+}
+
+#[derive(Debug)]
+struct Log {
+    file: File,
+    path: PathBuf,
+    has_failed: AtomicBool,
 }
 
 impl Notices {
@@ -66,6 +74,7 @@ impl Notices {
         let open = |path: &Path| {
             create_parent(path)
                 .and_then(|()| File::options().create(true).append(true).open(path))
+                .map(|file| Log { file, path: path.to_owned(), has_failed: AtomicBool::new(false) })
                 .map_err(|error| Failure::io("write the log", path, &error))
         };
         Ok(Self { speaks: verbose || io::stderr().is_terminal(), log: log.map(open).transpose()? })
@@ -85,13 +94,18 @@ impl Notices {
         stderr(format_args!("tapedeck: warning: {text}"));
     }
 
-    /// Writes to the log alone, whatever it is on one line.
+    /// Writes to the log alone, whatever it is on one line. Where it cannot be written, that is said once.
     pub(super) fn log(&self, level: &str, text: &dyn fmt::Display) {
-        if let Some(mut log) = self.log.as_ref() {
+        if let Some(log) = &self.log {
             let now = jiff::Timestamp::now();
             let text = text.to_string();
             let line = format!("{now:.3} {} {level}: {}\n", std::process::id(), visible(&text));
-            let _ = log.write_all(line.as_bytes());
+            if let Err(error) = (&log.file).write_all(line.as_bytes())
+                && !log.has_failed.swap(true, Ordering::Relaxed)
+            {
+                let failure = Failure::io("write the log", &log.path, &error);
+                stderr(format_args!("tapedeck: warning: {}", failure.one_line()));
+            }
         }
     }
 }

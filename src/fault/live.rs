@@ -8,8 +8,8 @@
 //! 2. What the server says goes to [`Live::server`], in the vocabulary of [`Output`].
 //! 3. What [`Live::poll`] gives is done, until it gives nothing; and again at [`Live::deadline`].
 //!
-//! On stdio both pipes are lane 0, and each line is a [`Output::Send`]; when the server's stdout ends, nothing is told,
-//! and ours ends as soon as nothing is owed any more ([`Live::owes`]). Over HTTP each request has a lane of its own,
+//! On stdio both pipes are lane 0, and each line is a [`Output::Send`]; when the server's stdout ends, that and a last
+//! line without an end go to [`Live::server_ended`], and ours ends as soon as nothing is owed any more ([`Live::owes`]). Over HTTP each request has a lane of its own,
 //! from 1: a [`Output::Head`], then one [`Output::Body`] or any number of [`Output::Event`]s, then [`Output::EndLane`].
 //! What comes out for a lane is such a sequence too; behind its `EndLane` nothing more comes for it.
 //!
@@ -20,6 +20,7 @@ mod asked;
 mod came;
 mod check;
 mod client;
+mod ending;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},

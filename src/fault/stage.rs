@@ -49,6 +49,9 @@ pub struct Origin {
     pub events: Vec<u64>,
     /// The live session that asks, by its keeper's number, and the request's id, as it is compared.
     pub asked: (usize, Vec<u8>),
+    /// Over HTTP+SSE, the lane of what carried the request: that it was taken in is no part of what is said because of
+    /// it.
+    pub post: Option<Lane>,
 }
 
 #[derive(Debug)]
@@ -110,7 +113,11 @@ impl Stage {
 
     /// Something is said because of an affected request: what goes now is put to `out`.
     pub fn pass(&mut self, now: Micros, acting: Acting, output: Output, out: &mut VecDeque<Output>) {
-        self.perform(now, acting, vec![Step::Do(output)], out);
+        let under = self.under[acting.0 as usize].as_ref();
+        match under.and_then(|under| under.origin.post) {
+            Some(post) if post == output.lane() => self.go(now, None, output, out),
+            _ => self.perform(now, acting, vec![Step::Do(output)], out),
+        }
     }
 
     /// Performs what a fault says in the server's place: later effects act on it too.

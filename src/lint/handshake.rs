@@ -70,12 +70,24 @@ pub(super) fn early(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
 
 pub(super) fn initialized(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
     let Some(handshake) = dialogue.handshake.filter(|_| dialogue.is_whole) else { return };
-    let says = |(_, seen): (usize, &Seen<'_>)| seen.message.method() == "notifications/initialized";
+    let says = |(_, seen): &(usize, &Seen<'_>)| seen.message.method() == "notifications/initialized";
+    let said = || dialogue.all(Kind::Notification, true).filter(says);
+    // Over HTTP what names no session may be another client's.
+    let is_before = |index: usize| index < handshake.request && !dialogue.session.is_http();
+    if let Some((_, seen)) = said().next()
+        && said().all(|(index, _)| is_before(index))
+    {
+        let text = format!(
+            "`notifications/initialized` was said before `{}`, and not again; say it once that is answered",
+            dialogue.key(&dialogue.seen[handshake.request])
+        );
+        return faults.push(dialogue.fault(seen, "/method", text));
+    }
     // Who sends it as a request, or without its prefix, is told that instead.
     let means = |(_, seen): (usize, &Seen<'_>)| {
         matches!(&*seen.message.method(), "notifications/initialized" | "initialized")
     };
-    if dialogue.all(Kind::Notification, true).any(says)
+    if said().next().is_some()
         || dialogue.all(Kind::Notification, true).any(means)
         || dialogue.requests().any(means)
     {

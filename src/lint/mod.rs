@@ -185,6 +185,7 @@ pub const RULES: &[Rule] = &[
         "2025-11-25/basic",
         response::form,
     ),
+    rule("response-once", "a request is answered by one response", "2025-11-25/basic", response::once),
     rule(
         "error-form",
         "an error has a whole number as `code` and a string as `message`",

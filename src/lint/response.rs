@@ -30,6 +30,16 @@ pub(super) fn form(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
     }
 }
 
+pub(super) fn once(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
+    for (index, seen) in dialogue.seen.iter().enumerate() {
+        let Some(first) = seen.asked.and_then(|asked| dialogue.seen[asked].answer) else { continue };
+        if first != index {
+            let text = "a second response to the same request; a request is answered once";
+            faults.push(dialogue.fault(seen, "", text));
+        }
+    }
+}
+
 /// A member of the envelope; none in what is no object.
 fn member<'a>(message: &Message<'a>, name: &str) -> Option<&'a [u8]> {
     let start = scan::trim(message.bytes).start;

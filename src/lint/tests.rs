@@ -100,6 +100,9 @@ fn broken() -> Vec<(&'static str, String, &'static str)> {
         ("handshake-early", stdio(&[&early.split(",\n      {\"key\": \"list\"").next().unwrap().replace("\"list\"", "\"initialized\""),
             r#"{"key": "initialized", "after": "initialize @1", "client": {"notification": {"method": "notifications/initialized"}}}"#]), "\"notifications/initialized\""),
         ("handshake-initialized", stdio(&[BEGIN.split(",\n  {\"key\": \"initialized\"").next().unwrap(), PING, LIST]), "\"tools/list\""),
+        ("handshake-initialized", stdio(&[
+            r#"{"key": "initialized", "client": {"notification": {"method": "notifications/initialized"}}}"#,
+            BEGIN.split(",\n  {\"key\": \"initialized\"").next().unwrap(), LIST]), "\"notifications/initialized\""),
         ("handshake-twice", begun(second), "\"initialize\""),
         ("version", stdio(&[&BEGIN.replace(r#"[{"result": {"protocolVersion": "2025-11-25""#, r#"[{"result": {"protocolVersion": "2025-11-24""#)]), "\"2025-11-24\""),
         ("version", stdio(&[&BEGIN.replace("2025-11-25", "1999-01-01")]), "\"1999-01-01\", \"capabilities\": {\"tools"),
@@ -136,6 +139,7 @@ fn broken() -> Vec<(&'static str, String, &'static str)> {
         ("response-form", begun(&LIST.replace("{\"tools\": []}", "[]")), "[]"),
         ("response-form", begun(&LIST.replace(r#"{"result": {"tools": []}}"#, r#"{"raw": "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":{\"code\":1,\"message\":\"\"}}"}"#)), "\"{\\\"jsonrpc"),
         ("response-form", begun(&call("search", &[r#"{"raw": "{\"jsonrpc\":\"2.0\",\"id\":1}"}"#, DONE].join(","))), "\"{\\\"jsonrpc"),
+        ("response-once", begun(&call("search", &[DONE, r#"{"result": {"content": [1]}}"#].join(","))), "{\"content\": [1]"),
         ("error-form", begun(&call("search", r#"{"error": {"code": "1", "message": "m"}}"#)), "\"1\", \"message\""),
         ("error-form", begun(&call("search", r#"{"error": {"code": 1.5, "message": "m"}}"#)), "1.5"),
         ("error-form", begun(&call("search", r#"{"error": {"code": 1}}"#)), "{\"code\": 1}"),

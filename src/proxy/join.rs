@@ -33,6 +33,9 @@ use crate::{
 /// The form of what is said in joining.
 const VERSION: u32 = 1;
 
+/// How much is read at once.
+const READ: usize = 64 << 10;
+
 /// How long a run may take to hear why a process broke off.
 const TAKEN_IN: Duration = Duration::from_secs(2);
 
@@ -163,7 +166,7 @@ impl Joined {
         let (server, take) = (server.map(str::to_owned), take.to_owned());
         let hello = Hello { join: VERSION, server, take, broke_off: None };
         let to_run = greet(path, &hello).map_err(no_run)?;
-        let mut run = BufReader::new(to_run.try_clone().map_err(no_run)?);
+        let mut run = BufReader::with_capacity(READ, to_run.try_clone().map_err(no_run)?);
         let mut answer = Vec::new();
         run.read_until(b'\n', &mut answer).map_err(no_run)?;
         match answer.strip_suffix(b"\n") {
@@ -228,7 +231,7 @@ fn greet(path: &Path, hello: &Hello) -> io::Result<UnixStream> {
 
 /// Passes on what the client says until it has closed its side or the run is gone.
 fn pass_on(input: &OwnedFd, mut run: UnixStream) {
-    let mut room = vec![0; 64 << 10];
+    let mut room = vec![0; READ];
     loop {
         match stdio::read(input, &mut room) {
             Ok(0) | Err(_) => break,

@@ -36,6 +36,7 @@ use crate::{
     report::{Report, events::Event},
     traffic::{Lane, Micros},
     transport::stdio::Client,
+    wire::jsonrpc::{Kind, Message},
 };
 
 /// How much is read at once.
@@ -379,10 +380,7 @@ impl Relay {
             Some(0) => {
                 self.client.input = None;
                 self.is_told_to_end(None);
-                let rest = self.client.lines.finish();
-                if self.server.output.is_some() {
-                    self.server.outbox.push(rest);
-                }
+                self.hear_last_line(now);
             }
             Some(count) => {
                 let Self { live, client, server, .. } = self;
@@ -401,6 +399,19 @@ impl Relay {
         self.buffer = buffer;
     }
 
+    /// What stands behind the client's last line end: a server reads a message there all the same.
+    fn hear_last_line(&mut self, now: Micros) {
+        let rest = self.client.lines.finish();
+        if self.server.output.is_none() {
+            return;
+        }
+        let is_message = Message::read(&rest).kind != Kind::Noise;
+        let came = Came { lane: PIPE, bytes: &rest, http: None };
+        if !is_message || self.live.client(now, &came) == Passing::Now {
+            self.server.outbox.push(rest);
+        }
+    }
+
     fn hear_server(&mut self) {
         let mut buffer = mem::take(&mut self.buffer);
         let now = self.now();
@@ -410,7 +421,7 @@ impl Relay {
             Some(0) => {
                 self.server.input = None;
                 let rest = self.server.lines.finish();
-                self.live.server(now, raw(&rest, false));
+                self.live.server_ended(now, rest);
             }
             Some(count) => {
                 let Self { live, server, .. } = self;

@@ -1,8 +1,10 @@
 //! Responses made of [`Output`]s, by replays and by faults: what goes to a client over HTTP, and when.
 //!
 //! - `body`: a response's body on its way
+//! - `plain`: responses that are whole, for a client that is answered directly
 
 mod body;
+pub(super) mod plain;
 
 use std::{
     collections::VecDeque,

@@ -95,7 +95,8 @@ const fn parts_pairs(byte: u8) -> bool {
     matches!(byte, b'&' | b';' | b'?' | b'#')
 }
 
-const fn ends_address(byte: u8) -> bool {
+/// Whether a byte ends an address, or a form.
+pub(super) const fn ends_address(byte: u8) -> bool {
     ends_parameter(byte) && !parts_pairs(byte)
 }
 

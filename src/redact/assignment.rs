@@ -45,7 +45,8 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
     assigned.filter(|assigned| !matches!(assigned, Assigned::Secret(_, value) if !holds(*value)))
 }
 
-fn name_around(text: &[u8], part: Span) -> Option<Span> {
+/// The name that these bytes are part of.
+pub(super) fn name_around(text: &[u8], part: Span) -> Option<Span> {
     let before =
         text[..part.start].iter().rev().take(LONGEST).take_while(|byte| is_name_byte(**byte)).count();
     let behind = text[part.end..].iter().take(LONGEST).take_while(|byte| is_name_byte(**byte)).count();

@@ -16,6 +16,8 @@ pub(super) enum Clue {
         /// Behind its last byte.
         to: u8,
     },
+    /// A part of a name that tells what speaks OAuth: the window.
+    Oauth,
     /// The prefix of `SHAPES[index]`.
     Shape {
         /// Which look.
@@ -67,6 +69,7 @@ impl Clues {
     fn new() -> Self {
         let mut build = Build::default();
         build.names();
+        build.signs();
         build.shapes();
         build.addresses();
         build.add(b"\\u00", Clue::Escape { digit: 4 });
@@ -129,6 +132,14 @@ impl Build {
                 self.add(&name[at..], inside);
                 self.add(&name[at + 1..], inside);
             }
+        }
+    }
+
+    fn signs(&mut self) {
+        for name in names::SPELLED_SIGNS {
+            let joint = name.find(|byte: char| !byte.is_ascii_lowercase()).expect("signs are two words");
+            self.add(&name.as_bytes()[joint - 2..], Clue::Oauth);
+            self.add(&name.as_bytes()[joint - 1..], Clue::Oauth);
         }
     }
 
@@ -218,6 +229,13 @@ mod tests {
                     assert!(always(&text, |clue| matches!(clue, Clue::Name { .. })), "{text}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn every_sign_of_oauth_leaves_a_clue_wherever_it_stands() {
+        for sign in names::SPELLED_SIGNS {
+            assert!(always(&format!("{sign}="), |clue| *clue == Clue::Oauth), "{sign}");
         }
     }
 

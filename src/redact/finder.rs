@@ -5,7 +5,7 @@ use super::assignment::{self, Assigned};
 use super::clues::{Clue, Clues};
 use super::filter::Window;
 use super::secrets::{Known, Secrets};
-use super::{placeholder, shapes};
+use super::{names, placeholder, shapes};
 use crate::wire::Span;
 
 /// A secret and its place in a text.
@@ -33,6 +33,8 @@ pub(super) struct Findings {
     pub(super) finds: Vec<Find>,
     /// Places, in order, where something is, or may be behind escapes or in the structure.
     pub(super) marks: Vec<usize>,
+    /// Whether an object may speak OAuth.
+    pub(super) may_grant: bool,
 }
 
 /// Finds what is secret in a text.
@@ -45,6 +47,7 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
         known_to: 0,
         assigned_to: 0,
         query_to: 0,
+        form_to: 0,
         has_values: None,
     };
     let mut from = 0;
@@ -81,6 +84,8 @@ struct Pass<'a> {
     has_values: Option<bool>,
     /// Where the last address ended: its parameters are read.
     query_to: usize,
+    /// Where the last form that speaks OAuth ended: it is read.
+    form_to: usize,
 }
 
 impl Pass<'_> {
@@ -99,6 +104,7 @@ impl Pass<'_> {
     fn follow(&mut self, clue: Clue, at: usize) {
         match clue {
             Clue::Name { from, to } => self.name(at, Span::new(at + usize::from(from), at + usize::from(to))),
+            Clue::Oauth => self.sign(at, Span::new(at, at + Window::LENGTH)),
             Clue::Shape { index, at: prefix } => {
                 self.shape(usize::from(index), at, at.checked_add_signed(prefix.into()))
             }
@@ -113,7 +119,39 @@ impl Pass<'_> {
         let hides = |digits: &[u8]| matches!(digits[0], b'2'..=b'7') && !is_harmless(digits);
         if is_escape && self.text.get(digit..digit + 2).is_some_and(hides) {
             self.findings.marks.push(at);
+            self.findings.may_grant = true;
         }
+    }
+
+    /// A name that may tell that what it stands in speaks OAuth: a form is read, an object is walked.
+    fn sign(&mut self, at: usize, part: Span) {
+        let Some(name) = assignment::name_around(self.text, part) else { return };
+        match self.text.get(name.end) {
+            Some(b'=') if names::speaks_oauth(name.of(self.text)) => self.form(at, name),
+            Some(b'"' | b'\\') if names::grants(name.of(self.text)) => {
+                self.findings.may_grant = true;
+                self.findings.marks.push(at);
+            }
+            _ => {}
+        }
+    }
+
+    /// The form around a name of one of its fields.
+    fn form(&mut self, at: usize, name: Span) {
+        let text = self.text;
+        if name.start < self.form_to {
+            return;
+        }
+        let ends = |byte: &u8| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'\\' | b'`');
+        let before = &text[self.form_to..name.start];
+        let start = self.form_to + before.iter().rposition(ends).map_or(0, |found| found + 1);
+        let behind = text[name.end..].iter().position(|byte| address::ends_address(*byte));
+        self.form_to = behind.map_or(text.len(), |found| name.end + found);
+        let mut finds = Vec::new();
+        address::parameters(&text[..self.form_to], start, false, |kind, span| finds.push((kind, span)));
+        finds.into_iter().for_each(|(kind, span)| self.add_new(at, kind, span));
+        // Behind an escaped `&` there may be more.
+        self.findings.marks.push(at);
     }
 
     fn name(&mut self, at: usize, part: Span) {
@@ -127,6 +165,9 @@ impl Pass<'_> {
                 }
                 for part in parts(row.kind, span.of(self.text)) {
                     self.add_new(at, row.kind, part.shift(span.start));
+                }
+                if row.kind == "oauth" {
+                    self.sign(at, part);
                 }
             }
             Some(Assigned::Look) => self.findings.marks.push(at),
@@ -143,7 +184,13 @@ impl Pass<'_> {
     fn shape(&mut self, index: usize, at: usize, prefix: Option<usize>) {
         let start = prefix.and_then(|prefix| prefix.checked_sub(shapes::SHAPES[index].lead));
         let Some(start) = start.filter(|start| *start >= self.shape_to) else { return };
-        let Some(look) = shapes::find(index, self.text, start) else { return };
+        // A short prefix may be seen first where a longer one says more.
+        let longer = shapes::longer(index).iter().find_map(|&longer| {
+            let look = shapes::find(longer, self.text, start)?;
+            look.secret.map(|_| (longer, look))
+        });
+        let found = longer.or_else(|| shapes::find(index, self.text, start).map(|look| (index, look)));
+        let Some((index, look)) = found else { return };
         self.shape_to = look.end;
         if let Some(secret) = look.secret {
             self.add_new(at, shapes::SHAPES[index].kind, secret);

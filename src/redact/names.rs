@@ -141,11 +141,33 @@ const PROTOCOL: &[&str] = &[
 /// Parameters of addresses that are secret beside [`NAMES`]: the signatures of signed addresses.
 const SIGNATURES: &[&str] = &["sig", "signature", "x amz signature", "x goog signature", "x amz credential"];
 
-/// Parameters that are secret in an address which speaks OAuth.
-const OAUTH: &[&str] = &["code", "state", "nonce", "code challenge", "login hint", "id token hint"];
+/// Fields that are secret in an address, a form or an object which speaks OAuth.
+const OAUTH: &[&str] = &[
+    "code",
+    "state",
+    "nonce",
+    "code challenge",
+    "login hint",
+    "id token hint",
+    "assertion",
+    "device code",
+    "user code",
+    "auth req id",
+];
 
-/// Parameters that tell an address which speaks OAuth.
-const OAUTH_SIGNS: &[&str] = &["client id", "redirect uri", "response type", "grant type", "iss"];
+/// Fields that tell an address or a form which speaks OAuth.
+const OAUTH_SIGNS: &[&str] =
+    &["client id", "redirect uri", "response type", "grant type", "iss", "code verifier", "client assertion"];
+
+/// Fields that tell an object which speaks OAuth: in one with a `client_id`, a `code` may be anything.
+const GRANTS: &[&str] = &["grant type", "code verifier", "client assertion", "verification uri"];
+
+/// How the signs are spelled that are looked for in any text; the others stand beside one of them.
+pub(super) const SPELLED_SIGNS: &[&str] =
+    &["grant_type", "grantType", "grant-type", "redirect_uri", "response_type", "verification_uri"];
+
+/// What stands in a field of [`OAUTH`].
+static OAUTH_FIELD: SecretName = whole("code", "oauth");
 
 /// For each letter that a name of [`NAMES`] ends in, a bit for each letter that may stand before it.
 const LAST_TWO: [u32; 26] = {
@@ -199,16 +221,30 @@ pub(super) fn secret_parameter(name: &[u8], oauth: impl FnOnce() -> bool) -> Opt
     if SIGNATURES.iter().any(|words| is(name, words)) {
         Some("signature")
     } else if OAUTH.iter().any(|words| is(name, words)) && oauth() {
-        Some("oauth")
+        Some(OAUTH_FIELD.kind)
     } else {
         None
     }
 }
 
-/// Whether a parameter's name tells that its address speaks OAuth.
+/// Whether a parameter's name tells that its address or form speaks OAuth.
 pub(super) fn speaks_oauth(name: &[u8]) -> bool {
+    is_one_of(name, OAUTH_SIGNS)
+}
+
+/// Whether a member's name tells that its object speaks OAuth.
+pub(super) fn grants(name: &[u8]) -> bool {
+    is_one_of(name, GRANTS)
+}
+
+/// What stands under a member's name where its object speaks OAuth, if that is secret.
+pub(super) fn oauth_field(name: &[u8]) -> Option<&'static SecretName> {
+    is_one_of(name, OAUTH).then_some(&OAUTH_FIELD)
+}
+
+fn is_one_of(name: &[u8], list: &[&str]) -> bool {
     let mut room = [0; LONGEST];
-    squeeze(name, &mut room).is_some_and(|name| OAUTH_SIGNS.iter().any(|words| is(name, words)))
+    squeeze(name, &mut room).is_some_and(|name| list.iter().any(|words| is(name, words)))
 }
 
 /// Whether a byte can stand in a name that is not in quotes.

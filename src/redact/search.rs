@@ -18,8 +18,14 @@ pub(super) struct Hit {
     pub(super) bare: Option<u8>,
 }
 
-/// Members of a message's envelope: replacing them would change what the message is.
-const ENVELOPE: [&str; 3] = ["jsonrpc", "method", "id"];
+/// Members of a message's envelope: replacing them would change what the message is, or what answers it.
+const ENVELOPE: [&str; 3] = ["jsonrpc", "id", METHOD];
+
+/// The member that is replaced all the same where it looks like a secret.
+const METHOD: &str = "method";
+
+/// What names a request by its id, as a member of `params`, and the method that does.
+const NAMES_ID: (&str, &[u8]) = ("requestId", b"notifications/cancelled");
 
 /// Members below which names are those of what a tool takes, not of what it was given.
 const SCHEMAS: [&str; 3] = ["inputSchema", "outputSchema", "requestedSchema"];
@@ -54,19 +60,25 @@ impl Search<'_> {
         let text = self.layers.text(layer);
         let whole = scan::trim(text);
         if matches!(text.get(whole.start), Some(b'{' | b'[')) {
-            let mut walk = Walk::new(self, layer, &findings.marks);
+            let mut walk = Walk::new(self, layer, &findings);
             if walk.run(whole).is_ok() {
                 let Walk { hits, inside, .. } = walk;
+                let names: Vec<Span> =
+                    inside.iter().filter(|(_, is_name)| *is_name).map(|(span, _)| *span).collect();
                 for (span, hit) in hits {
                     self.layers.add(layer, span, hit);
                 }
                 // In a string, a known value may itself look like JSON.
                 let known = findings.finds.into_iter().filter(|find| layer > 0 && is_known(find));
                 for find in known {
-                    self.layers.add(layer, find.span, Hit { secret: find.secret, bare: None });
+                    let before = names.partition_point(|name| name.end < find.span.end);
+                    let is_in_name = names.get(before).is_some_and(|name| name.start <= find.span.start);
+                    if !(is_in_name && self.is_a_name(&find)) {
+                        self.layers.add(layer, find.span, Hit { secret: find.secret, bare: None });
+                    }
                 }
-                for span in inside {
-                    self.inside(layer, span);
+                for (span, is_name) in inside {
+                    self.inside(layer, span, is_name);
                 }
                 return;
             }
@@ -85,10 +97,22 @@ impl Search<'_> {
     }
 
     /// Looks at the inside of a string.
-    fn inside(&mut self, layer: usize, span: Span) {
+    fn inside(&mut self, layer: usize, span: Span, is_name: bool) {
         if self.layers.open(layer, span).is_none() {
-            let findings = finder::find(self.secrets, span.of(self.layers.text(layer)));
+            let mut findings = finder::find(self.secrets, span.of(self.layers.text(layer)));
+            if is_name {
+                findings.finds.retain(|find| !self.is_a_name(find));
+            }
             self.plain(layer, span, findings);
+        }
+    }
+
+    /// Whether what was found in a member's name may be nothing but that: what a member is called is no secret because
+    /// some value is the same word.
+    fn is_a_name(&self, find: &finder::Find) -> bool {
+        match find.secret {
+            Secret::Known(value) => self.secrets.value(value).may_be_a_name(),
+            Secret::New(..) => false,
         }
     }
 
@@ -119,12 +143,14 @@ struct Walk<'a> {
     text: &'a [u8],
     is_message: bool,
     marks: &'a [usize],
+    /// Whether an object may speak OAuth.
+    may_grant: bool,
     open: Vec<Open>,
     /// The steps that lead to the value at hand; kept only where places are asked for.
     steps: Option<Vec<Vec<u8>>>,
     hits: Vec<(Span, Hit)>,
-    /// Insides of strings that have to be looked at.
-    inside: Vec<Span>,
+    /// Insides of strings that have to be looked at, and whether that is a member's name.
+    inside: Vec<(Span, bool)>,
 }
 
 /// One open container.
@@ -144,16 +170,20 @@ struct Open {
     value: Option<Span>,
     /// Below a schema, names say nothing.
     in_schema: bool,
+    /// Whether it speaks OAuth, and its strings that are secret if it does.
+    grants: bool,
+    fields: Vec<(Span, &'static SecretName)>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(search: &'a Search<'a>, layer: usize, marks: &'a [usize]) -> Self {
+    fn new(search: &'a Search<'a>, layer: usize, findings: &'a Findings) -> Self {
         let wants_steps = layer == 0 && !search.rules.places().is_empty();
         Self {
             search,
             text: search.layers.text(layer),
             is_message: layer == 0,
-            marks,
+            marks: &findings.marks,
+            may_grant: findings.may_grant,
             open: Vec::new(),
             steps: wants_steps.then(Vec::new),
             hits: Vec::new(),
@@ -193,12 +223,13 @@ impl<'a> Walk<'a> {
             object.name = span;
             object.named =
                 if marked && !object.in_schema { names::secret(&unescape(span.of(text))) } else { None };
+            object.grants |= self.may_grant && !object.in_schema && names::grants(&unescape(span.of(text)));
         }
         if let Some(step) = self.steps.as_mut().and_then(|steps| steps.last_mut()) {
             *step = unescape(span.of(text)).into_owned();
         }
         if marked || self.search.always_looks() {
-            self.inside.push(Span::new(span.start + 1, span.end - 1));
+            self.inside.push((Span::new(span.start + 1, span.end - 1), true));
         }
     }
 
@@ -239,6 +270,8 @@ impl<'a> Walk<'a> {
             given: None,
             value: None,
             in_schema,
+            grants: false,
+            fields: Vec::new(),
         });
         if let Some(steps) = &mut self.steps {
             steps.push(Vec::new());
@@ -249,9 +282,11 @@ impl<'a> Walk<'a> {
         if let Some(steps) = &mut self.steps {
             steps.pop();
         }
-        if let Some(Open { given: Some(row), value: Some(value), .. }) = self.open.pop() {
+        let Some(Open { given, value, grants, fields, .. }) = self.open.pop() else { return };
+        if let (Some(row), Some(value)) = (given, value) {
             self.secret_string(value, row);
         }
+        fields.into_iter().filter(|_| grants).for_each(|(value, row)| self.secret_string(value, row));
     }
 
     fn string(&mut self, span: Span, named: Option<&'static SecretName>) {
@@ -261,13 +296,36 @@ impl<'a> Walk<'a> {
         if let Some(object) = self.open.last_mut().filter(|object| object.name.of(text) == b"\"value\"") {
             object.value = Some(span);
         }
+        if let Some(object) = self.open.last_mut().filter(|_| self.may_grant)
+            && let Some(row) = names::oauth_field(&unescape(object.name.of(text)))
+        {
+            object.fields.push((span, row));
+        }
         if self.is_place() {
             self.hit(inside, "place", &unescape(span.of(self.text)), None);
         } else if let Some(row) = named {
             self.secret_string(span, row);
-        } else if (marked || self.search.always_looks()) && !self.is_envelope() {
-            self.inside.push(inside);
-            self.gives_name(span);
+        } else if marked || self.search.always_looks() {
+            match self.of_envelope() {
+                None => {
+                    self.inside.push((inside, false));
+                    self.gives_name(span);
+                }
+                Some(METHOD) => self.method(span),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// A method is a secret where it looks like one. That a value met elsewhere stands in it is chance: a client whose
+    /// password is `tools/list` still has to be answered.
+    fn method(&mut self, span: Span) {
+        let inside = Span::new(span.start + 1, span.end - 1);
+        let name = unescape(span.of(self.text));
+        for find in finder::find(self.search.secrets, &name).finds.into_iter().filter(|find| !is_known(find))
+        {
+            let place = if name.len() == inside.len() { find.span.shift(inside.start) } else { inside };
+            self.hits.push((place, Hit { secret: find.secret, bare: None }));
         }
     }
 
@@ -297,14 +355,14 @@ impl<'a> Walk<'a> {
     fn word(&mut self, span: Span) {
         let marked = self.is_marked(span);
         let word = span.of(self.text);
-        if self.is_envelope() || matches!(word, b"true" | b"false" | b"null") {
+        if self.of_envelope().is_some() || matches!(word, b"true" | b"false" | b"null") {
             return;
         }
         if self.is_place() {
             self.hit(span, "place", word, Some(0));
         } else if !scan::is_number(word) && (marked || self.search.always_looks()) {
             // No JSON: a text in brackets, say.
-            self.inside.push(span);
+            self.inside.push((span, false));
         } else if let Some(value) = self.search.secrets.exactly(word).filter(|_| marked) {
             self.hits.push((span, Hit { secret: Secret::Known(value), bare: Some(0) }));
         }
@@ -322,15 +380,23 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether the value at hand is a member of the message's envelope.
-    fn is_envelope(&self) -> bool {
+    /// Which member of the message's envelope the value at hand is, or which that names another message by its id.
+    fn of_envelope(&self) -> Option<&'static str> {
         let depth = if self.text.first() == Some(&b'[') { 2 } else { 1 };
-        self.is_message
-            && self.open.len() == depth
-            && self.open.last().is_some_and(|object| {
-                let name = object.name;
-                !name.is_empty() && ENVELOPE.iter().any(|member| scan::string_is(name.of(self.text), member))
-            })
+        let is_called = |object: &Open, member: &str| {
+            !object.name.is_empty() && scan::string_is(object.name.of(self.text), member)
+        };
+        match self.open.get(depth - 1..).filter(|_| self.is_message)? {
+            [message] => ENVELOPE.into_iter().find(|member| is_called(message, member)),
+            [message, params] => {
+                let (member, method) = NAMES_ID;
+                let names_id = is_called(params, member)
+                    && is_called(message, "params")
+                    && memchr::memmem::find(self.text, method).is_some();
+                names_id.then_some(member)
+            }
+            _ => None,
+        }
     }
 
     /// Whether options say that the value at hand is secret.

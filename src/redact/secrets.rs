@@ -70,6 +70,8 @@ pub(super) struct Value {
     pub(super) kind: &'static str,
     /// Named by an option: it is removed wherever it stands.
     pub(super) named: bool,
+    /// It is sent in a header.
+    is_sent: bool,
     /// It may be a word: one met in a body counts only where it is a whole one.
     is_word: bool,
     /// JSON's escapes can stand in it, or in its base64 from this bit on (half of 0, 2, 4).
@@ -78,12 +80,19 @@ pub(super) struct Value {
 }
 
 impl Value {
+    /// Whether it is such a word as members are called: of letters, with `_` and `-` between.
+    pub(super) fn may_be_a_name(&self) -> bool {
+        let is_wordy = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
+        self.bytes.len() < LONG_PART && self.bytes.iter().all(is_wordy)
+    }
+
     fn new(bytes: &[u8], kind: &'static str, named: bool) -> Self {
         let simple = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
         Self {
             bytes: bytes.into(),
             kind,
             named,
+            is_sent: false,
             is_word: !named && bytes.len() < LONG_PART && bytes.iter().all(u8::is_ascii_alphabetic),
             is_breakable: !bytes.iter().all(simple),
             is_base64_breakable: [0, 2, 4]
@@ -165,8 +174,8 @@ impl Secrets {
             next: HashMap::new(),
             brittle: false,
         };
-        for Named { kind, bytes } in named {
-            secrets.add(Value::new(bytes, kind, true));
+        for Named { kind, bytes, is_sent } in named {
+            secrets.add(Value { is_sent: *is_sent, ..Value::new(bytes, kind, true) });
         }
         secrets
     }
@@ -183,6 +192,9 @@ impl Secrets {
 
     /// The placeholder of a secret; a new secret gets the next number of its kind, and is looked for from now on.
     pub(super) fn placeholder(&mut self, kind: &'static str, bytes: &[u8]) -> Placeholder {
+        let named = self.values.iter().take_while(|value| value.named);
+        let sent = named.filter(|value| value.is_sent).find(|value| *value.bytes == *bytes);
+        let kind = sent.map_or(kind, |value| value.kind);
         self.number(kind, bytes).unwrap_or_else(|new| {
             self.learn(kind, bytes);
             new
@@ -422,7 +434,7 @@ mod tests {
     use super::*;
 
     fn named(value: &str) -> Named {
-        Named { kind: "env", bytes: value.into() }
+        Named { kind: "env", bytes: value.into(), is_sent: false }
     }
 
     fn found(secrets: &Secrets, text: &str) -> Vec<String> {

@@ -4,7 +4,7 @@
 //! whole. What begins a secret has to be rare: the expression is tried only where that text stands at the start of
 //! a word. Where an expression has a group, the group is the secret; else all of it.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -39,7 +39,7 @@ const fn with_lead(lead: usize, shape: Shape) -> Shape {
     Shape { lead, ..shape }
 }
 
-/// Every known look; where two fit at one place, the first counts.
+/// Every known look; where two fit at one place, that with the longer prefix counts.
 pub(super) const SHAPES: &[Shape] = &[
     // Clouds
     shape("aws-access-key", &["AKIA", "ASIA", "ABIA", "ACCA"], "A[KSBC]IA[A-Z2-7]{16}|ACCA[A-Z2-7]{16}"),
@@ -202,6 +202,21 @@ pub(super) fn find(index: usize, text: &[u8], at: usize) -> Option<Look> {
     Some(Look { secret, end: at + whole.end() })
 }
 
+/// The looks whose prefixes begin with one of this look's and go on.
+pub(super) fn longer(index: usize) -> &'static [usize] {
+    static LONGER: LazyLock<Vec<Vec<usize>>> = LazyLock::new(|| {
+        let goes_on = |of: &Shape, other: &Shape| {
+            let pairs =
+                of.prefixes.iter().flat_map(|short| other.prefixes.iter().map(move |long| (short, long)));
+            of.lead == other.lead
+                && pairs.into_iter().any(|(short, long)| long.len() > short.len() && long.starts_with(short))
+        };
+        let of = |of: &Shape| (0..SHAPES.len()).filter(|&other| goes_on(of, &SHAPES[other])).collect();
+        SHAPES.iter().map(of).collect()
+    });
+    &LONGER[index]
+}
+
 /// Whether a word can begin at `at`: a letter before it may belong to an escape such as `\n`.
 fn begins_word(text: &[u8], at: usize) -> bool {
     match at.checked_sub(1).map(|before| text[before]) {
@@ -249,15 +264,27 @@ const BASIC: GeneralPurpose = GeneralPurpose::new(
 
 #[cfg(test)]
 mod tests {
+    use super::super::finder::{self, Secret};
+    use super::super::secrets::Secrets;
     use super::*;
 
-    /// Kind and secret of what is found where a look begins in `text`.
+    /// Kind and place of what is found first in a text.
+    fn found_at(text: &str) -> Option<(&'static str, Span)> {
+        let found = finder::find(&Secrets::new(&[]), text.as_bytes()).finds.into_iter().next()?;
+        match found.secret {
+            Secret::New(kind, _) => Some((kind, found.span)),
+            Secret::Known(_) => None,
+        }
+    }
+
+    /// Kind and secret of what is found in `text`, wherever that stands.
     fn found(text: &str) -> Option<(&'static str, &str)> {
-        (0..SHAPES.len()).find_map(|index| {
-            let prefix = SHAPES[index].prefixes.iter().find_map(|prefix| text.find(prefix))?;
-            let span = find(index, text.as_bytes(), prefix.checked_sub(SHAPES[index].lead)?)?.secret?;
-            Some((SHAPES[index].kind, &text[span.start..span.end]))
-        })
+        let found = found_at(text);
+        for before in [" ", "  ", "see \""] {
+            let again = found_at(&format!("{before}{text}"));
+            assert_eq!(again, found.map(|(kind, span)| (kind, span.shift(before.len()))), "{before}{text}");
+        }
+        found.map(|(kind, span)| (kind, &text[span.start..span.end]))
     }
 
     #[test]
@@ -282,6 +309,11 @@ mod tests {
             ("npm-token", format!("npm_{}", run(36))),
             ("pypi-token", format!("pypi-AgEIcHlwaS5vcmc{}", run(60))),
             ("anthropic-key", format!("sk-ant-api03-{}", run(95))),
+            ("anthropic-key", format!("sk-ant-admin01-{}AA", run(93))),
+            ("openrouter-key", format!("sk-or-v1-{}", hex(64))),
+            ("openai-key", format!("sk-or-v1-{}", run(40))),
+            ("supabase-key", format!("sb_secret_{}", run(31))),
+            ("elevenlabs-key", format!("sk_{}", hex(48))),
             ("openai-key", format!("sk-proj-{}", run(60))),
             ("openai-key", format!("sk-{}", run(48))),
             ("huggingface-token", format!("hf_{}", run(34))),

@@ -250,6 +250,26 @@ fn names_given_by_members_and_structures_below_names_count() {
 }
 
 #[test]
+fn a_value_that_is_a_word_is_no_members_name() {
+    let sent = vec![("X-Company".to_owned(), b"company".to_vec())];
+    let mut redactor = redactor(Options { sent, ..Options::default() });
+    session(
+        &mut redactor,
+        &[
+            (
+                r#"{"company":"company","company_id":1,"a":{"company":["my company"]}}"#,
+                r#"{"company":"<redacted:env-1>","company_id":1,"a":{"company":["my <redacted:env-1>"]}}"#,
+            ),
+            (r#"{"text":"{\"company\": \"company\"}"}"#, r#"{"text":"{\"company\": \"<redacted:env-1>\"}"}"#),
+        ],
+    );
+    // What looks like a secret is none of these words.
+    let mut redactor = plain();
+    let _ = redactor.header_value("x-api-key", "c53-apikey-22bb");
+    assert_eq!(redact(&mut redactor, r#"{"c53-apikey-22bb":1}"#), r#"{"<redacted:api-key-1>":1}"#);
+}
+
+#[test]
 fn headers_and_addresses_teach_the_session() {
     let mut redactor = plain();
     assert_eq!(
@@ -564,4 +584,115 @@ fn an_assignment_in_the_middle_of_a_line_holds_a_secret_where_it_is_no_code() {
     ] {
         assert_eq!(redact(&mut plain(), code), code);
     }
+}
+
+#[test]
+fn what_a_token_request_carries_is_hidden_from_the_first_one_on() {
+    session(
+        &mut plain(),
+        &[
+            (
+                "code=authcode12345&grant_type=authorization_code&redirect_uri=http%3A%2F%2Fh%2Fcb&client_id=me&code_verifier=cv12345678",
+                "code=<redacted:oauth-1>&grant_type=authorization_code&redirect_uri=http%3A%2F%2Fh%2Fcb&client_id=me&code_verifier=<redacted:oauth-2>",
+            ),
+            (r#"["was authcode12345"]"#, r#"["was <redacted:oauth-1>"]"#),
+            (
+                "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&device_code=dc12345678&client_id=me",
+                "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&device_code=<redacted:oauth-3>&client_id=me",
+            ),
+            (
+                "grant_type=x&assertion=as12345678&subject_token=st12345678&actor_token=at12345678&client_assertion=ca12345678",
+                "grant_type=x&assertion=<redacted:oauth-4>&subject_token=<redacted:token-1>&actor_token=<redacted:token-2>&client_assertion=<redacted:oauth-5>",
+            ),
+            // A pushed authorization request, and one that has no other sign than its verifier.
+            (
+                "response_type=code&client_id=me&state=st1&code_challenge=cc1",
+                "response_type=code&client_id=me&state=<redacted:oauth-6>&code_challenge=<redacted:oauth-7>",
+            ),
+            (
+                "code=another12345&code_verifier=cv12345678",
+                "code=<redacted:oauth-8>&code_verifier=<redacted:oauth-2>",
+            ),
+            (
+                r#"{"code": "authcode33333", "grant_type": "authorization_code", "client_id": "me"}"#,
+                r#"{"code": "<redacted:oauth-9>", "grant_type": "authorization_code", "client_id": "me"}"#,
+            ),
+            (
+                r#"{"gr\u0061nt_type":"x","assertion":"a\"b"}"#,
+                r#"{"gr\u0061nt_type":"x","assertion":"<redacted:oauth-10>"}"#,
+            ),
+            (
+                r#"{"device_code":"dev-1","user_code":"WDJB-MJHT","verification_uri":"https://h/d"}"#,
+                r#"{"device_code":"<redacted:oauth-11>","user_code":"<redacted:oauth-12>","verification_uri":"https://h/d"}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_token_request_is_found_in_texts_and_in_json_inside_them() {
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"{"text":"ran curl -d 'code=c0de1&grant_type=authorization_code' https://h"}"#,
+                r#"{"text":"ran curl -d 'code=<redacted:oauth-1>&grant_type=authorization_code' https://h"}"#,
+            ),
+            (
+                r#"{"text":"grant_type=authorization_code\u0026code=c0de2"}"#,
+                r#"{"text":"grant_type=authorization_code\u0026code=<redacted:oauth-2>"}"#,
+            ),
+            (
+                r#"{"text":"{\"grantType\":\"authorization_code\",\"code\":\"c0de3\"}"}"#,
+                r#"{"text":"{\"grantType\":\"authorization_code\",\"code\":\"<redacted:oauth-3>\"}"}"#,
+            ),
+            (
+                r#"{"params":{"arguments":{"code":"c0de4","grant_type":"authorization_code"}}}"#,
+                r#"{"params":{"arguments":{"code":"<redacted:oauth-4>","grant_type":"authorization_code"}}}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn codes_and_states_of_others_stay() {
+    for message in [
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no","data":{"code":"E_NOT_FOUND"}}}"#,
+        r#"{"method":"tools/call","params":{"name":"run","arguments":{"code":"print('grant_type')","state":"on"}}}"#,
+        r#"{"code":"ordinary-code","client_id":"me","inner":{"grant_type":"x"}}"#,
+        r#"{"inputSchema":{"properties":{"grant_type":{"type":"string"},"code":{"description":"the code"}}}}"#,
+        r#"{"grant_types":["authorization_code"],"grant_types_supported":["x"],"state":"open"}"#,
+        "code=US&state=CA&page=2",
+        r#"{"text":"code=12345678 where grant_type=x"}"#,
+    ] {
+        assert_eq!(redact(&mut plain(), message), message);
+    }
+}
+
+#[test]
+fn a_method_that_looks_like_a_secret_is_replaced_and_ids_stay() {
+    const KEY: &str = "ghp_012345678901234567890123456789012345";
+    let mut redactor = plain();
+    for (message, expected) in [
+        (r#"{"jsonrpc":"2.0","id":"KEY","method":"KEY"}"#, r#"{"jsonrpc":"2.0","id":"KEY","method":"<1>"}"#),
+        (r#"{"jsonrpc":"2.0","method":"x/KEY"}"#, r#"{"jsonrpc":"2.0","method":"x/<1>"}"#),
+        (r#"[{"id":"KEY","method":"x\/KEY"}]"#, r#"[{"id":"KEY","method":"<1>"}]"#),
+        (r#"{"jsonrpc":"2.0","id":"KEY","result":"KEY"}"#, r#"{"jsonrpc":"2.0","id":"KEY","result":"<1>"}"#),
+        (
+            r#"{"method":"notifications/cancelled","params":{"requestId":"KEY","reason":"KEY"}}"#,
+            r#"{"method":"notifications/cancelled","params":{"requestId":"KEY","reason":"<1>"}}"#,
+        ),
+        (r#"{"method":"x","params":{"requestId":"KEY"}}"#, r#"{"method":"x","params":{"requestId":"<1>"}}"#),
+    ] {
+        let expected = expected.replace("KEY", KEY);
+        let expected = expected.replace("<1>", "<redacted:github-token-1>");
+        assert_eq!(redact(&mut redactor, &message.replace("KEY", KEY)), expected);
+    }
+    session(
+        &mut plain(),
+        &[
+            (r#"{"password":"tools/list"}"#, r#"{"password":"<redacted:password-1>"}"#),
+            (r#"{"method":"tools/list","params":{}}"#, r#"{"method":"tools/list","params":{}}"#),
+        ],
+    );
 }

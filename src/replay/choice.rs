@@ -6,9 +6,9 @@ use super::{options::Options, replayer::ReplayError, script::client_message};
 use crate::{
     cassette::{
         blob::BlobSource,
-        model::{Cassette, Exchange, Form},
+        model::{Cassette, Exchange, Form, Message},
     },
-    wire::{jsonrpc::Message, revision::revision},
+    wire::{jsonrpc, revision::revision},
 };
 
 /// The sessions of the recording asked for, as indexes.
@@ -50,7 +50,10 @@ fn newest(cassette: &Cassette) -> (Option<u32>, Option<u32>) {
     let has_status = |exchange: &Exchange| exchange.http.as_ref().is_some_and(|http| http.status.is_some());
     let tells = |exchange: &&Exchange| !exchange.server.is_empty() || has_status(exchange);
     let newest = cassette.sessions.iter().map(|session| session.recording).max();
-    (newest, cassette.exchanges.iter().filter(tells).map(recording).max())
+    let telling = || cassette.exchanges.iter().rev().filter(tells).map(recording);
+    // It mostly stands last, and is then found at once.
+    let telling = telling().find(|found| Some(*found) == newest).or_else(|| telling().max());
+    (newest, telling)
 }
 
 /// That the newest recording is not the one that is played.
@@ -102,10 +105,10 @@ pub(super) fn divide(
         match script {
             // In a session of the legacy era only a probe can be modern, and only where it says so.
             Some((_, list)) => {
-                let text = cassette.at(exchange.place);
-                let probe = says_modern.find(text).is_some()
+                let says_so = |client: &Message| says_modern.find(cassette.at(client.place)).is_some();
+                let probe = exchange.client.as_ref().is_some_and(says_so)
                     && client_message(cassette, blobs, exchange, &mut bytes)
-                    && Message::read(&bytes).is_modern();
+                    && jsonrpc::Message::read(&bytes).is_modern();
                 if probe { pool.push(at) } else { list.push(at) }
             }
             None => pool.push(at),
@@ -119,7 +122,7 @@ fn is_initialize(cassette: &Cassette, blobs: &dyn BlobSource, exchange: &Exchang
     let mut bytes = Vec::new();
     memchr::memmem::find(cassette.at(exchange.place), b"\"initialize\"").is_some()
         && client_message(cassette, blobs, exchange, &mut bytes)
-        && Message::read(&bytes).method() == "initialize"
+        && jsonrpc::Message::read(&bytes).method() == "initialize"
 }
 
 pub(super) fn is_modern(cassette: &Cassette, session: u32) -> bool {

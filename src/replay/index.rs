@@ -3,10 +3,11 @@
 //! Messages are read by method, when the first live one of that method comes: a big cassette's first answer need not
 //! wait until everything in it has been read.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::hash_map::Entry, slice};
 
 use super::{
     matcher::{Matcher, RuleError, canonical::Digest},
+    methods::Methods,
     numbers::ByNumber,
     script::{Step, look},
 };
@@ -21,13 +22,35 @@ use crate::{
 /// Finds steps by what their client messages ask.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// Steps with equal client messages, in file order.
-    pub queues: Lists,
-    by_digest: ByNumber<Digest, u32>,
+    /// Steps with equal client messages, in file order, where that is more than one.
+    lists: Lists,
+    by_digest: ByNumber<Digest, Queue>,
+    /// The same by how their messages are spelled: those that stand in the file as JSON.
+    by_spelling: ByNumber<Digest, Queue>,
     /// Steps with match rules of their own, with their tables and digests.
     own_rules: Vec<(u32, usize, Digest)>,
-    /// Steps that are in no queue yet, by method; what has none stands under the empty one.
-    unread: HashMap<Arc<str>, Vec<u32>>,
+    /// Steps that are in no queue yet, by the numbers of their methods.
+    unread: Vec<Vec<u32>>,
+    /// How many of these lists are not empty.
+    unread_methods: usize,
+}
+
+/// Steps with equal client messages: the number of a list, or the only one. Nearly every step is that, and is found
+/// with one look.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue(u32);
+
+impl Queue {
+    const ONLY: u32 = 1 << 31;
+
+    const fn only(step: u32) -> Self {
+        Self(step | Self::ONLY)
+    }
+
+    /// The number of the list, where there is one.
+    pub(super) const fn list(self) -> Option<u32> {
+        if self.0 & Self::ONLY == 0 { Some(self.0) } else { None }
+    }
 }
 
 /// Lists of steps, one behind the other: a big cassette has as many of them as it has steps.
@@ -49,16 +72,19 @@ impl Index {
         entry: &Exchange,
         message: Option<&Message<'_>>,
         step: u32,
-        method: &Arc<str>,
+        method: u32,
     ) -> Result<(), RuleError> {
         let own = message.map(|message| matcher.own_digest(entry, message)).transpose()?.flatten();
-        match own {
-            Some((table, digest)) => self.own_rules.push((step, table, digest)),
-            None => match self.unread.get_mut(method) {
-                Some(steps) => steps.push(step),
-                None => drop(self.unread.insert(Arc::clone(method), vec![step])),
-            },
+        if let Some((table, digest)) = own {
+            self.own_rules.push((step, table, digest));
+            return Ok(());
         }
+        if self.unread.len() <= method as usize {
+            self.unread.resize_with(method as usize + 1, Vec::new);
+        }
+        let unread = &mut self.unread[method as usize];
+        self.unread_methods += usize::from(unread.is_empty());
+        unread.push(step);
         Ok(())
     }
 
@@ -68,16 +94,22 @@ impl Index {
         recorded: Recorded<'_>,
         matcher: &mut Matcher,
         message: &Message<'_>,
-    ) -> (Option<u32>, Vec<u32>) {
-        if !self.unread.is_empty()
-            && let Some(steps) = self.unread.remove(&*message.method())
+    ) -> (Option<Queue>, Vec<u32>) {
+        if self.unread_methods > 0
+            && let Some(method) = recorded.methods.find(&message.method())
+            && let Some(steps) = self.unread.get_mut(method as usize).filter(|steps| !steps.is_empty())
         {
+            let steps = std::mem::take(steps);
+            self.unread_methods -= 1;
             self.read(recorded, matcher, &steps);
         }
         // The pool of a recording with sessions is mostly empty, and asked first.
         let queue = match self.by_digest.is_empty() {
             true => None,
-            false => self.by_digest.get(&matcher.digest(message)).copied(),
+            false => self.spelled(matcher, message).or_else(|| {
+                let queue = self.by_digest.get(&matcher.digest(message));
+                queue.copied()
+            }),
         };
         let mut own = Vec::new();
         for &(step, table, digest) in &self.own_rules {
@@ -88,21 +120,63 @@ impl Index {
         (queue, own)
     }
 
+    fn spelled(&self, matcher: &mut Matcher, message: &Message<'_>) -> Option<Queue> {
+        self.by_spelling.get(&matcher.spelled(message)?).copied()
+    }
+
     /// Puts steps into queues.
     fn read(&mut self, recorded: Recorded<'_>, matcher: &mut Matcher, steps: &[u32]) {
-        let Recorded { cassette, blobs, steps: all } = recorded;
-        let (before, mut bytes) = (self.by_digest.len(), Vec::new());
-        let mut members = Vec::with_capacity(steps.len());
+        let Recorded { cassette, blobs, steps: all, .. } = recorded;
+        let (before, mut lists, mut members, mut bytes) =
+            (self.lists.len() as u32, 0, Vec::new(), Vec::new());
         self.by_digest.reserve(steps.len());
+        self.by_spelling.reserve(steps.len());
         for &step in steps {
             let entry = &cassette.exchanges[all[step as usize].exchange as usize];
             // A message whose blob has gone since it was entered is found by nobody.
             let Some(message) = look(cassette, blobs, entry, &mut bytes) else { continue };
-            let next = self.by_digest.len() as u32;
-            let queue = *self.by_digest.entry(matcher.digest(&message)).or_insert(next);
-            members.push((queue - before as u32, step));
+            let mut queue = Queue::only(step);
+            let mut first = None;
+            match self.by_digest.entry(matcher.digest(&message)) {
+                Entry::Vacant(vacant) => {
+                    vacant.insert(queue);
+                }
+                Entry::Occupied(mut known) => {
+                    let list = known.get().list().unwrap_or_else(|| {
+                        let only = known.get().0 & !Queue::ONLY;
+                        first = Some(only);
+                        members.push((lists, only));
+                        lists += 1;
+                        before + lists - 1
+                    });
+                    queue = Queue(list);
+                    known.insert(queue);
+                    members.push((list - before, step));
+                }
+            }
+            for step in first.into_iter().chain([step]) {
+                let entry = &cassette.exchanges[all[step as usize].exchange as usize];
+                // What is written in another way may be no JSON.
+                let peeked = entry.client.as_ref().and_then(|client| cassette.peek(client));
+                let spelling = peeked.and_then(|message| matcher.spelled(&message));
+                self.by_spelling.extend(spelling.map(|spelling| (spelling, queue)));
+            }
         }
-        self.queues.append(self.by_digest.len() - before, &members);
+        self.lists.append(lists as usize, &members);
+    }
+
+    /// The steps of a queue, in file order; `only` is room for the only one.
+    pub(super) fn steps<'a>(&'a self, queue: Queue, only: &'a mut u32) -> &'a [u32] {
+        if let Some(list) = queue.list() {
+            return self.lists.get(list);
+        }
+        *only = queue.0 & !Queue::ONLY;
+        slice::from_ref(only)
+    }
+
+    /// How many queues have a list.
+    pub(super) fn lists(&self) -> usize {
+        self.lists.len()
     }
 }
 
@@ -111,8 +185,9 @@ impl Index {
 pub(super) struct Recorded<'a> {
     pub cassette: &'a Cassette,
     pub blobs: &'a dyn BlobSource,
-    /// The script's steps.
+    /// The script's steps, and their methods.
     pub steps: &'a [Step],
+    pub methods: &'a Methods,
 }
 
 impl Lists {
@@ -166,7 +241,48 @@ impl Lists {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::{
+        cassette::blob::NoBlobs,
+        replay::{Input, Options, Output, Replayer},
+        traffic::Lane,
+    };
+
+    #[test]
+    fn equal_messages_share_a_queue_however_they_are_spelled() {
+        let exchange = |key: &str, params: &str, result: u32| {
+            format!(
+                r#"{{"key": "{key}", "client": {{"request": {{"method": "m", "params": {params}}}}}, "server": [{{"result": {result}}}]}}"#
+            )
+        };
+        let (one, other) = (r#"{"x": 1, "y": [2, 3]}"#, r#"{"y":[2,3],"x":1.0}"#);
+        let exchanges = [
+            exchange("a", one, 1),
+            exchange("b", r#"{"x": 7}"#, 9),
+            exchange("c", other, 2),
+            exchange("d", one, 3),
+            exchange("e", other, 4),
+        ];
+        let text = format!(r#"{{"cassette": 1, "exchanges": [{}]}}"#, exchanges.join(", "));
+        let cassette = Cassette::load(text.into(), &NoBlobs).unwrap();
+        let mut replayer =
+            Replayer::new(Arc::new(cassette), Arc::new(NoBlobs), "c", Options::default()).unwrap();
+        let mut ask = |params: &str| {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
+            replayer.handle(0, Input::Message { lane: Lane(0), bytes: line.as_bytes() });
+            let Some(Output::Send { bytes, .. }) = replayer.poll(0) else { panic!("no answer") };
+            let answer = String::from_utf8(bytes).unwrap();
+            answer
+                .strip_prefix(r#"{"jsonrpc":"2.0","id":1,"result":"#)
+                .unwrap()
+                .trim_end_matches('}')
+                .to_owned()
+        };
+        let asked = [other, r#"{"x":7}"#, r#"{"x":1,"y":[2,3]}"#, r#"{"x":1e0,"y":[2,3]}"#, one, other];
+        assert_eq!(asked.map(&mut ask), ["1", "9", "2", "3", "4", "4"]);
+    }
 
     #[test]
     fn lists_are_appended_in_order_or_grow_at_their_end() {

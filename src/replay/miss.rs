@@ -41,6 +41,8 @@ pub(super) enum Company {
     Alone,
     /// In a batch of other messages than those that it comes with.
     OtherBatch,
+    /// At another path.
+    OtherPath,
 }
 
 /// Describes a miss.
@@ -79,6 +81,7 @@ fn in_company(asked: &str, company: Company, key: &str) -> String {
         Company::Batch => "in a batch, and comes alone",
         Company::Alone => "alone, and comes in a batch",
         Company::OtherBatch => "in a batch of other messages",
+        Company::OtherPath => "at another path",
     };
     format!(
         "tapedeck: `{asked}` was recorded {differs} (`{key}`); send it as it was recorded, or record it so"
@@ -98,9 +101,18 @@ fn sentence(asked: &str, reason: Reason, nearest: Option<&str>, differences: &[D
             let places: Vec<String> = differences.iter().take(3).map(spell).collect();
             let more = differences.len().saturating_sub(3);
             let more = if more > 0 { format!(" and {more} more places") } else { String::new() };
+            let is_secret =
+                |value: &Option<String>| value.as_ref().is_some_and(|value| value.contains("<redacted:"));
+            let was_redacted = differences
+                .iter()
+                .any(|difference| is_secret(&difference.recorded) && !is_secret(&difference.live));
+            let next = match was_redacted {
+                true => "name the variable that holds the live secret with --redact-env",
+                false => "record it again",
+            };
             format!(
                 "tapedeck: `{asked}` differs from the recorded `{key}` at {}{more}; \
-                 record it again, or add a match rule that ignores the place",
+                 {next}, or add a match rule that ignores the place",
                 places.join(", ")
             )
         }

@@ -10,6 +10,7 @@
 //! - `index`: which steps of a script a message asks for
 //! - [`matcher`]: which recorded exchange a live message asks for
 //! - `numbers`: maps by numbers of ours
+//! - `methods`: the methods of a script's steps
 //! - `play`: a live session playing a script: what goes next and what it waits for
 //! - `rewrite`: recorded bytes made to fit the live ids and tokens
 //! - `own`: what is answered without a recording
@@ -23,6 +24,7 @@ pub mod fuzz;
 mod index;
 mod lens;
 pub mod matcher;
+mod methods;
 mod miss;
 mod numbers;
 mod options;

@@ -11,6 +11,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     clock::{Due, Now},
+    index::Queue,
     options::{Options, Order, is_needed_wait},
     replayer::Pipes,
     rewrite::Correlators,
@@ -33,8 +34,8 @@ const MOST_COMPARED: usize = 1_000;
 pub(super) struct Play {
     /// Index of the script.
     pub script: usize,
-    taken: Vec<bool>,
-    /// For each queue, how many of it are played.
+    steps: Vec<Fate>,
+    /// For each list of equal steps, how many of it are played.
     next: Vec<u32>,
     runs: Vec<Option<Run>>,
     vacant: Vec<u32>,
@@ -49,9 +50,17 @@ pub(super) struct Play {
     arrived: usize,
     /// Which answers have gone, as a position in [`Script::answered`].
     answered: usize,
-    sent: Vec<bool>,
     /// Which steps were taken before it was rewound.
     taken_before: Vec<bool>,
+}
+
+/// What has become of a step.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fate {
+    /// A live message has asked for it.
+    taken: bool,
+    /// Its answer has gone.
+    sent: bool,
 }
 
 /// What is known of a group of overlapping exchanges.
@@ -167,7 +176,7 @@ impl Play {
     pub(super) fn new(script: usize, of: &Script) -> Self {
         Self {
             script,
-            taken: vec![false; of.steps.len()],
+            steps: vec![Fate::default(); of.steps.len()],
             next: Vec::new(),
             runs: Vec::new(),
             vacant: Vec::new(),
@@ -178,7 +187,6 @@ impl Play {
             groups: vec![Group::default(); of.groups.len()],
             arrived: 0,
             answered: 0,
-            sent: vec![false; of.steps.len()],
             taken_before: Vec::new(),
         }
     }
@@ -188,21 +196,22 @@ impl Play {
     pub(super) fn choose(
         &mut self,
         script: &Script,
-        queue: Option<u32>,
+        queue: Option<Queue>,
         own: &[u32],
         fit: impl Fn(u32) -> Option<u8>,
     ) -> Option<(u32, bool)> {
-        let queued: &[u32] = queue.map_or(&[], |queue| script.index.queues.get(queue));
-        if let Some(queue) = queue {
-            // Queues are made as methods are asked for.
-            self.next.resize(script.index.queues.len(), 0);
-            let next = &mut self.next[queue as usize];
-            while queued.get(*next as usize).is_some_and(|&step| self.taken[step as usize]) {
-                *next += 1;
+        let (mut only, mut next) = (0, 0);
+        let queued: &[u32] = queue.map_or(&[], |queue| script.index.steps(queue, &mut only));
+        if let Some(list) = queue.and_then(Queue::list) {
+            // Lists are made as methods are asked for.
+            self.next.resize(script.index.lists(), 0);
+            let of_list = &mut self.next[list as usize];
+            while queued.get(*of_list as usize).is_some_and(|&step| self.steps[step as usize].taken) {
+                *of_list += 1;
             }
+            next = *of_list as usize;
         }
-        let next = queue.map_or(0, |queue| self.next[queue as usize] as usize);
-        let fresh = queued[next..].iter().chain(own).filter(|&&step| !self.taken[step as usize]);
+        let fresh = queued[next..].iter().chain(own).filter(|&&step| !self.steps[step as usize].taken);
         let mut fresh = fresh.take(MOST_COMPARED);
         // Nearly always the first one is all that has to be looked at.
         let mut best: Option<(u8, u32)> = None;
@@ -231,13 +240,14 @@ impl Play {
 
     /// Whether an answer recorded before this step's client message has not gone yet; which one.
     pub(super) fn too_early(&mut self, script: &Script, step: u32) -> Option<u32> {
-        while script.answered.get(self.answered).is_some_and(|&(_, step)| self.sent[step as usize]) {
+        let answers = script.answered();
+        while answers.get(self.answered).is_some_and(|&(_, step)| self.steps[step as usize].sent) {
             self.answered += 1;
         }
         let rank = script.steps[step as usize].rank;
-        let excepted = |step: u32| super::own::may_be_left_over(&script.steps[step as usize].method);
-        let before = script.answered[self.answered..].iter().take_while(|(answer, _)| *answer < rank);
-        before.map(|&(_, step)| step).find(|&step| !self.sent[step as usize] && !excepted(step))
+        let excepted = |step: u32| super::own::may_be_left_over(script.method(&script.steps[step as usize]));
+        let before = answers[self.answered..].iter().take_while(|(answer, _)| *answer < rank);
+        before.map(|&(_, step)| step).find(|&step| !self.steps[step as usize].sent && !excepted(step))
     }
 
     /// A client message has come that asks for this step; `run` says how to play it.
@@ -264,12 +274,12 @@ impl Play {
     /// The client message of this step has come.
     pub(super) fn arrive(&mut self, script: &Script, step: u32) {
         let plan = &script.steps[step as usize];
-        self.taken[step as usize] = true;
+        self.steps[step as usize].taken = true;
         self.progress = self.progress.max(Some(plan.rank));
         self.arrived += usize::from(plan.is_asked());
-        if let Some(at) = plan.group {
+        if let Some(at) = plan.group() {
             let (group, members) = (&mut self.groups[at as usize], script.groups.get(at));
-            while members.get(group.missing as usize).is_some_and(|&step| self.taken[step as usize]) {
+            while members.get(group.missing as usize).is_some_and(|&step| self.steps[step as usize].taken) {
                 group.missing += 1;
             }
         }
@@ -310,7 +320,7 @@ impl Play {
         let Some(run) = self.runs.get_mut(at as usize).and_then(Option::as_mut) else { return };
         run.cancelled = true;
         let step = &scene.script.steps[run.step as usize];
-        let speaks_on = step.cancelled_at.is_some() && (run.item as usize) < scene.script.items(step).len();
+        let speaks_on = step.cancelled_at().is_some() && (run.item as usize) < scene.script.items(step).len();
         if !speaks_on {
             self.remove(scene, at);
         }
@@ -322,7 +332,7 @@ impl Play {
         let step = &scene.script.steps[run.step as usize];
         let rank = scene.script.items(step).get(run.item as usize).map_or(END, |item| item.rank);
         self.ready.remove(&(rank, at));
-        self.sent[run.step as usize] = true;
+        self.steps[run.step as usize].sent = true;
         self.vacant.push(at);
     }
 
@@ -333,13 +343,13 @@ impl Play {
 
     /// A fault has answered in a step's place: what comes after its answer need not wait for that.
     pub(super) fn is_answered(&mut self, step: u32) {
-        self.sent[step as usize] = true;
+        self.steps[step as usize].sent = true;
     }
 
     /// Uses up a step that is not played.
     pub(super) fn take(&mut self, step: u32) {
-        self.taken[step as usize] = true;
-        self.sent[step as usize] = true;
+        self.steps[step as usize].taken = true;
+        self.steps[step as usize].sent = true;
     }
 
     /// All runs.
@@ -485,6 +495,8 @@ impl Play {
                 }
                 self.ready.remove(&(rank, at));
                 run.item += 1;
+                // Whether that was its answer or not: nothing more was recorded before what came next.
+                self.steps[run.step as usize].sent |= run.item as usize == scene.script.items(step).len();
                 run.last = scene.now;
                 run.blocked_since = None;
                 self.enqueue(scene, at);
@@ -501,7 +513,7 @@ impl Play {
             }
             Action::GraceOver { run: at, .. } => {
                 let run = self.runs[at as usize].as_ref().expect("a live run");
-                if let Some(group) = scene.script.steps[run.step as usize].group {
+                if let Some(group) = scene.script.steps[run.step as usize].group() {
                     self.groups[group as usize].gave_up = true;
                 }
                 action
@@ -513,12 +525,12 @@ impl Play {
     fn blocked(&self, scene: Scene<'_>, run: &Run, rank: Rank, held_back: bool) -> Blocked {
         let step = &scene.script.steps[run.step as usize];
         let gate = |&&item: &&u32| {
-            scene.script.items(step)[item as usize].answer.is_some_and(|answer| answer < rank)
+            scene.script.items(step)[item as usize].answer().is_some_and(|answer| answer < rank)
         };
         if let Some(&item) = run.gates.iter().find(gate) {
             return Blocked::Gate(Gate::Answer(item));
         }
-        if rank != END && step.cancelled_at.is_some_and(|cancel| cancel < rank) && !run.cancelled {
+        if rank != END && step.cancelled_at().is_some_and(|cancel| cancel < rank) && !run.cancelled {
             return Blocked::Gate(Gate::Cancel);
         }
         let dying = rank == END && step.dies;
@@ -526,7 +538,9 @@ impl Play {
             let group = self.bound_to(scene, run);
             let missing = group.and_then(|group| {
                 let missing = self.groups[group as usize].missing as usize;
-                scene.script.groups.get(group)[missing..].iter().find(|&&step| !self.taken[step as usize])
+                scene.script.groups.get(group)[missing..]
+                    .iter()
+                    .find(|&&step| !self.steps[step as usize].taken)
             });
             if let Some(&missing) = missing
                 && scene.script.steps[missing as usize].rank < rank
@@ -548,7 +562,7 @@ impl Play {
 
     /// The group whose recorded order a run keeps to.
     fn bound_to(&self, scene: Scene<'_>, run: &Run) -> Option<u32> {
-        let group = scene.script.steps[run.step as usize].group.filter(|_| !run.free)?;
+        let group = scene.script.steps[run.step as usize].group().filter(|_| !run.free)?;
         (!self.groups[group as usize].gave_up).then_some(group)
     }
 
@@ -556,7 +570,7 @@ impl Play {
     fn due_push(&mut self, scene: Scene<'_>) -> Option<(u32, Due)> {
         let &step = scene.script.pushes.get(self.next_push)?;
         let plan = &scene.script.steps[step as usize];
-        let comes = match plan.anchor {
+        let comes = match plan.anchor() {
             // What a server said before any client message waits for the first one, which picks the session.
             None => self.progress.is_some(),
             Some(anchor) => self.progress >= Some(anchor),
@@ -587,7 +601,7 @@ impl Play {
 
     /// Whether nobody has asked for a step.
     pub(super) fn is_unused(&self, step: u32) -> bool {
-        !self.taken[step as usize] && !self.taken_before.get(step as usize).is_some_and(|&taken| taken)
+        !self.steps[step as usize].taken && !self.taken_before.get(step as usize).is_some_and(|&taken| taken)
     }
 
     /// Whether something is still owed to the client on a lane.

@@ -3,6 +3,7 @@
 //! - `incoming`: messages of the client, whatever carried them
 //! - `http`: HTTP requests, `gets` and `sse`, those that open streams, and `facts`, what they tell beside a message
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
+//! - `ids`: which ids a client has used
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
 //! - `faulty`: what goes wrong on purpose
 //! - `pipes`: clients that speak in lines
@@ -34,6 +35,7 @@ macro_rules! scene {
 
 mod agenda;
 mod conduct;
+mod ending;
 mod events;
 mod facts;
 mod faulty;
@@ -41,10 +43,12 @@ mod gets;
 mod handshake;
 mod heads;
 mod http;
+mod ids;
 mod incoming;
 mod items;
 mod lives;
 mod outgoing;
+mod paths;
 mod pipes;
 mod resume;
 mod sse;
@@ -55,7 +59,7 @@ mod untold;
 mod upstream;
 
 pub(super) use self::pipes::Pipes;
-use self::{agenda::Agenda, faulty::Faults, lives::Live, streams::Stream, upstream::Upstreams};
+use self::{agenda::Agenda, faulty::Faults, lives::Live, paths::Paths, streams::Stream, upstream::Upstreams};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern, passed_over},
     clock::{Due, Now},
@@ -139,6 +143,7 @@ pub struct Replayer {
     owners: Vec<Option<usize>>,
     /// Paths at which messages are taken.
     endpoints: Vec<Box<str>>,
+    paths: Paths,
     /// The message that has just come.
     at_hand: AtHand,
     legacy_recording: bool,
@@ -163,8 +168,16 @@ pub struct Replayer {
     /// When the latest of what was taken in came, or the outputs were asked for.
     now: Now,
     report: Report,
-    /// Where in the report's repeats each exchange stands that was repeated.
-    repeat_of: ByNumber<u32, usize>,
+    repeats: Repeats,
+}
+
+/// Which exchanges were repeated.
+#[derive(Debug, Default)]
+struct Repeats {
+    /// In the order of their first repeats.
+    exchanges: Vec<u32>,
+    /// How often each exchange of the cassette was; nothing before the first repeat.
+    counts: Vec<u32>,
 }
 
 /// What is known of the message that has just come, or of the request that carried it.
@@ -237,6 +250,7 @@ impl Replayer {
             by_endpoint: HashMap::new(),
             owners: vec![None],
             endpoints: endpoints(&cassette, &sessions),
+            paths: Paths::of(&cassette, &scripts),
             at_hand: AtHand::default(),
             is_http: sessions.iter().any(|&at| cassette.sessions[at as usize].is_http()),
             legacy_recording,
@@ -257,7 +271,7 @@ impl Replayer {
             scripts,
             plays,
             report,
-            repeat_of: ByNumber::default(),
+            repeats: Repeats::default(),
         };
         replayer.check_plan(None)?;
         Ok(replayer)
@@ -331,6 +345,7 @@ impl Replayer {
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
         report.unused = self.unused();
+        report.repeats = self.repeats();
         report.faults = self.faults.as_ref().map(Faults::report).unwrap_or_default();
         report.warnings.extend(report.faults.iter().filter_map(FaultReport::untold));
         report.protocol.extend(self.never_said());

@@ -1,16 +1,22 @@
 //! What one live session can play: the exchanges of a recorded session, indexed and put in order.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    slice,
+    sync::{Arc, OnceLock},
+};
 
 use super::{
-    index::{Index, Lists, Recorded},
+    index::{Index, Lists, Queue, Recorded},
     matcher::{Matcher, RuleError},
+    methods::Methods,
 };
 use crate::{
     cassette::{
         blob::BlobSource,
         model::{Cassette, End, Exchange, Form, Id, Item, Moment, Unanswered},
-        order::timeline,
+        order::each_moment,
     },
     wire::jsonrpc::{Kind, Message},
 };
@@ -27,44 +33,61 @@ pub(super) struct Script {
     /// Index of the recorded session; none for the pool.
     pub session: Option<u32>,
     pub steps: Vec<Step>,
-    /// The server items of all steps.
+    /// The server items of steps that have several.
     items: Vec<StepItem>,
+    methods: Methods,
     pub index: Index,
     /// Client messages of each group of overlapping exchanges, in order of rank.
     pub groups: Lists,
     /// Pushes in order of rank.
     pub pushes: Vec<u32>,
-    /// Steps that have an answer, in order of its rank.
-    pub answered: Vec<(Rank, u32)>,
+    answered: OnceLock<Vec<(Rank, u32)>>,
     /// How many steps are requests.
     pub requests: usize,
     /// Where the session was said to be unknown, and nothing but that from then on.
     pub dead_from: Option<Rank>,
 }
 
-/// One exchange of a script.
+/// One exchange of a script. A big cassette has many: they are kept small.
 #[derive(Debug)]
 pub(super) struct Step {
     /// Index into [`Cassette::exchanges`].
     pub exchange: u32,
     pub kind: StepKind,
-    /// The method, for the report's exceptions and for `cancelled`.
-    pub method: Arc<str>,
-    /// Rank of the client message; for a push, of its first item.
-    pub rank: Rank,
-    /// Where its server items stand among all, and how many there are.
-    items: (u32, u32),
-    /// For a push: rank of the last client message before it.
-    pub anchor: Option<Rank>,
-    /// The group of overlapping exchanges it came in; none for what overlapped with nothing.
-    pub group: Option<u32>,
-    /// Rank of the notification that cancelled it.
-    pub cancelled_at: Option<Rank>,
     /// The server ended while this was unanswered.
     pub dies: bool,
     /// Only a client of HTTP makes this request: it opens or ends something, or is sent on, or asked for credentials.
     /// Whether and when it comes is up to the client; nothing waits for it.
     pub only_http: bool,
+    /// Rank of the client message; for a push, of its first item.
+    pub rank: Rank,
+    /// Its method, by its place among the script's.
+    method: u32,
+    /// How many server items it has, and where they stand among all where that is not one.
+    items: (u32, u32),
+    /// That one item.
+    item: StepItem,
+    anchor: Maybe,
+    group: Maybe,
+    cancelled_at: Maybe,
+}
+
+/// A number that may be missing, in half the room of an option.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Maybe(u32);
+
+impl Maybe {
+    const NONE: Self = Self(u32::MAX);
+
+    const fn get(self) -> Option<u32> {
+        if self.0 == Self::NONE.0 { None } else { Some(self.0) }
+    }
+}
+
+impl std::fmt::Debug for Maybe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(f)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,14 +105,37 @@ pub(super) enum StepKind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StepItem {
     pub rank: Rank,
+    answer: Maybe,
+}
+
+impl StepItem {
+    const BLANK: Self = Self { rank: 0, answer: Maybe::NONE };
+
     /// Rank of the client's answer to it.
-    pub answer: Option<Rank>,
+    pub(super) const fn answer(&self) -> Option<Rank> {
+        self.answer.get()
+    }
 }
 
 impl Step {
     /// Whether the client waits for an answer to it.
     pub(super) const fn is_asked(&self) -> bool {
         matches!(self.kind, StepKind::Request | StepKind::Batch)
+    }
+
+    /// For a push: rank of the last client message before it.
+    pub(super) const fn anchor(&self) -> Option<Rank> {
+        self.anchor.get()
+    }
+
+    /// The group of overlapping exchanges it came in; none for what overlapped with nothing.
+    pub(super) const fn group(&self) -> Option<u32> {
+        self.group.get()
+    }
+
+    /// Rank of the notification that cancelled it.
+    pub(super) const fn cancelled_at(&self) -> Option<Rank> {
+        self.cancelled_at.get()
     }
 }
 
@@ -108,21 +154,23 @@ impl Script {
         let mut script = Self {
             session,
             steps: Vec::with_capacity(exchanges.len()),
-            items: Vec::with_capacity(exchanges.len()),
+            items: Vec::new(),
+            methods: Methods::default(),
             index: Index::default(),
             groups: Lists::default(),
             pushes: Vec::new(),
-            answered: Vec::with_capacity(exchanges.len()),
+            answered: OnceLock::new(),
             requests: 0,
             dead_from: None,
         };
-        let mut methods = Methods::default();
         let mut cancels = Vec::new();
         let mut bytes = Vec::new();
         for &exchange in exchanges {
             let entry = &cassette.exchanges[exchange as usize];
             let mut step = Step::blank(exchange, entry, script.items.len());
-            script.items.resize(script.items.len() + entry.server.len(), StepItem { rank: 0, answer: None });
+            if entry.server.len() != 1 {
+                script.items.resize(script.items.len() + entry.server.len(), StepItem::BLANK);
+            }
             if let Some(client) = &entry.client {
                 let method = cassette.method(client);
                 let is_looked_at = match &method {
@@ -135,9 +183,9 @@ impl Script {
                         Form::Request => StepKind::Request,
                         _ => StepKind::Notification,
                     };
-                    step.method = methods.get(&method);
+                    step.method = script.methods.number(&method);
                 } else if let Some(message) = &message {
-                    step.read(message, &mut methods);
+                    step.read(message, &mut script.methods);
                 }
                 if client.form == Form::Http && message.is_some() {
                     step.kind = StepKind::Line;
@@ -147,11 +195,11 @@ impl Script {
                     cancels.push((at, Id::of(Some(id))));
                 }
                 if step.kind != StepKind::Noise || message.is_some() {
-                    script.index.enter(matcher, entry, message.as_ref(), at, &step.method)?;
+                    script.index.enter(matcher, entry, message.as_ref(), at, step.method)?;
                 }
             }
             let answered = entry.server.iter().any(|item| answers(cassette, blobs, entry.session, item));
-            step.only_http = session.is_none() && is_refused_handshake(cassette, entry, &step)
+            step.only_http = session.is_none() && script.is_handshake(&step) && is_http(cassette, entry)
                 || is_only_http(cassette, entry, &step, answered);
             let session = &cassette.sessions[entry.session as usize];
             let ended_itself = session.end.as_ref().is_some_and(End::is_by_itself);
@@ -198,7 +246,7 @@ impl Script {
             // An id may be used again: the last request before it is meant.
             let asked = asked.copied().filter(|&at| self.steps[at].rank < rank);
             if let Some(request) = asked.max_by_key(|&at| self.steps[at].rank) {
-                self.steps[request].cancelled_at = Some(rank);
+                self.steps[request].cancelled_at = Maybe(rank);
             }
         }
     }
@@ -210,86 +258,105 @@ impl Script {
         blobs: &dyn BlobSource,
         matcher: &mut Matcher,
         message: &Message<'_>,
-    ) -> (Option<u32>, Vec<u32>) {
-        self.index.find(Recorded { cassette, blobs, steps: &self.steps }, matcher, message)
+    ) -> (Option<Queue>, Vec<u32>) {
+        let recorded = Recorded { cassette, blobs, steps: &self.steps, methods: &self.methods };
+        self.index.find(recorded, matcher, message)
     }
 
     /// The server items of a step.
-    pub(super) fn items(&self, step: &Step) -> &[StepItem] {
-        let (first, count) = step.items;
-        &self.items[first as usize..][..count as usize]
+    pub(super) fn items<'a>(&'a self, step: &'a Step) -> &'a [StepItem] {
+        match step.items {
+            (1, _) => slice::from_ref(&step.item),
+            (count, first) => &self.items[first as usize..][..count as usize],
+        }
     }
 
-    /// Gives every moment its rank, and finds groups, pushes and answers by it.
-    fn rank(&mut self, cassette: &Cassette, exchanges: &[u32]) {
-        let mut step_of = vec![0; cassette.exchanges.len()];
-        for (at, &exchange) in (0_u32..).zip(exchanges) {
-            step_of[exchange as usize] = at;
+    fn item_mut(&mut self, step: usize, item: u32) -> &mut StepItem {
+        let step = &mut self.steps[step];
+        match step.items {
+            (1, _) => &mut step.item,
+            (_, first) => &mut self.items[(first + item) as usize],
         }
-        let order = timeline(cassette, exchanges);
-        let mut left: Vec<usize> = self.steps.iter().map(|step| step.moments(cassette)).collect();
-        let (mut open, mut last_client, mut alone) = (0usize, None, Vec::new());
-        for (rank, moment) in (0..).zip(&order) {
-            let at = step_of[moment.exchange as usize];
-            let step = &mut self.steps[at as usize];
-            match moment.moment {
+    }
+
+    /// The method of a step's client message; empty where it has none.
+    pub(super) fn method(&self, step: &Step) -> &Arc<str> {
+        self.methods.get(step.method)
+    }
+
+    /// The first step that is an `initialize`.
+    pub(super) fn handshake(&self) -> Option<&Step> {
+        let initialize = self.methods.find("initialize")?;
+        self.steps.iter().find(|step| step.method == initialize)
+    }
+
+    /// The requests of a method, in file order.
+    pub(super) fn requests_of(&self, method: &str) -> impl Iterator<Item = &Step> {
+        let method = self.methods.find(method);
+        self.steps.iter().filter(move |step| step.kind == StepKind::Request && Some(step.method) == method)
+    }
+
+    fn is_handshake(&self, step: &Step) -> bool {
+        &**self.method(step) == "initialize"
+    }
+
+    /// Steps that have an answer, in order of its rank.
+    pub(super) fn answered(&self) -> &[(Rank, u32)] {
+        self.answered.get_or_init(|| {
+            let steps = (0..).zip(&self.steps).filter(|(_, step)| step.is_asked() && !step.only_http);
+            let last = |(at, step)| Some((self.items(step).last()?.rank, at));
+            let mut answered: Vec<_> = steps.filter_map(last).collect();
+            answered.sort_unstable();
+            answered
+        })
+    }
+
+    /// Gives every moment its rank, and finds groups and pushes by it.
+    fn rank(&mut self, cassette: &Cassette, exchanges: &[u32]) {
+        let mut left: Vec<u32> = self.steps.iter().map(|step| step.moments(cassette)).collect();
+        let (mut open, mut last_client, mut alone) = (0usize, Maybe::NONE, Vec::new());
+        let mut rank = 0;
+        each_moment(cassette, exchanges, |at, moment| {
+            let this = rank;
+            rank += 1;
+            left[at] -= 1;
+            match moment {
                 Moment::Client => {
-                    step.rank = rank;
+                    let step = &mut self.steps[at];
+                    step.rank = this;
                     if step.only_http {
-                        left[at as usize] -= 1;
-                        continue;
+                        return;
                     }
-                    last_client = Some(rank);
+                    last_client = Maybe(this);
                     if step.is_asked() && open == 0 {
                         alone.extend(self.groups.take_back_single());
                         self.groups.begin();
                     }
                     open += usize::from(step.is_asked());
                     if open > 0 {
-                        step.group = Some(self.groups.len() as u32 - 1);
-                        self.groups.push(at);
+                        step.group = Maybe(self.groups.len() as u32 - 1);
+                        self.groups.push(at as u32);
                     }
                 }
                 Moment::Item(item) => {
-                    self.items[(step.items.0 + item) as usize].rank = rank;
+                    self.item_mut(at, item).rank = this;
+                    let step = &mut self.steps[at];
                     if step.kind == StepKind::Push && item == 0 {
-                        (step.rank, step.anchor) = (rank, last_client);
-                        self.pushes.push(at);
+                        (step.rank, step.anchor) = (this, last_client);
+                        self.pushes.push(at as u32);
                     }
                 }
-                Moment::Answer(item) => self.items[(step.items.0 + item) as usize].answer = Some(rank),
+                Moment::Answer(item) => self.item_mut(at, item).answer = Maybe(this),
             }
-            left[at as usize] -= 1;
-            if left[at as usize] == 0 && step.is_asked() && !step.only_http {
+            let step = &self.steps[at];
+            if left[at] == 0 && step.is_asked() && !step.only_http {
                 open -= 1;
-                let (first, count) = step.items;
-                if count > 0 {
-                    self.answered.push((self.items[(first + count - 1) as usize].rank, at));
-                }
             }
-        }
+        });
         alone.extend(self.groups.take_back_single());
         for at in alone {
-            self.steps[at as usize].group = None;
+            self.steps[at as usize].group = Maybe::NONE;
         }
-        self.answered.sort_unstable();
-    }
-}
-
-/// The methods of a script's steps: few, so each is kept once.
-#[derive(Debug, Default)]
-struct Methods(Vec<Arc<str>>);
-
-impl Methods {
-    fn get(&mut self, method: &str) -> Arc<str> {
-        if let Some(known) = self.0.iter().find(|known| ***known == *method) {
-            return Arc::clone(known);
-        }
-        let method = Arc::from(method);
-        if self.0.len() < 64 {
-            self.0.push(Arc::clone(&method));
-        }
-        method
     }
 }
 
@@ -299,14 +366,15 @@ impl Step {
         Self {
             exchange,
             kind,
-            method: Arc::default(),
-            rank: 0,
-            items: (first_item as u32, entry.server.len() as u32),
-            anchor: None,
-            group: None,
-            cancelled_at: None,
             dies: false,
             only_http: false,
+            rank: 0,
+            method: Methods::NONE,
+            items: (entry.server.len() as u32, first_item as u32),
+            item: StepItem::BLANK,
+            anchor: Maybe::NONE,
+            group: Maybe::NONE,
+            cancelled_at: Maybe::NONE,
         }
     }
 
@@ -318,13 +386,13 @@ impl Step {
             Kind::Batch => StepKind::Notification,
             Kind::Result | Kind::Error | Kind::Noise => StepKind::Noise,
         };
-        self.method = methods.get(&message.method());
+        self.method = methods.number(&message.method());
     }
 
-    fn moments(&self, cassette: &Cassette) -> usize {
+    fn moments(&self, cassette: &Cassette) -> u32 {
         let entry = &cassette.exchanges[self.exchange as usize];
         let answers = entry.server.iter().filter(|item| item.answer.is_some()).count();
-        usize::from(entry.client.is_some()) + entry.server.len() + answers
+        (usize::from(entry.client.is_some()) + entry.server.len() + answers) as u32
     }
 }
 
@@ -359,12 +427,13 @@ fn is_only_http(cassette: &Cassette, entry: &Exchange, step: &Step, is_answered:
         Some(401 | 403) => true,
         _ => false,
     };
-    step.kind == StepKind::Line || (cassette.sessions[entry.session as usize].is_http() && is_sent_on())
+    step.kind == StepKind::Line || (is_http(cassette, entry) && is_sent_on())
 }
 
-/// Whether it is an `initialize` that began no session, as a client sends it to find out which transport is spoken.
-fn is_refused_handshake(cassette: &Cassette, entry: &Exchange, step: &Step) -> bool {
-    &*step.method == "initialize" && cassette.sessions[entry.session as usize].is_http()
+/// Whether it was recorded over HTTP: there a client sends an `initialize` that begins no session to find out which
+/// transport is spoken.
+fn is_http(cassette: &Cassette, entry: &Exchange) -> bool {
+    cassette.sessions[entry.session as usize].is_http()
 }
 
 /// Whether a server item answers the client message of its exchange.

@@ -253,7 +253,10 @@ impl<'a> Message<'a> {
 /// Whether params can have a `_meta`, by their text: an escape may spell it in another way.
 fn may_have_meta(params: &[u8]) -> bool {
     static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"_meta"));
-    NAME.find(params).is_some() || memchr::memchr(b'\\', params).is_some()
+    // Most have neither.
+    let Some(first) = memchr::memchr2(b'_', b'\\', params) else { return false };
+    let rest = &params[first..];
+    NAME.find(rest).is_some() || memchr::memchr(b'\\', rest).is_some()
 }
 
 /// What requests of a method are about: what that is called, and where it stands below `params`; see

@@ -579,6 +579,48 @@ fn answers_that_make_no_sense_are_errors_and_the_next_call_is_served() {
 }
 
 #[test]
+fn what_has_another_id_answers_nothing_and_an_error_without_one_does() {
+    let mut scene = Scene::begun();
+    let outcomes = [("null", "result"), ("9", "result"), ("9", "error"), ("\"a\"", "result")];
+    for (id, outcome) in outcomes {
+        let stranger = format!(r#"{{"jsonrpc":"2.0","id":{id},"{outcome}":{{"code":1,"message":"m"}}}}"#);
+        for is_stream in [false, true] {
+            scene.say(CALL);
+            let mut asked = scene.asked();
+            let why = if is_stream {
+                asked.peer.say(format!("{EVENTS}data: {stranger}\n\n"));
+                drop(asked);
+                "ended its stream before the answer came".to_owned()
+            } else {
+                asked.answers_json(&stranger);
+                format!("nothing that answers this request (the id of what came is {id})")
+                    .replace('"', "\\\"")
+            };
+            assert_eq!(scene.hears(), stranger);
+            let heard = scene.hears();
+            assert!(
+                heard.starts_with(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-33001,"#)
+                    && heard.contains(&why),
+                "{stranger}: {heard}"
+            );
+        }
+    }
+    // These are answers all the same: in another type, and of a server that could not tell whose.
+    for (answer, heard) in [
+        (ANSWER.replace(":1,", ":\"1\","), ANSWER.replace(":1,", ":\"1\",")),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32700,"message":"m"}}"#.to_owned(),
+        ),
+    ] {
+        scene.say(CALL);
+        scene.asked().answers_json(&answer);
+        assert_eq!(scene.hears(), heard);
+    }
+    drop(scene.end(true));
+}
+
+#[test]
 fn a_server_that_is_not_there_is_told_of_and_the_session_goes_on() {
     let mut scene = Scene::new();
     let address = scene.server.local_addr().unwrap();

@@ -1,6 +1,6 @@
 //! `replay --listen` at the socket: heads, bodies and ends as they were recorded.
 
-use std::{fs, net::TcpStream, path::PathBuf};
+use std::{fs, io::Read, net::TcpStream, path::PathBuf};
 
 use tempfile::TempDir;
 
@@ -157,6 +157,94 @@ fn heads_are_as_recorded() {
     assert!(head.starts_with("HTTP/1.1 202 ") && head.contains("content-length: 0"), "{head}");
     assert_eq!(body, "");
     deck.ends_well();
+}
+
+/// Reads a response whose body has a length, or is chunked; its head without what the connection is told, and its body.
+fn response(peer: &mut Peer) -> (String, String) {
+    let head = peer.head();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = Vec::new();
+    let is_whole = |body: &[u8]| match length {
+        Some(length) => body.len() == length.parse::<usize>().expect("a number"),
+        None => body.ends_with(b"0\r\n\r\n"),
+    };
+    while !is_whole(&body) {
+        let mut byte = [0];
+        peer.0.read_exact(&mut byte).expect("the response goes on");
+        body.push(byte[0]);
+    }
+    (head.replace("connection: close\r\n", ""), String::from_utf8(body).expect("text"))
+}
+
+#[test]
+fn requests_are_answered_alike_however_they_are_sent() {
+    let item = r#"{"notification": {"method": "notifications/message", "params": {"data": 1}}}"#;
+    let exchanges = [
+        recorded_call("plain", r#""server": [{"result": {"content": []}}]"#),
+        recorded_call(
+            "events",
+            &format!(r#""http": {{"stream": true}}, "server": [{item}, {{"result": 1}}]"#),
+        ),
+        recorded_call(
+            "odd",
+            r#""http": {"status": 418, "headers": {"set-cookie": ["a=1", "b=2"], "x-byte": "\u00e9"}},
+               "server": [{"error": {"code": 1, "message": "m"}}]"#,
+        ),
+        r#"{"key": "n", "client": {"notification": {"method": "notifications/x"}}}"#.to_owned(),
+    ];
+    let mut deck = Deck::new(&cassette(&exchanges.join(",")), &[]);
+    let session = deck.initialize();
+    let bodies = ["plain", "events", "odd", "unknown"]
+        .map(call)
+        .into_iter()
+        .chain([r#"{"jsonrpc":"2.0","method":"notifications/x"}"#.to_owned(), "no message".to_owned()]);
+    let post = |headers: &str, body: &str| {
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\n\
+             Mcp-Session-Id: {session}\r\n{headers}\r\n{body}",
+            deck.host()
+        )
+    };
+    let mut kept = deck.connect();
+    for body in bodies {
+        // hyper alone deals with what ends its connection.
+        let closing = post(&format!("Connection: close\r\nContent-Length: {}\r\n", body.len()), &body);
+        let mut peer = deck.connect();
+        peer.say(&closing);
+        let expected = response(&mut peer);
+        let whole = post(&format!("Content-Length: {}\r\n", body.len()), &body);
+        let other = format!("PUT /mcp HTTP/1.1\r\nHost: {}\r\n\r\n", deck.host());
+        // In one piece, several at once with one that hyper gets in between, and in two.
+        kept.say(&whole);
+        assert_eq!(response(&mut kept), expected);
+        kept.say([&*whole, &whole, &other, &whole].concat());
+        for is_other in [false, false, true, false] {
+            match is_other {
+                true => assert!(response(&mut kept).0.starts_with("HTTP/1.1 405 ")),
+                false => assert_eq!(response(&mut kept), expected),
+            }
+        }
+        for cut in [30, whole.len() - 5] {
+            kept.say(&whole[..cut]);
+            // Somebody else is answered meanwhile.
+            let mut peer = deck.connect();
+            peer.say(&whole);
+            assert_eq!(response(&mut peer), expected);
+            kept.say(&whole[cut..]);
+            assert_eq!(response(&mut kept), expected);
+        }
+        let mut chunked = deck.connect();
+        chunked.say(post("Transfer-Encoding: chunked\r\n", &format!("{}0\r\n\r\n", chunk(&body))));
+        assert_eq!(response(&mut chunked), expected);
+        chunked.say(&whole);
+        assert_eq!(response(&mut chunked), expected);
+    }
+    // What stands behind the last request is no whole one.
+    kept.say("POST /mcp HTTP/1.1\r\nHost");
+    kept.0.shutdown(std::net::Shutdown::Write).expect("it is open");
+    assert_eq!(kept.rest(), (String::new(), false));
+    // It had misses.
+    deck.front.take().expect("it runs").stop();
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The replayer as a server without a socket: these requests and lines go in, exactly these responses come out.
 
+mod paths;
 mod pipes;
 mod sessions;
 mod stage;

@@ -82,3 +82,72 @@ fn a_last_request_is_one_in_the_replay_too_and_half_of_one_is_none() {
     let other = ping.replace("ping", "tools/list");
     assert!(String::from_utf8_lossy(&joined(&other, 1)).contains("-33000"));
 }
+
+const BEGUN: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
+
+/// A server that answers `initialize`, and says this once its input is closed, without a line end.
+fn answers_with(last: &str) -> String {
+    format!("read line; printf '%s\\n' '{BEGUN}'; cat > /dev/null; printf %s '{last}'")
+}
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+const PONG: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+
+/// What a client gets that says this, the status, and how often the fault has acted by the report.
+fn under(folder: &Path, words: &[&str], input: &str) -> (String, i32, u64) {
+    let words = [&words[..1], &["--fault", "ping: malformed_json", "--report", "report.json"], &words[1..]];
+    let mut child = Command::new(TAPEDECK)
+        .args(words.concat())
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+    let ended = child.wait_with_output().expect("it ends");
+    let report = std::fs::read(folder.join("report.json")).expect("it is there");
+    let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+    let said = String::from_utf8(ended.stdout).expect("text");
+    let said = said.strip_prefix(&format!("{BEGUN}\n")).unwrap_or(&said).to_owned();
+    (said, ended.status.code().expect("a status"), report["faults"][0]["fired"].as_u64().expect("a number"))
+}
+
+#[test]
+fn faults_act_on_an_answer_without_a_line_end_and_make_a_line_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = answers_with(PONG);
+    let malformed = |id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}]\n");
+    let asked = format!("{INITIALIZE}\n{PING}\n");
+    for front in [&["record", "c.json", "--"][..], &["proxy", "--"]] {
+        let words = [front, &["sh", "-c", &server]].concat();
+        assert_eq!(under(folder.path(), &words, &asked), (malformed(1), 0, 1), "{front:?}");
+    }
+    let again = format!("{INITIALIZE}\n{}\n", PING.replace(":1,", ":7,"));
+    assert_eq!(under(folder.path(), &["replay", "c.json"], &again), (malformed(7), 0, 1));
+    // Without any it is as it was, for the one who asks now.
+    let said = run(folder.path(), &["replay", "c.json"], &again).stdout;
+    assert_eq!(String::from_utf8_lossy(&said), format!("{BEGUN}\n{}", PONG.replace(":1,", ":7,")));
+}
+
+#[test]
+fn faults_have_not_acted_on_half_an_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let half = &PONG[..20];
+    let server = answers_with(half);
+    let asked = format!("{INITIALIZE}\n{PING}\n");
+    for front in [&["record", "c.json", "--"][..], &["proxy", "--"]] {
+        let words = [front, &["sh", "-c", &server]].concat();
+        assert_eq!(under(folder.path(), &words, &asked), (half.to_owned(), 1, 0), "{front:?}");
+    }
+    assert_eq!(under(folder.path(), &["replay", "c.json"], &asked), (half.to_owned(), 1, 0));
+}
+
+#[test]
+fn faults_act_on_a_last_request_without_a_line_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = format!("cat > asked; printf '%s\\n' '{PONG}'");
+    let (said, status, fired) = under(folder.path(), &["proxy", "--", "sh", "-c", &server], PING);
+    assert_eq!((&*said, status, fired), ("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}]\n", 0, 1));
+    assert_eq!(std::fs::read_to_string(folder.path().join("asked")).expect("it is there"), PING);
+}

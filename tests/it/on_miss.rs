@@ -664,10 +664,26 @@ fn what_has_another_id_or_is_no_message_answers_nothing_and_is_not_added() {
     let before = stage.read("c.json");
     let talk = |words: &[&str], server: &[String]| {
         let input = [INITIALIZE, INITIALIZED, &measure("1", "Elsewhere"), ""].join("\n");
-        stage.run(&[&RECORD[..], words].concat(), server, &input);
+        let output = stage.run(&[&RECORD[..], words].concat(), server, &input);
         assert_eq!(stage.read("c.json"), before, "{words:?} {server:?}");
+        output
     };
-    talk(&["--url", &url], &[]);
+    let output = talk(&["--url", &url], &[]);
+    // Over HTTP it is known that nothing more comes.
+    let why = "nothing that answers this request (the id of what came is 999)";
+    let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-33001,"#;
+    assert!(said(&output).contains(error) && said(&output).contains(why), "{}", said(&output));
+    assert_eq!((output.status.code(), &stage.report()["verdict"]), (Some(1), &json!("bad")));
+    let words = [&RECORD[..], &["--url", &url]].concat();
+    let words: Vec<String> =
+        words.iter().map(|word| word.replace("c.json", &text(&stage.path("c.json")))).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let front = Front::start(&words, &stage.path(""));
+    let session = post(&front, None, INITIALIZE).0;
+    let (_, body) = post(&front, Some(&session), &measure("1", "Elsewhere"));
+    assert!(body.contains(error) && body.contains(why), "{body}");
+    front.end_with(1);
+    assert_eq!(stage.read("c.json"), before);
     let greets = r#"read line; printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' | sed "s/\"id\":0/$(printf %s "$line" | grep -o '"id":[0-9]*')/"; read line; read line; "#;
     let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"wait"}}"#;
     for says in [r#"{"jsonrpc":"2.0","id":999,"result":{}}"#, "{not json", log] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcp_tapedeck::{
     Cassette, Recorder, Replayer,
-    cassette::blob::MemoryBlobs,
+    cassette::blob::{BlobSource, MemoryBlobs},
     replay::Options,
     report::Verdict,
     traffic::Direction::{ToClient, ToServer},
@@ -52,7 +52,7 @@ impl Conversation {
 
     /// One thing happens: what, and with which of several.
     fn step(&mut self, what: u8, choice: u8) {
-        match what % 11 {
+        match what % 12 {
             0 | 1 => {
                 let (id, argument) = (self.next_id, choice % 3);
                 self.next_id += 1;
@@ -111,6 +111,20 @@ impl Conversation {
                     r#"{{"method":"notifications/message","params":{{"level":"info","data":{number}}},"jsonrpc":"2.0"}}"#
                 ));
             }
+            10 => {
+                // An answer to nothing, and what a server may think of it.
+                let number = self.lines.len();
+                self.client(format!(r#"{{"jsonrpc":"2.0","id":"nobody {number}","result":{{}}}}"#));
+                match choice % 3 {
+                    0 => self.server(format!(
+                        r#"{{"error":{{"code":-32600,"message":"stray {number}"}},"jsonrpc":"2.0","id":null}}"#
+                    )),
+                    1 => self.server(format!(
+                        r#"{{"error":{{"code":-32600,"message":"stray"}},"jsonrpc":"2.0","id":"nobody {number}"}}"#
+                    )),
+                    _ => {}
+                }
+            }
             _ => {
                 let number = self.lines.len();
                 match choice % 3 {
@@ -159,8 +173,9 @@ proptest! {
         }
         let (text, blobs) = record(&talk.lines);
         let cassette = Arc::new(Cassette::load(text.clone(), &blobs).expect("a recording loads"));
+        let blobs: Arc<dyn BlobSource + Send + Sync> = Arc::new(blobs);
         let mut replayer =
-            Replayer::new(cassette, Arc::new(blobs), "loop.json", Options::default()).expect("a recording plays");
+            Replayer::new(Arc::clone(&cassette), Arc::clone(&blobs), "loop.json", Options::default()).expect("a recording plays");
         let passed = replay(&talk.lines, &mut replayer);
         let report = replayer.finish();
         let shown = || format!("{}\n{report:#?}\nrecorded {:#?}\nreplayed {passed:#?}", String::from_utf8_lossy(&text), talk.lines);
@@ -171,5 +186,11 @@ proptest! {
             let again = String::from_utf8(record(&passed).0).expect("text");
             prop_assert_eq!(again, String::from_utf8(text).expect("text"));
         }
+        let options = Options { strict: true, ..Options::default() };
+        let mut replayer = Replayer::new(cassette, blobs, "loop.json", options).expect("a recording plays");
+        let strict = replay(&talk.lines, &mut replayer);
+        let report = replayer.finish();
+        prop_assert_eq!(strict, passed, "{:#?}\n{:#?}", report, talk.lines);
+        prop_assert!(report.misses.is_empty(), "{:#?}\n{:#?}", report, talk.lines);
     }
 }

@@ -61,6 +61,7 @@ fn run(folder: &Path, words: &[&str], input: &[&str]) -> String {
         .args(words)
         .current_dir(folder)
         .env("SEC", SECRET)
+        .env("LONG", SECRET.repeat(2))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -110,6 +111,36 @@ fn what_the_server_repeats_of_a_header_we_sent_is_in_no_file() {
     let without =
         ["auto", "c.json", "--record", "none", "--url", &url, "--header", "X-Company: env:NOT_THERE"];
     assert!(run(folder, &without, &miss).contains("\"id\":1,\"result\""));
+}
+
+#[test]
+fn what_the_client_says_of_it_too_is_paired_where_the_replay_is_told_of_the_variable() {
+    let (folder, url) = (tempfile::tempdir().expect("a folder"), repeats());
+    let folder = folder.path();
+    let named =
+        call(1, "a").replace("\"a\"", &format!("\"a\",\"arguments\":{{\"key\":\"{}\"}}", SECRET.repeat(2)));
+    let input = [INITIALIZE, INITIALIZED, &named];
+    for (cassette, header) in
+        [("b.json", "Authorization: Bearer env:LONG"), ("c.json", "X-Company: env:LONG")]
+    {
+        let record = ["record", cassette, "--url", &url, "--header", header];
+        let live = run(folder, &record, &input);
+        assert_hidden(folder, 1);
+        let replayed = run(folder, &["replay", cassette, "--redact-env", "LONG"], &input);
+        assert_eq!(replayed, live.replace(&SECRET.repeat(2), "<redacted:env-1>"), "{header}");
+    }
+    // Who does not name it is told of that.
+    let mut child = Command::new(TAPEDECK)
+        .args(["replay", "c.json"])
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    writeln!(child.stdin.take().expect("a pipe"), "{}", input.join("\n")).expect("it reads");
+    let ended = child.wait_with_output().expect("it ends");
+    assert!(String::from_utf8_lossy(&ended.stdout).contains("with --redact-env, or"), "{ended:?}");
 }
 
 #[test]

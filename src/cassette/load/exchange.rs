@@ -3,7 +3,7 @@
 use super::{
     super::{
         error::{LoadError, LoadErrorKind, Result},
-        model::{Answer, Exchange, Form, Id, Item, Message, Moment, Unanswered},
+        model::{Answer, Exchange, Form, Id, Item, Items, Message, Moment, Unanswered},
         shape::{ANSWER, CLIENT, EXCHANGE, ITEM},
     },
     Loader,
@@ -33,18 +33,21 @@ impl Loader<'_> {
             body: None,
             http: None,
             after: None,
-            server: Vec::new(),
+            server: Items::default(),
             unanswered: None,
             rule: None,
             place,
         };
-        let (mut number, mut client) = ((1, walk.start), Written::Ordinary);
+        let (mut number, mut client) = (1, Written::Ordinary);
         let mut ids = std::mem::take(&mut self.item_ids);
         ids.clear();
         while let Some(member) = self.known(&mut walk)? {
             match member {
                 "key" => exchange.key = self.text("key")?.into(),
-                "session" => number = (self.number("session", "the number of a session")?, self.reader.at),
+                "session" => {
+                    number = self.number("session", "the number of a session")?;
+                    self.numbers.push((index, number, self.reader.at));
+                }
                 "journal" => {
                     let journal = self.text("journal")?.into();
                     self.cassette.exchange_journals.push((index, journal));
@@ -60,18 +63,7 @@ impl Loader<'_> {
                     (exchange.client, exchange.body, client) = (Some(message), body, written);
                 }
                 "http" => exchange.http = Some(Box::new(self.http()?)),
-                "server" => {
-                    self.list("server", |loader| {
-                        let n = u32::try_from(exchange.server.len())
-                            .expect("each takes more than one byte of 4 GiB");
-                        let (item, written) = loader.item(index, n)?;
-                        // Most exchanges have one: a list that begins with room for four triples the memory.
-                        exchange.server.reserve_exact(usize::from(n == 0));
-                        exchange.server.push(item);
-                        ids.push(written);
-                        Ok(())
-                    })?;
-                }
+                "server" => exchange.server = self.server(index, &mut ids)?,
                 "unanswered" => exchange.unanswered = Some(self.unanswered()?),
                 _ => self.any()?,
             }
@@ -82,13 +74,27 @@ impl Loader<'_> {
         if exchange.client.is_none() && exchange.server.is_empty() && self.errors.found.len() == errors {
             return self.missing(&walk, "`client`, or for a push `server`");
         }
-        exchange.server.shrink_to_fit();
         exchange.place = Span::new(walk.start, self.reader.at).into();
-        self.derive_ids(&mut exchange, number.0, client, &mut ids)?;
+        self.derive_ids(&mut exchange, number, client, &mut ids)?;
         self.item_ids = ids;
         self.cassette.exchanges.push(exchange);
-        self.numbers.push(number);
         Ok(())
+    }
+
+    fn server(&mut self, exchange: u32, ids: &mut Vec<ItemIds>) -> Result<Items> {
+        // One that is all there is goes into no list.
+        let (mut one, mut several) = (None, Vec::new());
+        self.list("server", |loader| {
+            let n = u32::try_from(ids.len()).expect("each takes more than one byte of 4 GiB");
+            let (item, written) = loader.item(exchange, n)?;
+            ids.push(written);
+            match one.take() {
+                None if several.is_empty() => one = Some(item),
+                first => several.extend(first.into_iter().chain([item])),
+            }
+            Ok(())
+        })?;
+        Ok(one.map_or_else(|| several.into(), Items::from))
     }
 
     fn after(&mut self, exchange: u32, moment: Moment) -> Result<()> {

@@ -5,12 +5,13 @@
 
 mod exchange;
 mod http;
+mod keys;
 mod message;
 mod resolve;
 mod rule;
 mod session;
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
     blob::BlobSource,
@@ -119,10 +120,10 @@ struct Loader<'a> {
     reader: Reader<'a>,
     blobs: &'a dyn BlobSource,
     cassette: Cassette,
-    /// The numbers that exchanges give for their sessions, and where.
-    numbers: Vec<(u32, usize)>,
+    /// Exchanges that give a number for their session, which one and where; that of all others is 1.
+    numbers: Vec<(u32, u32, usize)>,
     /// The next ordinary ids of each session, by its number.
-    counters: HashMap<u32, Counters>,
+    counters: BTreeMap<u32, Counters>,
     references: Vec<resolve::Reference>,
     /// Exchanges with a raw message of several lines, and where that stands.
     several_lines: Vec<(usize, usize)>,
@@ -183,7 +184,7 @@ impl<'a> Loader<'a> {
             layout: Layout::default(),
         };
         let reader = Reader::new(text, scan::trim(text).start);
-        let (numbers, references, counters) = (Vec::new(), Vec::new(), HashMap::new());
+        let (numbers, references, counters) = (Vec::new(), Vec::new(), BTreeMap::new());
         let (several_lines, item_ids) = (Vec::new(), Vec::new());
         let mut loader =
             Self { reader, blobs, cassette, numbers, counters, references, several_lines, item_ids, errors };
@@ -301,7 +302,21 @@ impl<'a> Loader<'a> {
                 short(&shown)
             ),
         };
-        self.cassette.warnings.push(Warning { at: name.start, text });
+        self.cassette.warnings.push(Warning { at: name.start, text, is_value: false });
+    }
+
+    /// A word that one of a few is expected for.
+    fn warn_unless_one_of(&mut self, member: &str, value: Span, words: &[&str]) {
+        let shown = jsonrpc::text(value.of(self.reader.text));
+        if words.contains(&&*shown) {
+            return;
+        }
+        let meant = match shape::nearest(&shown, words.iter().copied()) {
+            Some(word) => format!("did you mean `{word}`?"),
+            None => format!("it is one of `{}`", words.join("`, `")),
+        };
+        let text = format!("`{member}` is unknown: `{}`; {meant}", short(&shown));
+        self.cassette.warnings.push(Warning { at: value.start, text, is_value: true });
     }
 
     fn check_unknown(&self, walk: &mut Walk) -> Result<()> {

@@ -1,6 +1,6 @@
 //! What exchanges name elsewhere, looked up when everything is read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{
     super::{
@@ -10,6 +10,7 @@ use super::{
         shape,
     },
     Errors, Loader, implied_session,
+    keys::Keys,
     message::RAW,
     short,
 };
@@ -62,16 +63,20 @@ impl Loader<'_> {
         if self.cassette.layout.sessions.is_none() && !self.cassette.exchanges.is_empty() {
             self.cassette.sessions.push(implied_session());
         }
-        let mut sessions = HashMap::with_capacity(self.cassette.sessions.len());
+        let mut sessions = BTreeMap::new();
         for (session, index) in self.cassette.sessions.iter().zip(0..) {
             if sessions.insert(session.number, index).is_some() {
                 let kind = LoadErrorKind::SessionTaken { number: session.number };
                 self.errors.keep(LoadError::new(session.place.start as usize, kind))?;
             }
         }
-        for (exchange, (number, at)) in self.cassette.exchanges.iter_mut().zip(&self.numbers) {
-            let Some(index) = sessions.get(number) else {
-                self.errors.keep(LoadError::new(*at, LoadErrorKind::NoSession { number: *number }))?;
+        let mut numbers = self.numbers.iter().peekable();
+        for (exchange, at) in self.cassette.exchanges.iter_mut().zip(0..) {
+            let given = numbers.next_if(|(of, ..)| *of == at);
+            let (number, at) =
+                given.map_or((1, exchange.place.start as usize), |&(_, number, at)| (number, at));
+            let Some(index) = sessions.get(&number) else {
+                self.errors.keep(LoadError::new(at, LoadErrorKind::NoSession { number }))?;
                 continue;
             };
             exchange.session = *index;
@@ -104,11 +109,11 @@ impl Loader<'_> {
     }
 }
 
-/// The index of each key; keys are unique.
-fn keys<'e>(exchanges: &'e [Exchange], errors: &mut Errors) -> Result<HashMap<&'e str, u32>> {
-    let mut keys = HashMap::with_capacity(exchanges.len());
+/// Looks every key up and takes it in; keys are unique.
+fn keys<'e>(exchanges: &'e [Exchange], errors: &mut Errors) -> Result<Keys<'e>> {
+    let mut keys = Keys::of(exchanges);
     for (exchange, index) in exchanges.iter().zip(0..) {
-        if keys.insert(&*exchange.key, index).is_some() {
+        if !keys.insert(index) {
             let kind = LoadErrorKind::KeyTaken { key: short(&exchange.key) };
             errors.keep(LoadError::new(exchange.place.start as usize, kind))?;
         }
@@ -116,13 +121,9 @@ fn keys<'e>(exchanges: &'e [Exchange], errors: &mut Errors) -> Result<HashMap<&'
     Ok(keys)
 }
 
-fn after(
-    exchanges: &[Exchange],
-    keys: &HashMap<&str, u32>,
-    name: &str,
-) -> std::result::Result<Found, String> {
-    let find = |key: &str| keys.get(key).copied();
-    let Some(mut found) = key::parse_reference(name, find) else { return Err(unknown(keys, name)) };
+fn after(exchanges: &[Exchange], keys: &Keys<'_>, name: &str) -> std::result::Result<Found, String> {
+    let find = |key: &str| keys.find(key);
+    let Some(mut found) = key::parse_reference(name, find) else { return Err(unknown(exchanges, name)) };
     let exchange = &exchanges[found.exchange as usize];
     let exists = match found.moment {
         Moment::Client => true,
@@ -145,12 +146,12 @@ fn after(
 /// `answers` holds what earlier `same_as` members were found to be: one may name another.
 fn same(
     exchanges: &[Exchange],
-    keys: &HashMap<&str, u32>,
+    keys: &Keys<'_>,
     answers: &mut HashMap<(u32, Moment), (Form, super::Place)>,
     reference: &Reference,
     name: &str,
 ) -> std::result::Result<Found, String> {
-    let Some(&index) = keys.get(name) else { return Err(unknown(keys, name)) };
+    let Some(index) = keys.find(name) else { return Err(unknown(exchanges, name)) };
     if index >= reference.exchange {
         return Err("that exchange does not come before this one".into());
     }
@@ -166,8 +167,8 @@ fn same(
     Ok(Found::Same(form, place))
 }
 
-fn unknown(keys: &HashMap<&str, u32>, name: &str) -> String {
-    match shape::nearest(name, keys.keys().copied()) {
+fn unknown(exchanges: &[Exchange], name: &str) -> String {
+    match shape::nearest(name, exchanges.iter().map(|exchange| &*exchange.key)) {
         Some(key) => format!("no exchange has that key; did you mean `{}`?", short(key)),
         None => "no exchange has that key; give the key of one, as its `key` member has it".into(),
     }

@@ -5,13 +5,15 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use super::{
     super::{
         error::Result,
-        model::{End, Session},
+        model::{End, Session, Warning},
         shape::{END, SESSION, SIDE, SPELLING},
         spelling::{Envelope, Side, Spelling},
     },
     Loader,
 };
 use crate::wire::{Span, jsonrpc};
+
+const TRANSPORTS: &[&str] = &["stdio", "http", "sse", "stdio-http"];
 
 const COUNT: &str = "a number from 1 on";
 
@@ -27,7 +29,11 @@ impl Loader<'_> {
                 "parent" => session.parent = Some(self.text("parent")?.into_owned()),
                 "at" => session.at = Some(self.text("at")?.into_owned()),
                 "by" => session.by = Some(self.text("by")?.into_owned()),
-                "transport" => session.transport = Some(self.text("transport")?.into_owned()),
+                "transport" => {
+                    let word = self.string("transport", "a string")?;
+                    self.warn_unless_one_of("transport", word, TRANSPORTS);
+                    session.transport = Some(jsonrpc::text(word.of(self.reader.text)).into_owned());
+                }
                 "path" => session.path = Some(self.path()?),
                 "protocol" => session.protocol = Some(self.text("protocol")?.into_owned()),
                 "client" => session.client = Some(self.text("client")?.into_owned()),
@@ -43,6 +49,16 @@ impl Loader<'_> {
         }
         session.place = Span::new(walk.start, self.reader.at).into();
         Ok(session)
+    }
+
+    /// A system that has only eight bits for a status ends with others as with their last eight.
+    fn warn_of_status(&mut self, status: i32) {
+        if status > 255 {
+            let at = self.reader.at - status.to_string().len();
+            let text =
+                format!("`exit` must be 255 at most, found {status}; a replay ends with {}", status & 255);
+            self.cassette.warnings.push(Warning { at, text, is_value: true });
+        }
     }
 
     fn spelling(&mut self) -> Result<Spelling> {
@@ -86,7 +102,11 @@ impl Loader<'_> {
         let mut end = End::default();
         while let Some(member) = self.known(&mut walk)? {
             match member {
-                "exit" => end.exit = Some(self.number("exit", "an exit status")?),
+                "exit" => {
+                    let status: i32 = self.number("exit", "an exit status")?;
+                    self.warn_of_status(status);
+                    end.exit = Some(status);
+                }
                 "signal" => end.signal = Some(self.number("signal", "a signal's number")?),
                 "partial" => end.partial = Some(self.text("partial")?.into_owned().into_bytes()),
                 _ => {

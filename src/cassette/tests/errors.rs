@@ -314,6 +314,26 @@ fn unknown_members_are_a_warning() {
 }
 
 #[test]
+fn values_that_the_format_does_not_have_are_a_warning() {
+    let text = "{\"cassette\": 1, \"sessions\": [
+        {\"session\": 1, \"transport\": \"stdoi\", \"end\": {\"exit\": 300}},
+        {\"session\": 2, \"transport\": \"carrier pigeon\", \"end\": {\"exit\": 255}}], \"exchanges\": []}";
+    let cassette = load(text).unwrap();
+    assert!(cassette.warnings.iter().all(|warning| warning.is_value));
+    let warnings: Vec<_> = cassette.warnings.iter().map(|warning| (warning.at, &warning.text[..])).collect();
+    let at = |value: &str| text.find(value).unwrap();
+    let expected = [
+        (at("\"stdoi"), "`transport` is unknown: `stdoi`; did you mean `stdio`?"),
+        (at("300"), "`exit` must be 255 at most, found 300; a replay ends with 44"),
+        (
+            at("\"carrier"),
+            "`transport` is unknown: `carrier pigeon`; it is one of `stdio`, `http`, `sse`, `stdio-http`",
+        ),
+    ];
+    assert_eq!(warnings, expected);
+}
+
+#[test]
 fn a_text_that_ends_anywhere_is_an_error() {
     for end in 0..WHOLE.len() - 2 {
         let text = WHOLE.as_bytes()[..end].to_vec();

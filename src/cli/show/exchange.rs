@@ -9,7 +9,7 @@ use mcp_tapedeck::{
     wire::{Span, scan},
 };
 
-use super::listing::Heading;
+use super::listing::{self, Heading};
 use crate::cli::{failure::Failure, files, output::visible};
 
 /// Writes the exchange with this key: as the file has it, or each message as it travelled.
@@ -38,8 +38,8 @@ pub(super) fn show(loaded: &Loaded, key: &str, json: bool, out: &mut dyn Write) 
         write_place("http", cassette, place, out).map_err(Failure::output)?;
     }
     messages.iter().try_for_each(|message| message.write(cassette, out)).map_err(Failure::output)?;
-    match exchange.unanswered {
-        Some(why) => writeln!(out, "\nno answer: {}", why.word()).map_err(Failure::output),
+    match listing::missing(loaded, exchange) {
+        Some(why) => writeln!(out, "\nno answer: {why}").map_err(Failure::output),
         None => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use mcp_tapedeck::{
-    cassette::model::{Exchange, Form, Http, Message, Session},
+    cassette::model::{End, Exchange, Form, Http, Message, Session},
     store::Loaded,
     wire::{jsonrpc, scan},
 };
@@ -17,6 +17,9 @@ use crate::cli::{failure::Failure, files, output::visible};
 
 /// Longer keys than this stand out of their column.
 const KEY_COLUMN: usize = 60;
+
+/// So much of a last line is shown.
+const SHOWN: usize = 80;
 
 /// Writes the sessions and exchanges that a view shows.
 pub(super) fn list(loaded: &Loaded, view: &View, out: &mut dyn Write) -> Result<(), Failure> {
@@ -141,10 +144,25 @@ fn outcome(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
         "batch" => format!("{count} batch{}", if *count == 1 { "" } else { "es" }),
         word => format!("{count} {word}{}", plural(*count)),
     });
-    let missing = exchange.unanswered.map(|why| format!("no answer: {}", why.word()));
+    let missing = missing(loaded, exchange).map(|why| format!("no answer: {why}"));
     let http = exchange.http.as_deref().map(carried).unwrap_or_default();
     let parts: Vec<_> = http.into_iter().chain(beside).chain(answers).chain(missing).collect();
     Ok(parts.join(", "))
+}
+
+/// Why a request has no answer.
+pub(super) fn missing(loaded: &Loaded, exchange: &Exchange) -> Option<&'static str> {
+    let end = loaded.cassette.sessions[exchange.session as usize].end.as_ref();
+    let ends = |end: &End| {
+        end.is_by_itself() && exchange.client.as_ref().is_some_and(|client| client.form == Form::Request)
+    };
+    match exchange.unanswered {
+        Some(why) => Some(why.word()),
+        None if exchange.server.is_empty() && exchange.http.is_none() && end.is_some_and(ends) => {
+            Some("the server ended")
+        }
+        None => None,
+    }
 }
 
 /// What of an exchange's HTTP is not as usual, in a few words.
@@ -193,13 +211,16 @@ impl fmt::Display for Heading<'_> {
         if session.gap > 0 {
             write!(f, " ({} messages were not recorded)", session.gap)?;
         }
-        match &session.end {
-            Some(end) => match (end.exit, end.signal) {
-                (Some(status), _) => write!(f, ", the server ended with status {status}"),
-                (None, Some(signal)) => write!(f, ", signal {signal} ended the server"),
-                (None, None) if end.partial.is_some() => write!(f, ", the server's last line has no end"),
-                (None, None) => Ok(()),
-            },
+        match session.end.as_ref().map(|end| (end.exit, end.signal)) {
+            Some((Some(status), _)) => write!(f, ", the server ended with status {status}")?,
+            Some((None, Some(signal))) => write!(f, ", signal {signal} ended the server")?,
+            Some((None, None)) | None => {}
+        }
+        match session.end.as_ref().and_then(|end| end.partial.as_deref()) {
+            Some(last) => {
+                let last: String = String::from_utf8_lossy(last).chars().take(SHOWN).collect();
+                write!(f, ", the server's last line has no end: {}", visible(&last))
+            }
             None => Ok(()),
         }
     }

@@ -58,6 +58,23 @@ impl Entry {
         program.is_some_and(|name| name == "tapedeck") && matches!(word, Some("record" | "replay"))
     }
 
+    /// What wraps an entry that `was` this as this one is wrapped; none where no cassette is named.
+    pub(super) fn wrapped_from(&self, was: &Self) -> Option<Change> {
+        let words: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        let (cassette, replays) = match words[..] {
+            ["record", "--cassette", cassette, ..] => (cassette, false),
+            ["replay", cassette, ..] => (cassette, true),
+            _ => return None,
+        };
+        let mode = Mode { program: self.command.clone()?, folder: String::new(), replays };
+        mode.decide(was, cassette, true).ok()
+    }
+
+    /// Whether its arguments are those, and no more, that replay it in place of a server.
+    pub(super) fn has_our_words(&self) -> bool {
+        matches!(&self.args[..], [replay, _, log, _] if replay == "replay" && log == "--log")
+    }
+
     /// The command that stands behind the `--` of a wrapped entry, and how many words stand before it.
     pub(super) fn wrapped_command(&self) -> Option<(&str, usize)> {
         let dashes = self.args.iter().position(|word| word == "--")?;

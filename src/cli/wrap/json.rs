@@ -104,6 +104,33 @@ impl Config for JsonConfig {
         true
     }
 
+    fn is_same(&self, place: &Place, other: &Self) -> bool {
+        let text =
+            |config: &Self| config.entry(place, |member| Some(config.text[range(&member.value)].to_owned()));
+        text(self).is_some_and(|here| text(other) == Some(here))
+    }
+
+    fn put_back(&mut self, place: &Place, before: &Self) -> bool {
+        let member = |config: &Self, name: &str| {
+            config.entry(place, |entry| Some(range(&entry.value.as_object()?.get(name)?.value)))
+        };
+        let text = |name| member(before, name).map(|place| before.text[place].to_owned());
+        let (Some(program), Some(args)) = (member(self, "command"), member(self, "args")) else {
+            return false;
+        };
+        let Some(command) = text("command") else { return false };
+        let args = match text("args") {
+            Some(old) => (args, old),
+            // It was put there right behind the command.
+            None => match self.text.get(program.end..args.start) {
+                Some(", \"args\": ") => (program.end..args.end, String::new()),
+                _ => return false,
+            },
+        };
+        self.edit(vec![(program, command), args]);
+        true
+    }
+
     fn unwrap(&mut self, place: &Place, command: &str, words: usize) {
         let edits = self.entry(place, |member| {
             let object = member.value.as_object()?;

@@ -1,7 +1,8 @@
 //! `tapedeck wrap`: stands before the servers of a client's configuration.
 //!
 //! Only what has to change in the file changes: comments, order, layout and `${…}` stay. The file as it was lies
-//! beside it, and `--undo` takes each wrapped server from there, so that edits made since are kept.
+//! beside it, and `--undo` takes each wrapped server from there. What was edited since is kept; where it stands in what
+//! was put there to wrap the server, that stays as it is.
 //!
 //! - `clients`: where each client keeps its configuration
 //! - `entry`: what becomes of a server
@@ -74,6 +75,10 @@ trait Config {
     fn change(&mut self, place: &Place, change: &Change);
     /// Puts an entry back as it is in `before`; false where it is not there.
     fn restore(&mut self, place: &Place, before: &Self) -> bool;
+    /// Whether an entry stands in both as the same text.
+    fn is_same(&self, place: &Place, other: &Self) -> bool;
+    /// Puts back the command and arguments alone that an entry has in `before`; false where that cannot be.
+    fn put_back(&mut self, place: &Place, before: &Self) -> bool;
     /// Takes the words that were put before an entry's command away.
     fn unwrap(&mut self, place: &Place, command: &str, words: usize);
     fn text(&self) -> String;
@@ -89,6 +94,7 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, Failure> {
             .hint(format_args!("name one of {}", names.join(", "))));
     }
     let mode = mode(args)?;
+    let mut is_good = true;
     for file in &files {
         let text = fs::read_to_string(file).map_err(|error| Failure::io("read", file, &error))?;
         let before = backup_of(file);
@@ -98,7 +104,7 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, Failure> {
             Err(error) => return Err(Failure::io("read", &before, &error)),
         };
         let is_toml = file.extension().is_some_and(|extension| extension == "toml");
-        let (new, told) = if is_toml {
+        let Rewritten { new, told, has_left } = if is_toml {
             rewrite::<TomlConfig>(file, &text, before.as_deref(), mode.as_ref(), TomlConfig::parse)?
         } else {
             rewrite::<JsonConfig>(file, &text, before.as_deref(), mode.as_ref(), JsonConfig::parse)?
@@ -107,10 +113,11 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, Failure> {
         match (&args.out, args.dry_run) {
             (_, true) => output::print(difference(file, &text, &new))?,
             (Some(out), _) => write(&args::absolute(out)?, &new)?,
-            (None, _) => replace(file, &text, &new, before.is_some(), args.undo)?,
+            (None, _) => replace(file, (&text, &new), before.is_some(), (args.undo, has_left))?,
         }
+        is_good &= !(args.undo && has_left);
     }
-    Ok(ExitCode::Good)
+    Ok(if is_good { ExitCode::Good } else { ExitCode::Bad })
 }
 
 /// The configurations that a word names.
@@ -154,6 +161,60 @@ fn text(path: &Path) -> Result<String, Failure> {
     text.ok_or_else(|| Failure::file(format_args!("`{}` is not UTF-8, which JSON needs", path.display())))
 }
 
+/// What becomes of a configuration.
+struct Rewritten {
+    /// Its new text.
+    new: String,
+    /// What is to be said.
+    told: String,
+    /// A wrapped server was left as it is, since it was edited.
+    has_left: bool,
+}
+
+/// What becomes of an entry that was wrapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Back {
+    AsItWas,
+    /// What was put there to wrap it was edited.
+    Edited,
+    /// What it was is not known any more.
+    Unknown,
+}
+
+/// Takes what was put there to wrap an entry away.
+fn take_back<C: Config>(
+    config: &mut C,
+    (place, entry): (&Place, &Entry),
+    before: Option<&str>,
+    parse: impl Fn(&str) -> Result<C, String>,
+) -> Back {
+    // A copy that cannot be read any more is as good as none.
+    let read = || before.and_then(|text| parse(text).ok());
+    let was = |old: &C| old.entries().into_iter().find(|(known, _)| known == place).map(|(_, was)| was);
+    let known = read().and_then(|old| was(&old).map(|was| (old, was)));
+    if let Some((old, was)) = &known
+        && let Some((mut again, change)) = read().zip(entry.wrapped_from(was))
+    {
+        again.change(place, &change);
+        if again.is_same(place, config) && config.restore(place, old) {
+            return Back::AsItWas;
+        }
+    }
+    if let Some((command, words)) = entry.wrapped_command() {
+        config.unwrap(place, command, words);
+        return Back::AsItWas;
+    }
+    match known {
+        None => Back::Unknown,
+        Some((old, was))
+            if was.command.is_some() && entry.has_our_words() && config.put_back(place, &old) =>
+        {
+            Back::AsItWas
+        }
+        Some(_) => Back::Edited,
+    }
+}
+
 /// The new text of a configuration, and what is to be said.
 fn rewrite<C: Config>(
     file: &Path,
@@ -161,31 +222,27 @@ fn rewrite<C: Config>(
     before: Option<&str>,
     mode: Option<&Mode>,
     parse: impl Fn(&str) -> Result<C, String>,
-) -> Result<(String, String), Failure> {
+) -> Result<Rewritten, Failure> {
     let wrong = |error| Failure::file(format_args!("{}:{error}", file.display()));
     let (mut config, found) = (parse(text).map_err(wrong)?, parse(text).map_err(wrong)?);
-    // A copy that cannot be read any more is as good as none.
-    let before = before.and_then(|before| parse(before).ok());
-    let mut told = Vec::new();
+    let (mut told, mut edited) = (Vec::new(), Vec::new());
+    let backup = backup_of(file);
+    let left = format!("it was edited in what wraps it; what it was stands in {}", backup.display());
     let entries = config.entries();
     if entries.is_empty() {
         return Err(Failure::file(format_args!("{} names no servers", file.display()))
             .hint("they stand under `mcpServers`, `servers` or `[mcp_servers.NAME]`"));
     }
     for (place, entry) in entries.iter().filter(|(_, entry)| entry.is_wrapped()) {
-        let restored = before.as_ref().is_some_and(|before| config.restore(place, before));
-        let unwrapped = match entry.wrapped_command() {
-            _ if restored => true,
-            Some((command, words)) => {
-                config.unwrap(place, command, words);
-                true
-            }
-            None => false,
-        };
+        let back = take_back(&mut config, (place, entry), before, &parse);
+        if back == Back::Edited {
+            edited.push(place.clone());
+        }
         if mode.is_none() {
-            told.push(match unwrapped {
-                true => format!("{}: as it was", entry.name),
-                false => format!("{}: what it was is not known any more; left as it is", entry.name),
+            told.push(match back {
+                Back::AsItWas => format!("{}: as it was", entry.name),
+                Back::Edited => format!("{}: left as it is: {left}", entry.name),
+                Back::Unknown => format!("{}: what it was is not known any more; left as it is", entry.name),
             });
         }
     }
@@ -193,7 +250,10 @@ fn rewrite<C: Config>(
     if let Some(mode) = mode {
         for (place, entry) in config.entries() {
             let cassette = mode.cassette(&entry.name, &mut taken);
-            let decided = mode.decide(&entry, &cassette, Path::new(&cassette).exists());
+            let decided = match edited.contains(&place) {
+                true => Err(left.clone()),
+                false => mode.decide(&entry, &cassette, Path::new(&cassette).exists()),
+            };
             told.push(match &decided {
                 Ok(change) => {
                     config.change(&place, change);
@@ -212,7 +272,7 @@ fn rewrite<C: Config>(
         told.push("no server was wrapped".to_owned());
     }
     let told = told.iter().map(|line| format!("{}\n", output::visible(line))).collect();
-    Ok((config.text(), told))
+    Ok(Rewritten { new: config.text(), told, has_left: !edited.is_empty() })
 }
 
 fn difference(file: &Path, old: &str, new: &str) -> String {
@@ -228,7 +288,12 @@ fn backup_of(file: &Path) -> PathBuf {
 }
 
 /// Puts the new text in place; the old one is kept until the servers are what they were.
-fn replace(file: &Path, old: &str, new: &str, has_backup: bool, undo: bool) -> Result<(), Failure> {
+fn replace(
+    file: &Path,
+    (old, new): (&str, &str),
+    has_backup: bool,
+    (undo, has_left): (bool, bool),
+) -> Result<(), Failure> {
     let backup = backup_of(file);
     if old != new {
         if !undo && !has_backup {
@@ -236,7 +301,7 @@ fn replace(file: &Path, old: &str, new: &str, has_backup: bool, undo: bool) -> R
         }
         write(file, new)?;
     }
-    if undo && has_backup {
+    if undo && has_backup && !has_left {
         fs::remove_file(&backup).map_err(|error| Failure::io("remove", &backup, &error))?;
     }
     Ok(())

@@ -75,6 +75,29 @@ impl Config for TomlConfig {
         true
     }
 
+    fn is_same(&self, place: &Place, other: &Self) -> bool {
+        let text = |config: &Self| {
+            let servers = config.0.get(SERVERS)?.as_table_like()?;
+            servers.get(&place.name).map(ToString::to_string)
+        };
+        text(self).is_some_and(|here| text(other) == Some(here))
+    }
+
+    fn put_back(&mut self, place: &Place, before: &Self) -> bool {
+        let old = before.0.get(SERVERS).and_then(Item::as_table_like).and_then(|all| all.get(&place.name));
+        let Some((old, table)) = old.and_then(Item::as_table_like).zip(self.table(place)) else {
+            return false;
+        };
+        let value = |name| old.get(name).and_then(Item::as_value).cloned();
+        let Some(command) = value("command") else { return false };
+        set(table, "command", command);
+        match value("args") {
+            Some(args) => set(table, "args", args),
+            None => drop(table.remove("args")),
+        }
+        true
+    }
+
     fn unwrap(&mut self, place: &Place, command: &str, words: usize) {
         let Some(table) = self.table(place) else { return };
         let args = table.get("args").and_then(Item::as_array).cloned().unwrap_or_default();

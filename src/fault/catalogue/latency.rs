@@ -119,6 +119,16 @@ mod tests {
     }
 
     #[test]
+    fn over_http_and_sse_the_request_is_taken_in_at_once() {
+        let mut stand = Stand::sse(r#"{"do": "latency", "ms": 200}"#);
+        stand.accepts();
+        stand.streams();
+        stand.answers(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        let seen = stand.seen();
+        assert!(seen.starts_with("Accepted\nwait 200 ms\n"), "{seen}");
+    }
+
+    #[test]
     fn distributions_keep_to_their_bounds_and_their_middle() {
         let waits = |fault: &str| {
             let mut waits: Vec<u64> =

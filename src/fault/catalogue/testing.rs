@@ -92,7 +92,8 @@ impl Stand {
             let effect = self.fault.effect(&self.target);
             assert!(effect.is_some(), "it acts on what the server says");
             let work = Work::new(("fault", true), self.target.lane, effect, Fired::default());
-            self.stage.begin(vec![work], Origin::default(), lane)
+            let origin = Origin { post: self.target.post, ..Origin::default() };
+            self.stage.begin(vec![work], origin, lane)
         });
         self.stage.pass(self.now, acting, output, &mut self.out);
         self.note();
@@ -115,6 +116,12 @@ impl Stand {
             stream: true,
         };
         self.pass(Output::Head { lane: self.target.lane, head });
+    }
+
+    /// Over HTTP+SSE, the server takes the request in.
+    pub(in crate::fault) fn accepts(&mut self) {
+        let lane = self.target.post.expect("a lane of what carried it");
+        self.pass(Output::Body { lane, bytes: b"Accepted".to_vec() });
     }
 
     /// The server says this because of the request.

@@ -41,34 +41,39 @@ impl Asked {
         self.0.push(One { stream, id, token, acting });
     }
 
+    /// Whether an output is any affected request's.
+    pub(super) fn has(&self, output: &Output) -> bool {
+        self.place(output).is_some()
+    }
+
     /// Whose an output is; with the answer a request is no longer asked.
     pub(super) fn whose(&mut self, output: &Output) -> Whose {
-        if self.0.is_empty() {
-            return Whose::Nobodys;
+        match self.place(output) {
+            None => Whose::Nobodys,
+            Some((at, true)) => Whose::Affected { acting: self.0.remove(at).acting, is_last: true },
+            Some((at, false)) => Whose::Affected { acting: self.0[at].acting, is_last: false },
         }
-        let Some(text) = output.text() else { return Whose::Nobodys };
-        let message = Message::read(text);
+    }
+
+    /// The request that an output is because of, and whether it is the answer.
+    fn place(&self, output: &Output) -> Option<(usize, bool)> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let message = Message::read(output.text()?);
         let on_stream = |one: &One| one.stream == output.lane();
         match message.kind {
             Kind::Result | Kind::Error => {
                 let id = message.id_key();
                 let is_its = |one: &One| on_stream(one) && id.as_deref() == Some(&one.id);
-                match self.0.iter().position(is_its) {
-                    Some(at) => Whose::Affected { acting: self.0.remove(at).acting, is_last: true },
-                    None => Whose::Nobodys,
-                }
+                self.0.iter().position(is_its).map(|at| (at, true))
             }
             Kind::Notification if message.method() == "notifications/progress" => {
-                let token = message.param("/progressToken").map(id_key);
-                let is_its = |one: &&One| {
-                    on_stream(one) && token.is_some() && one.token.as_deref() == token.as_deref()
-                };
-                match self.0.iter().find(is_its) {
-                    Some(one) => Whose::Affected { acting: one.acting, is_last: false },
-                    None => Whose::Nobodys,
-                }
+                let token = message.param("/progressToken").map(id_key)?;
+                let is_its = |one: &One| on_stream(one) && one.token.as_deref() == Some(&*token);
+                self.0.iter().position(is_its).map(|at| (at, false))
             }
-            _ => Whose::Nobodys,
+            _ => None,
         }
     }
 

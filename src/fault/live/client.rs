@@ -176,6 +176,7 @@ impl Live {
                 let origin = Origin {
                     events: event.copied().into_iter().collect(),
                     asked: (number_of(session), original.id_key().unwrap_or_default().into_owned()),
+                    post: came.http.and_then(|http| http.stream).map(|_| came.lane),
                 };
                 self.act(now, came, original, decision, origin)
             }

@@ -6,7 +6,10 @@ use hyper::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 
 use crate::{
     transport::http::{connect::ConnectError, origin::Origin},
-    wire::{jsonrpc, scan},
+    wire::{
+        jsonrpc::{self, Message},
+        scan,
+    },
 };
 
 /// How much of a body is told.
@@ -23,6 +26,8 @@ pub(super) enum Failure {
     Ended,
     /// An answer of HTTP, and none of JSON-RPC.
     Http { status: StatusCode, content_type: String, body: String },
+    /// A response of JSON-RPC, and none to what was asked.
+    Stranger { status: StatusCode, id: Option<String> },
     /// A redirect that is not followed.
     Elsewhere { status: StatusCode, location: String },
     /// The answer is larger than any that is taken.
@@ -40,6 +45,12 @@ impl Failure {
         Self::Http { status, content_type, body: body[..cut].to_owned() }
     }
 
+    /// What answers something else.
+    pub(super) fn stranger(status: StatusCode, body: &[u8]) -> Self {
+        let id = Message::read(body).id().map(|id| String::from_utf8_lossy(id).chars().take(MOST).collect());
+        Self::Stranger { status, id }
+    }
+
     /// The answer to a request with this id.
     pub(super) fn line(&self, id: &[u8], origin: &Origin) -> Vec<u8> {
         let mut data = b"{\"source\":\"tapedeck\"".to_vec();
@@ -52,6 +63,9 @@ impl Failure {
                         scan::push_string(text, &mut data);
                     }
                 }
+            }
+            Self::Stranger { status, .. } => {
+                data.extend_from_slice(format!(",\"status\":{}", status.as_u16()).as_bytes());
             }
             Self::Elsewhere { status, location } => {
                 data.extend_from_slice(format!(",\"status\":{},\"location\":", status.as_u16()).as_bytes());
@@ -95,6 +109,16 @@ impl fmt::Display for Told<'_> {
                     _ => Ok(()),
                 }
             }
+            Failure::Stranger { status, id } => {
+                write!(
+                    f,
+                    "the server at {origin} answered with HTTP {status} and nothing that answers this request"
+                )?;
+                match id {
+                    Some(id) => write!(f, " (the id of what came is {id})"),
+                    None => Ok(()),
+                }
+            }
             Failure::Elsewhere { status, location } => write!(
                 f,
                 "the server at {origin} answered with HTTP {status} and sends on to {location}; where that is the server, give it as --url"
@@ -112,7 +136,7 @@ impl fmt::Display for Told<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::jsonrpc::{Kind, Message};
+    use crate::wire::jsonrpc::Kind;
 
     #[test]
     fn an_error_says_what_came_instead_and_cuts_it() {

@@ -60,6 +60,16 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Whether an answer names it, in whatever type the server gives ids: clients accept `"3"` for `3`.
+    pub(super) fn is_named_by(&self, answer: &Message<'_>) -> bool {
+        fn bare(key: &[u8]) -> &[u8] {
+            key.strip_prefix(b"\"").unwrap_or(key)
+        }
+        answer.id_key().is_some_and(|key| bare(&key) == bare(&self.key))
+    }
+}
+
 /// What came of a cancel.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Cancelled {

@@ -70,7 +70,8 @@ impl Core {
         let kind = Message::read(&body).kind;
         if kind.is_response() || kind == Kind::Batch {
             self.deliver(&body, Some(call)).await;
-            return Ok(());
+            let is_unanswered = call.requests.iter().any(|request| self.flight.is_waited_for(&request.key));
+            return if is_unanswered { Err(Failure::stranger(status, &body)) } else { Ok(()) };
         }
         // The answer may come on another stream (F10.5), unless there is none; in the modern era there is no other.
         let may_be_elsewhere = !call.is_modern && status != StatusCode::NO_CONTENT;

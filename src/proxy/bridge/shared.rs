@@ -251,11 +251,17 @@ impl Core {
                 message.members().for_each(|member| self.answered(member.id_key().as_deref(), &member))
             }
             Kind::Result | Kind::Error => match call.as_deref() {
-                Some(Call { requests, is_batch: false, .. }) if !requests.is_empty() => {
-                    if message.id_key().is_none() {
-                        line = with_id(&requests[0].id, &message);
-                    }
+                // An error that could not be told whose it is (F2.1); a result always can.
+                Some(Call { requests, is_batch: false, .. })
+                    if !requests.is_empty() && message.kind == Kind::Error && message.id_key().is_none() =>
+                {
+                    line = with_id(&requests[0].id, &message);
                     self.answered(Some(&requests[0].key), &message);
+                }
+                Some(Call { requests, .. })
+                    if let Some(request) = requests.iter().find(|request| request.is_named_by(&message)) =>
+                {
+                    self.answered(Some(&request.key), &message);
                 }
                 _ => self.answered(message.id_key().as_deref(), &message),
             },

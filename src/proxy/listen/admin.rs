@@ -90,7 +90,7 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
 }
 
 async fn handle(front: &Front, request: Request<Incoming>) -> Result<Answer, Cut> {
-    if let Some((status, sentence)) = front.admin_guard.refusal(request.headers()) {
+    if let Some((status, sentence)) = front.admin_guard.refusal(&request) {
         return Ok(told(Err(Problem::new(status, sentence.trim_end()))));
     }
     let (head, body) = request.into_parts();

@@ -1,7 +1,7 @@
 //! A client's connection to the replaying front.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -14,7 +14,10 @@ use hyper::{
 use tokio::net::TcpStream;
 
 use super::{
-    super::reply::{self, Cut, ResponseBody, own},
+    super::{
+        lock,
+        reply::{self, Cut, Reply, ResponseBody, own},
+    },
     Front,
     route::NoRoute,
 };
@@ -25,6 +28,7 @@ use crate::{
         body::next_data,
         headers::with_host,
         server,
+        shortcut::{Plain, Shortcut, Told},
         socket::{Control, Socket},
     },
     wire::lines::Unfinished,
@@ -40,43 +44,114 @@ struct Link {
     control: Arc<Control>,
     /// A request has come already.
     is_used: AtomicBool,
+    /// What comes of the next request: it was asked already.
+    asked: Mutex<Option<Reply>>,
+}
+
+/// Answers the plain requests of a connection.
+struct Direct {
+    link: Arc<Link>,
+    /// The host that was found to be served.
+    host: String,
 }
 
 /// Serves a client until it leaves, or the front ends.
 pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     let Some(stream) = server::open(stream, front.acceptor.as_ref()).await else { return };
     let closing = front.closing.subscribe();
-    let link = |control| Arc::new(Link { front, control, is_used: AtomicBool::new(false) });
+    let is_used = AtomicBool::new(false);
+    let link = |control| Arc::new(Link { front, control, is_used, asked: Mutex::default() });
     if stream.is_http2() {
         let link = link(Control::of_shared());
         let service = service_fn(move |request| handle(Arc::clone(&link), with_host(request)));
         return server::serve_http2(stream, service, closing).await;
     }
-    let socket = Socket::new(stream);
-    let link = link(Arc::clone(&socket.1));
+    let (socket, control) = Socket::new(stream);
+    let link = link(Arc::clone(&control));
+    let socket = socket.with_shortcut(Box::new(Direct { link: Arc::clone(&link), host: String::new() }));
     let service = service_fn(move |request| handle(Arc::clone(&link), request));
-    server::serve_http1(&server::http1(), socket, service, closing, HEAD_TIME, || false).await;
+    server::serve_http1(&server::http1(), (socket, control), service, closing, HEAD_TIME, || false).await;
 }
 
-async fn handle(link: Arc<Link>, request: Request<Incoming>) -> Result<Response<ResponseBody>, Cut> {
+impl Shortcut for Direct {
+    fn answer(&mut self, request: &Plain<'_>, response: &mut Vec<u8>) -> bool {
+        let is_served = self.serves(request);
+        let front = &self.link.front;
+        if !is_served || front.cors || request.body.len() > front.max_message {
+            return false;
+        }
+        let Ok(route) = front.route(request.target) else { return false };
+        let origin = [front.scheme, "://", &self.host, route.prefix].concat();
+        let request = HttpRequest {
+            method: "POST",
+            target: route.target,
+            origin: &origin,
+            headers: &request.headers,
+            body: request.body,
+            opens_connection: !self.link.is_used.swap(true, Ordering::Relaxed),
+        };
+        let asked = route.take.ask_directly(&request, response);
+        let is_answered = asked.is_none();
+        if !is_answered {
+            *lock(&self.link.asked) = asked;
+        }
+        is_answered
+    }
+}
+
+impl Direct {
+    /// Whether a request is served, and says once and plainly whom it is for. Whom the last one was for is known.
+    fn serves(&mut self, request: &Plain<'_>) -> bool {
+        let mut host = None;
+        for (name, value) in &request.headers {
+            match *name {
+                "host" if host.is_some() => return false,
+                "host" => host = Some(*value),
+                // Whoever sends it is no client in a hurry.
+                "origin" => return false,
+                _ => {}
+            }
+        }
+        let Some(host) = host else { return false };
+        if !self.host.is_empty() && self.host.as_bytes() == host {
+            return true;
+        }
+        let is_plain = !host.is_empty() && host.iter().all(u8::is_ascii_graphic);
+        let host = String::from_utf8_lossy(host);
+        if !is_plain || self.link.front.guard.check(Some(host.as_bytes()), None).is_err() {
+            return false;
+        }
+        self.host = host.into_owned();
+        true
+    }
+}
+
+async fn handle(link: Arc<Link>, request: Request<Incoming>) -> Result<Response<Told<ResponseBody>>, Cut> {
     link.control.head_is_read();
-    let mut response = match refusal(&link.front, &request) {
-        Some((status, text)) => own(status, text),
-        None => answer(&link, request).await?,
+    let asked = lock(&link.asked).take();
+    let mut response = match asked {
+        Some(reply) => {
+            read(request.into_body(), usize::MAX).await?;
+            reply::respond(reply, &link.control).await?
+        }
+        None => match refusal(&link.front, &request) {
+            Some((status, text)) => own(status, text),
+            None => answer(&link, request).await?,
+        },
     };
     if link.front.cors {
         allow_pages(response.headers_mut());
     }
     link.control.awaits_head();
     link.control.writes();
-    Ok(response)
+    Ok(response.map(|body| Told::new(body, Arc::clone(&link.control))))
 }
 
 /// Why a request goes no further.
 fn refusal(front: &Front, request: &Request<Incoming>) -> Option<(StatusCode, String)> {
     let is_preflight =
         front.cors && *request.method() == Method::OPTIONS && request.headers().contains_key(ORIGIN);
-    let refusal = front.guard.refusal(request.headers());
+    let refusal = front.guard.refusal(request);
     refusal.filter(|(status, _)| !is_preflight || *status == StatusCode::BAD_REQUEST)
 }
 

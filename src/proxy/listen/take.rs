@@ -3,7 +3,7 @@
 mod tending;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     ops::ControlFlow,
     sync::{Arc, Mutex, Weak},
 };
@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc};
 use super::{
     super::{
         lock,
-        reply::{self, Leaves, Passing, Piece, Place, Reply},
+        reply::{self, Leaves, Passing, Piece, Place, Reply, plain},
         upstream::{Heard, Link, Upstreams},
     },
     Shared,
@@ -25,6 +25,9 @@ use crate::{
     traffic::Lane,
     wire::lines::{Line, LineSplitter},
 };
+
+/// For so many outputs room is kept.
+const ROOM_KEPT: usize = 64;
 
 /// What goes to a client that speaks in lines.
 pub(super) enum Spoken {
@@ -57,6 +60,8 @@ struct State {
     closed: Vec<Lane>,
     last_lane: u32,
     misses: u64,
+    /// Room for what goes to the client whose request is dealt with.
+    own: Vec<Output>,
     /// The ways to its real servers.
     links: HashMap<u32, Link>,
     /// The deadline that the task that keeps the time waits for.
@@ -82,6 +87,7 @@ impl Take {
             links,
             last_lane: 0,
             misses: 0,
+            own: Vec::new(),
             awaited: Due::NEVER,
             has_ended: false,
         };
@@ -110,18 +116,46 @@ impl Take {
             state.awaited = state.replayer.due();
             ControlFlow::Continue(self.shared.clock.wakes(state.awaited))
         };
-        reply::keep_time(&self.changed, wakes, || self.pump(&mut lock(&self.state), None)).await;
+        reply::keep_time(&self.changed, wakes, || self.pump(&mut lock(&self.state), self.now(), None)).await;
     }
 
     /// Takes in a request, and gives its response as far as it is known.
     pub(super) fn ask(self: &Arc<Self>, request: &HttpRequest<'_>) -> Reply {
         let mut state = lock(&self.state);
+        let (lane, outputs) = self.take_in(&mut state, request);
+        self.reply(&mut state, lane, outputs)
+    }
+
+    /// The same for a client that is answered directly: none where its response is whole, and has been appended.
+    pub(super) fn ask_directly(
+        self: &Arc<Self>,
+        request: &HttpRequest<'_>,
+        response: &mut Vec<u8>,
+    ) -> Option<Reply> {
+        let mut state = lock(&self.state);
+        let (lane, mut outputs) = self.take_in(&mut state, request);
+        if plain::write(&outputs, response) {
+            outputs.clear();
+            outputs.shrink_to(ROOM_KEPT);
+            state.own = outputs;
+            return None;
+        }
+        Some(self.reply(&mut state, lane, outputs))
+    }
+
+    fn take_in(&self, state: &mut State, request: &HttpRequest<'_>) -> (Lane, Vec<Output>) {
         state.last_lane += 1;
         let lane = Lane(state.last_lane);
-        state.replayer.handle(self.now(), Input::Request { lane, request });
-        let mut pieces = VecDeque::new();
-        self.pump(&mut state, Some((lane, &mut pieces)));
-        let ahead = match reply::whole(pieces) {
+        let now = self.now();
+        state.replayer.handle(now, Input::Request { lane, request });
+        let mut outputs = std::mem::take(&mut state.own);
+        self.pump(state, now, Some((lane, &mut outputs)));
+        (lane, outputs)
+    }
+
+    fn reply(self: &Arc<Self>, state: &mut State, lane: Lane, outputs: Vec<Output>) -> Reply {
+        let pieces = outputs.into_iter().filter_map(|output| Piece::of(output).ok());
+        let ahead = match reply::whole(pieces.map(|(_, piece)| piece).collect()) {
             Ok((head, body)) => return Reply::Whole(head, body),
             Err(pieces) => pieces,
         };
@@ -131,7 +165,6 @@ impl Take {
             state.lanes.insert(lane.0, sender);
             pieces
         });
-        drop(state);
         let place = Place::new(Arc::clone(self) as _, lane);
         Reply::Passing(Passing { ahead, pieces, place, flow: None, keeps_alive: true })
     }
@@ -160,7 +193,7 @@ impl Take {
             };
             state.replayer.handle(now, Input::Message { lane, bytes });
         });
-        self.pump(&mut state, None);
+        self.pump(&mut state, self.now(), None);
     }
 
     /// A client that speaks in lines has closed its side.
@@ -169,13 +202,12 @@ impl Take {
         if state.pipes.contains_key(&lane.0) {
             state.closed.push(lane);
             state.replayer.handle(self.now(), Input::Closed { lane });
-            self.pump(&mut state, None);
+            self.pump(&mut state, self.now(), None);
         }
     }
 
     /// Passes on what the replayer wants sent; what goes on the lane of `own` is put there.
-    fn pump(&self, state: &mut State, mut own: Option<(Lane, &mut VecDeque<Piece>)>) {
-        let now = self.now();
+    fn pump(&self, state: &mut State, now: Now, mut own: Option<(Lane, &mut Vec<Output>)>) {
         while let Some(output) = state.replayer.poll(now) {
             let output = match output {
                 Output::Raw { lane, bytes, .. } if state.pipes.contains_key(&lane.0) => {
@@ -205,19 +237,20 @@ impl Take {
                 }
                 output => output,
             };
+            if let Some((own, outputs)) = &mut own
+                && *own == output.lane()
+            {
+                outputs.push(output);
+                continue;
+            }
             let Ok((lane, piece)) = Piece::of(output) else { continue };
-            match &mut own {
-                Some((own, pieces)) if *own == lane => pieces.push_back(piece),
-                _ => {
-                    let is_end = matches!(piece, Piece::End { .. });
-                    if let Some(sender) = state.lanes.get(&lane.0) {
-                        // A client that has left says so by itself.
-                        let _ = sender.send(piece);
-                    }
-                    if is_end {
-                        state.lanes.remove(&lane.0);
-                    }
-                }
+            let is_end = matches!(piece, Piece::End { .. });
+            if let Some(sender) = state.lanes.get(&lane.0) {
+                // A client that has left says so by itself.
+                let _ = sender.send(piece);
+            }
+            if is_end {
+                state.lanes.remove(&lane.0);
             }
         }
         let (replayer, pipes) = (&state.replayer, &mut state.pipes);
@@ -269,7 +302,7 @@ impl Take {
             Heard::Ended(why) => Input::UpstreamEnded { upstream, why },
         };
         state.replayer.handle(self.now(), input);
-        self.pump(&mut state, None);
+        self.pump(&mut state, self.now(), None);
     }
 
     /// Ends all responses, pipes and real servers that are under way.
@@ -325,7 +358,7 @@ impl Leaves for Take {
         state.lanes.remove(&lane.0);
         state.pipes.remove(&lane.0);
         state.replayer.handle(self.now(), Input::Left { lane });
-        self.pump(&mut state, None);
+        self.pump(&mut state, self.now(), None);
     }
 
     fn may_crowd(&self) -> bool {

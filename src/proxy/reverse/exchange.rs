@@ -75,7 +75,7 @@ pub(super) fn refusal(link: &Link, request: &Request<Incoming>) -> Option<(Statu
         let text = "tapedeck stands in front of one server and opens no tunnels\n";
         return Some((StatusCode::METHOD_NOT_ALLOWED, text.to_owned()));
     }
-    link.front.guard.refusal(request.headers())
+    link.front.guard.refusal(request)
 }
 
 /// What the server answers.

@@ -314,7 +314,7 @@ fn push_text(text: &[u8], out: &mut Vec<u8>) -> usize {
 
 /// Placeholders of redacted values without their numbers: which number a value gets depends on what came before
 /// it; which values are equal is the pairing's business.
-fn without_numbers(text: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn without_numbers(text: &[u8]) -> Cow<'_, [u8]> {
     let first = memchr::memchr(b'<', &text[..text.len().saturating_sub(MARK.len())]);
     let Some(first) = first.and_then(|_| PLACEHOLDER.find(text)) else { return Cow::Borrowed(text) };
     let mut plain = text[..first].to_vec();

@@ -14,6 +14,7 @@
 //! [`Matcher::add`].
 
 pub mod canonical;
+mod spelled;
 
 use std::collections::HashMap;
 
@@ -183,6 +184,25 @@ impl Matcher {
     pub(crate) fn digest(&mut self, message: &Message<'_>) -> Digest {
         let table = self.table(message);
         self.digest_with(message, table)
+    }
+
+    /// The digest of a request or notification as it is spelled; none of other messages. Where two are the same, so
+    /// are those of [`Matcher::digest`].
+    pub(crate) fn spelled(&mut self, message: &Message<'_>) -> Option<Digest> {
+        let kind = match message.kind {
+            Kind::Request => b'?',
+            Kind::Notification => b'!',
+            _ => return None,
+        };
+        let (form, method) = (&mut self.scratch, message.method());
+        form.clear();
+        form.push(kind);
+        form.extend_from_slice(&method.len().to_le_bytes());
+        form.extend_from_slice(method.as_bytes());
+        let is_told = message.params().is_none_or(|params| spelled::push_params(params, form));
+        let digest = is_told.then(|| digest(form));
+        form.shrink_to(1 << 16);
+        digest
     }
 
     /// The canonical form of a live message.

@@ -6,9 +6,9 @@ use crate::{replay::script::Script, traffic::Micros};
 impl Play {
     /// All can be asked for again; what is under way goes on, and no longer by the order of before.
     pub(in crate::replay) fn rewind(&mut self, of: &Script) {
-        let (taken, taken_before) = (std::mem::take(&mut self.taken), std::mem::take(&mut self.taken_before));
+        let (steps, taken_before) = (std::mem::take(&mut self.steps), std::mem::take(&mut self.taken_before));
         let before = taken_before.into_iter().chain(std::iter::repeat(false));
-        let taken_before = taken.into_iter().zip(before).map(|(taken, before)| taken || before).collect();
+        let taken_before = steps.into_iter().zip(before).map(|(step, before)| step.taken || before).collect();
         self.runs.iter_mut().flatten().for_each(|run| run.free = true);
         *self = Self {
             runs: std::mem::take(&mut self.runs),

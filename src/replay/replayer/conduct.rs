@@ -3,10 +3,9 @@
 //! The rules are some of those by which recordings are checked ([`crate::lint::RULES`]), under the same names. They
 //! change nothing in what is answered: a client's fault is told in the report, where a miss may be its consequence.
 
-use super::{Replayer, lives::in_flight};
+use super::{Replayer, ids::Ids};
 use crate::{
     lint,
-    replay::{matcher::canonical::Digest, numbers::ByNumber},
     report::ProtocolReport,
     wire::{
         jsonrpc::{Kind, Message},
@@ -14,17 +13,13 @@ use crate::{
     },
 };
 
-/// So many ids are remembered of a session; ones beyond are not compared.
-const MOST_IDS: usize = 100_000;
-
 /// What a session's client has done.
 #[derive(Debug, Default)]
 pub(super) struct Conduct {
     has_said_initialized: bool,
     /// The first request behind `initialize` that is none of the handshake.
     asked: Option<String>,
-    /// What stands for the ids of its requests ([`in_flight`]).
-    ids: ByNumber<Digest, ()>,
+    ids: Ids,
 }
 
 impl Replayer {
@@ -77,7 +72,7 @@ impl Replayer {
     pub(super) fn note_id(&mut self, message: &Message<'_>) -> bool {
         let ids = &mut self.lives[self.at_hand.live].conduct.ids;
         let id = message.id().filter(|id| *id != b"null");
-        id.is_none_or(|id| ids.len() >= MOST_IDS || ids.insert(in_flight(id), ()).is_none())
+        id.is_none_or(|id| ids.insert(id))
     }
 
     /// A message of the older revisions that is in no session.
@@ -139,7 +134,7 @@ impl Replayer {
     /// A fault answers a request in the server's place: the client may send it again as it was.
     pub(super) fn may_come_again(&mut self, message: &Message<'_>) {
         if let Some(id) = message.id() {
-            self.lives[self.at_hand.live].conduct.ids.remove(&in_flight(id));
+            self.lives[self.at_hand.live].conduct.ids.forget(id);
         }
     }
 

@@ -147,6 +147,11 @@ impl Replayer {
             Output::Head { lane, head } => events.head(*lane, head.status, head.stream),
             Output::EndLane { lane, .. } => events.ended(now.played, *lane),
             Output::Raw { lane, bytes, goes_on } => events.piece(now.played, *lane, (bytes, *goes_on), live),
+            // Its last line may be an answer.
+            Output::End { lane, end } => {
+                let Some(last) = &end.partial else { return };
+                events.told(now.played, *lane, last, live);
+            }
             _ => {
                 let Some(text) = output.text() else { return };
                 events.told(now.played, lane, text, live);

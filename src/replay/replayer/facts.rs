@@ -1,6 +1,10 @@
 //! What an HTTP request tells beside its message, and how well a recorded one fits it.
 
-use super::{Replayer, streams::is_line};
+use super::{
+    Replayer,
+    paths::{self, Scope},
+    streams::is_line,
+};
 use crate::{
     cassette::model::{Cassette, Header},
     redact::is_credential,
@@ -28,6 +32,7 @@ const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     path: Box<str>,
+    scope: Scope,
     version: Vec<Box<[u8]>>,
     accept: Vec<Box<[u8]>>,
     last_event_id: Vec<Box<[u8]>>,
@@ -38,20 +43,37 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(request: &HttpRequest<'_>, skips_auth: bool) -> Self {
-        let all = |name: &str| {
-            let values = request.headers.iter().filter(|(known, _)| *known == name);
-            values.map(|(_, value)| Box::from(*value)).collect()
-        };
-        Self {
+    pub(super) fn of(request: &HttpRequest<'_>, scope: Scope, skips_auth: bool) -> Self {
+        let (version, accept, last_event_id) = Default::default();
+        let mut facts = Self {
             path: request.target.into(),
-            version: all("mcp-protocol-version"),
-            accept: all("accept"),
-            last_event_id: all("last-event-id"),
-            has_credentials: request.headers.iter().any(|(name, _)| is_credential(name)),
+            scope,
+            version,
+            accept,
+            last_event_id,
+            has_credentials: false,
             is_get: request.method == "GET",
             skips_auth,
+        };
+        for (name, value) in request.headers {
+            match *name {
+                "mcp-protocol-version" => facts.version.push(Box::from(*value)),
+                "accept" => facts.accept.push(Box::from(*value)),
+                "last-event-id" => facts.last_event_id.push(Box::from(*value)),
+                name => facts.has_credentials |= is_credential(name),
+            }
         }
+        facts
+    }
+
+    /// Whether it carries credentials.
+    pub(super) const fn has_credentials(&self) -> bool {
+        self.has_credentials
+    }
+
+    /// Where what answers it was recorded.
+    pub(super) const fn scope(&self) -> &Scope {
+        &self.scope
     }
 
     /// The revisions that its headers name.
@@ -66,6 +88,9 @@ impl Facts {
         let http = entry.http.as_deref();
         if http.is_none() && !session.is_http() {
             return Some(FITS);
+        }
+        if !self.scope.has(paths::target(cassette, entry)) {
+            return None;
         }
         let refuses = http.and_then(|http| http.status).is_some_and(|status| matches!(status, 401 | 403));
         let had_credentials = http.is_some_and(|http| http.auth);

@@ -142,8 +142,11 @@ impl Replayer {
         let Some(plan) = &self.options.faults else { return Vec::new() };
         let mut bytes = Vec::new();
         let recorded = |fits: &dyn Fn(&Request<'_>) -> bool| {
-            let steps = self.scripts.iter().flat_map(|script: &Script| &script.steps);
-            steps.filter(|step| step.kind == StepKind::Request).any(|step| {
+            let steps = self
+                .scripts
+                .iter()
+                .flat_map(|script: &Script| script.steps.iter().map(move |step| (script, step)));
+            steps.filter(|(_, step)| step.kind == StepKind::Request).any(|(script, step)| {
                 let entry = &self.cassette.exchanges[step.exchange as usize];
                 client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
                 let message = Message::read(&bytes);
@@ -151,7 +154,7 @@ impl Replayer {
                     kind: None,
                     server: self.options.called(),
                     message: &message,
-                    method: &step.method,
+                    method: script.method(step),
                     key: Some(&entry.key),
                     session: Some(self.cassette.sessions[entry.session as usize].number),
                     is_modern: None,
@@ -208,6 +211,7 @@ impl Replayer {
         let origin = Origin {
             events: self.at_hand.events.clone(),
             asked: (self.at_hand.live, id_key(id).into_owned()),
+            post: self.at_hand.post,
         };
         let instead = terminal.and_then(|chosen| chosen.instead(&target));
         let own_response = (is_http && post.is_none()).then_some(lane);
@@ -266,6 +270,14 @@ impl Replayer {
     pub(super) fn close_acting(&mut self, acting: Option<Acting>) {
         if let (Some(faults), Some(acting)) = (&mut self.faults, acting) {
             faults.stage.close(acting);
+            faults.take_back_idle(self.events.as_mut());
+        }
+    }
+
+    /// The recorded server of affected requests has ended.
+    pub(super) fn server_of_stage_ended(&mut self, acting: &[Acting]) {
+        if let Some(faults) = &mut self.faults {
+            acting.iter().for_each(|acting| faults.stage.close(*acting));
             faults.take_back_idle(self.events.as_mut());
         }
     }

@@ -32,10 +32,7 @@ impl Replayer {
             return self.play(now, lane, message, found);
         }
         let chosen = self.choose_session(message);
-        let asks_for = chosen.and_then(|script| {
-            let steps = &self.scripts[script].steps;
-            steps.iter().find(|step| &*step.method == "initialize").map(|step| step.exchange)
-        });
+        let asks_for = chosen.and_then(|script| self.scripts[script].handshake().map(|step| step.exchange));
         if self.faulted(lane, message, "initialize", asks_for, None) {
             return;
         }
@@ -116,8 +113,12 @@ impl Replayer {
                 session.client.is_some() && session.client.as_deref() == name.as_deref()
             })
         };
-        let all = 1..self.scripts.len();
-        all.clone().filter(fresh).find(same_client).or_else(|| all.clone().find(fresh)).or(all.last())
+        let mut all = (1..self.scripts.len()).filter(|&script| self.begins_here(script));
+        all.clone()
+            .filter(fresh)
+            .find(same_client)
+            .or_else(|| all.clone().find(fresh))
+            .or_else(|| all.next_back())
     }
 
     /// Whether an `initialize` that began no session was sent to the same place by a client that showed as much.
@@ -133,8 +134,7 @@ impl Replayer {
         let http = |exchange: u32| self.cassette.exchanges[exchange as usize].http.as_deref();
         let is_challenge = http(exchange).is_some_and(|http| http.status == Some(401) && !http.auth);
         let shows = |script: &Script| {
-            let begins = script.steps.iter().find(|step| &*step.method == "initialize");
-            begins.is_none_or(|step| http(step.exchange).is_some_and(|http| http.auth))
+            script.handshake().is_none_or(|step| http(step.exchange).is_some_and(|http| http.auth))
         };
         is_challenge && self.scripts[1..].iter().all(shows)
     }
@@ -145,8 +145,7 @@ impl Replayer {
             self.lives[self.at_hand.live].greeting = Some(self.at_hand.line.clone());
         }
         let (mut request, mut answer) = (Vec::new(), Vec::new());
-        let step = self.scripts[script].steps.iter().find(|step| &*step.method == "initialize");
-        let Some(step) = step else { return };
+        let Some(step) = self.scripts[script].handshake() else { return };
         let entry = &self.cassette.exchanges[step.exchange as usize];
         client_message(&self.cassette, &*self.blobs, entry, &mut request);
         let result = entry.server.iter().find(|item| item.message.form == Form::Result);
@@ -197,7 +196,7 @@ impl Replayer {
 
     fn recorded_client_declared(&self, play: usize, capability: &str) -> bool {
         let script = self.plays[play].script;
-        let step = self.scripts[script].steps.iter().find(|step| &*step.method == "initialize");
+        let step = self.scripts[script].handshake();
         let mut bytes = Vec::new();
         step.is_some_and(|step| {
             let entry = &self.cassette.exchanges[step.exchange as usize];

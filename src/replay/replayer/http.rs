@@ -1,6 +1,8 @@
 //! HTTP requests: which session they belong to, and what they ask for.
 
-use super::{AtHand, Found, Now, Replayer, facts::Facts, streams::Stream};
+use std::borrow::Cow;
+
+use super::{AtHand, Found, Now, Replayer, facts::Facts, paths::Scope, streams::Stream};
 use crate::{
     cassette::model::{StreamEnd, Unanswered},
     redact::is_credential,
@@ -22,16 +24,24 @@ impl Replayer {
         let posted = if request.method == "POST" { self.posted_to(request.target) } else { None };
         let by_header = || request.header("mcp-session-id").and_then(|id| self.live_of(id));
         let live = posted.or_else(by_header).unwrap_or_default();
+        let scope = if posted.is_some() { Scope::All } else { self.scope(request.target) };
+        let facts = Facts::of(request, scope, self.options.skip_auth);
+        let has_credentials = facts.has_credentials();
+        // The room of the id before it serves again.
+        let mut id = std::mem::take(&mut self.at_hand.id);
+        id.clear();
         self.at_hand = AtHand {
             live,
-            facts: Some(Facts::of(request, self.options.skip_auth)),
+            id,
+            facts: Some(facts),
             post: posted.map(|_| lane),
             is_known: posted.is_none() && live > 0,
             ..AtHand::default()
         };
         self.note_correlation(request);
         self.streams.insert(lane.0, Stream::new(live, request.origin));
-        for (name, value) in request.headers.iter().filter(|(name, _)| is_credential(name)) {
+        let credentials = request.headers.iter().filter(|(name, _)| has_credentials && is_credential(name));
+        for (name, value) in credentials {
             // A server may have repeated it in what it sent, and a client may send it in its messages too.
             let _ = self.redactor.header_value(name, &String::from_utf8_lossy(value));
         }
@@ -59,7 +69,7 @@ impl Replayer {
         // Closing the response is how a client of 2026-07-28 cancels; an older one may come back for it (F10.10).
         if is_modern {
             let script = &self.scripts[self.plays[play].script];
-            let at = self.plays[play].run(run).and_then(|run| script.steps[run.step as usize].cancelled_at);
+            let at = self.plays[play].run(run).and_then(|run| script.steps[run.step as usize].cancelled_at());
             let said = at.and_then(|at| script.steps.iter().position(|step| step.rank == at));
             self.plays[play].cancel(scene, run);
             if let Some(said) = said.filter(|&said| self.plays[play].is_unused(said as u32)) {
@@ -105,12 +115,17 @@ impl Replayer {
     }
 
     pub(super) fn request_line(&mut self, request: &HttpRequest<'_>) -> String {
-        let target = self.redactor.url(request.target);
-        let line = format!("{} {target}", request.method);
-        match self.options.vars.hide(line.as_bytes()) {
-            std::borrow::Cow::Borrowed(_) => line,
-            std::borrow::Cow::Owned(hidden) => String::from_utf8_lossy(&hidden).into_owned(),
-        }
+        format!("{} {}", request.method, self.target(request.target))
+    }
+
+    /// A target as recordings have it.
+    pub(super) fn target<'a>(&mut self, target: &'a str) -> Cow<'a, str> {
+        let target = self.redactor.url(target);
+        let hidden = match self.options.vars.hide(target.as_bytes()) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(hidden) => Some(String::from_utf8_lossy(&hidden).into_owned()),
+        };
+        hidden.map_or(target, Cow::Owned)
     }
 
     /// The step that was found.
@@ -170,12 +185,17 @@ impl Replayer {
             }
             return;
         };
+        let last = self.last_words(play, run);
         self.lives[live].is_over = true;
         let mut lanes: Vec<u32> =
             self.streams.iter().filter(|(_, stream)| stream.live == live).map(|(at, _)| *at).collect();
         lanes.sort_unstable();
-        for lane in lanes {
-            self.end(Lane(lane), Some(StreamEnd::Cut), &[]);
+        for lane in lanes.into_iter().map(Lane) {
+            let partial = last.as_ref().filter(|(own, _)| *own == lane).map(|(_, bytes)| &bytes[..]);
+            if partial.is_some() {
+                self.begin_response(lane, true);
+            }
+            self.end(lane, Some(StreamEnd::Cut), partial.unwrap_or_default());
         }
         self.lives[live].get = None;
         self.lives[live].resumed.clear();

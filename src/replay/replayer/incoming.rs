@@ -35,10 +35,14 @@ impl Replayer {
         let changed = matches!((&named, &redacted), (Cow::Owned(_), _) | (_, Cow::Owned(_)));
         let message = if changed { Message::read(&redacted) } else { original };
         match message.kind {
-            Kind::Result | Kind::Error => {
-                let answered = self.response(now, lane, &message);
-                self.accept_answer(lane, answered);
-            }
+            Kind::Result | Kind::Error => match self.awaited(&message) {
+                Some(pending) => {
+                    let answered = self.response(now, lane, &message, pending);
+                    self.accept_answer(lane, answered);
+                }
+                // It answers nothing, and servers may object to that.
+                None => self.silent(now, lane, &message),
+            },
             Kind::Request => {
                 self.count(lane, &message);
                 self.matcher.note_use(&message);
@@ -105,7 +109,8 @@ impl Replayer {
     pub(super) fn find(&mut self, message: &Message<'_>) -> Option<Found> {
         let own = self.playing(self.at_hand.live);
         let pool_first = message.is_modern() || (self.at_hand.live == 0 && self.at_hand.facts.is_some());
-        let plays = if pool_first { [Some(0), own] } else { [own, Some(0)] };
+        let pool = Some(0).filter(|_| !self.scripts[0].steps.is_empty());
+        let plays = if pool_first { [pool, own] } else { [own, pool] };
         plays.into_iter().flatten().find_map(|play| self.find_in(play, message))
     }
 
@@ -165,10 +170,10 @@ impl Replayer {
             return self.miss(lane, message, Reason::Incomplete, Some(exchange));
         }
         if found.repeat && !self.at_hand.goes_on {
-            if self.options.repeat_is_miss() && !own::may_be_left_over(&step.method) {
+            if self.options.repeat_is_miss() && !own::may_be_left_over(script.method(step)) {
                 return self.miss(lane, message, Reason::Consumed, Some(exchange));
             }
-            if !own::repeats_silently(&step.method) {
+            if !own::repeats_silently(script.method(step)) {
                 self.repeated(exchange);
             }
         } else if self.options.strict
@@ -277,7 +282,9 @@ impl Replayer {
     fn batch(&mut self, now: Now, lane: Lane, message: &Message<'_>) {
         let asks = message.members().any(|member| member.kind == Kind::Request);
         for member in message.members().filter(|member| member.kind.is_response()) {
-            self.response(now, lane, &member);
+            if let Some(pending) = self.awaited(&member) {
+                self.response(now, lane, &member, pending);
+            }
         }
         match self.find(message) {
             Some(found) if asks || !found.repeat => self.start(now, lane, message, found),
@@ -286,12 +293,22 @@ impl Replayer {
         }
     }
 
-    /// The client answers a server request: which item of which exchange.
-    fn response(&mut self, now: Now, lane: Lane, message: &Message<'_>) -> Option<(u32, u32)> {
-        let id = message.id_key()?;
+    /// The server request that a response of the client is for, which waits no longer.
+    fn awaited(&mut self, response: &Message<'_>) -> Option<Pending> {
+        let id = response.id_key()?;
         let pending = &mut self.lives[self.at_hand.live].pending;
         let at = pending.iter().position(|pending| pending.id == *id)?;
-        let pending = pending.remove(at);
+        Some(pending.remove(at))
+    }
+
+    /// The client answers a server request: which item of which exchange.
+    fn response(
+        &mut self,
+        now: Now,
+        lane: Lane,
+        message: &Message<'_>,
+        pending: Pending,
+    ) -> Option<(u32, u32)> {
         if let Some(asked) = &pending.upstream {
             self.answer_upstream(lane, asked, message);
             return None;

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    Now, Output, Replayer,
+    Now, Replayer,
     items::{Going, Way},
     lives::{Pending, in_flight},
     streams::is_line,
@@ -73,9 +73,16 @@ impl Replayer {
                     || (self.lives[live].id.is_some() && self.live_with(play).is_some());
                 let live = if is_known { live } else { 0 };
                 let sse = self.lives[live].sse.as_ref().map(|(lane, _)| *lane);
-                let (lane, way) = sse.map_or((Lane(0), Way::Get), |lane| (lane, Way::Own));
-                let to = Arc::default();
-                for item in 0..self.cassette.exchanges[exchange as usize].server.len() as u32 {
+                let (lane, to) = (sse.unwrap_or(Lane(0)), Arc::default());
+                let cassette = Arc::clone(&self.cassette);
+                let entry = &cassette.exchanges[exchange as usize];
+                for (item, recorded) in (0..).zip(&entry.server) {
+                    let way = match self.way(entry, recorded, sse.is_some()) {
+                        // The response to what the client answers is said where that comes.
+                        Way::Post | Way::Nowhere => continue,
+                        _ if sse.is_some() => Way::Own,
+                        _ => Way::Get,
+                    };
                     self.send(Sending { play, run: None, exchange, item, live, lane, way, to: &to });
                 }
             }
@@ -95,9 +102,7 @@ impl Replayer {
                     let lane = of.map(|run| run.post.unwrap_or(run.lane));
                     return self.server_ended(now, play, run, lane);
                 };
-                let end = self.cassette.sessions[session as usize].end.clone().unwrap_or_default();
-                self.emit(Output::End { lane, end });
-                self.ended_on(now, lane);
+                self.end_pipe(now, play, session, lane);
             }
             Action::GraceOver { run, missing } => {
                 let missing = self.scripts[script].steps[missing as usize].exchange;
@@ -299,7 +304,11 @@ impl Replayer {
         let exchange = step.exchange;
         let entry = &self.cassette.exchanges[exchange as usize];
         if step.is_asked() && stays_silent(entry) && !self.pipes.is_closed(run.lane) {
+            let is_pipe = self.pipes.has(run.lane);
             self.plays[play].silence(at);
+            if !is_pipe {
+                self.tell_of_last_line(exchange);
+            }
             return;
         }
         let (lane, live, post, is_over) = (run.lane, run.live, run.post, run.is_over);

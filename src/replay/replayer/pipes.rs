@@ -102,13 +102,13 @@ impl Replayer {
     /// Whether nothing is left to be sent to a client whose server has ended, or that has closed its side.
     pub fn is_done(&self, lane: Lane) -> bool {
         let Some(pipe) = self.pipes.0.get(&lane.0) else { return false };
+        let is_held_back = || self.faults.as_ref().is_some_and(|faults| faults.owes(lane));
         let is_owed = || {
             self.outputs.iter().any(|output| output.lane() == lane)
                 || self.plays.iter().any(|play| play.owes(lane))
-                || self.faults.as_ref().is_some_and(|faults| faults.owes(lane))
                 || self.upstreams.owes(lane)
         };
-        pipe.has_ended || (pipe.is_closed && !is_owed())
+        (pipe.has_ended || (pipe.is_closed && !is_owed())) && !is_held_back()
     }
 
     fn pipe(&mut self, lane: Lane) -> &mut Pipe {

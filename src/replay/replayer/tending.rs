@@ -40,7 +40,7 @@ impl Replayer {
                 waiting.push(match run.and_then(|run| play.run(run)) {
                     None => empty,
                     Some(run) => Waiting {
-                        method: Some(script.steps[run.step as usize].method.to_string()),
+                        method: Some(script.method(&script.steps[run.step as usize]).to_string()),
                         key: Some(self.key(script.steps[run.step as usize].exchange)),
                         request_id: raw(&run.to.live_id),
                         ..empty

@@ -1,6 +1,6 @@
 //! A request without a recorded answer: one of those we answer ourselves, or a miss.
 
-use super::Replayer;
+use super::{Repeats, Replayer};
 use crate::{
     replay::{
         miss::{self, Candidate, Company},
@@ -60,7 +60,8 @@ impl Replayer {
         for script in (0..self.scripts.len()).filter(|&script| script != current) {
             let script = &mut self.scripts[script];
             let (queue, own) = script.find(&self.cassette, &*self.blobs, &mut self.matcher, message);
-            let queued = queue.and_then(|queue| script.index.queues.get(queue).first());
+            let mut only = 0;
+            let queued = queue.and_then(|queue| script.index.steps(queue, &mut only).first());
             if let Some(&step) = queued.or(own.first()) {
                 return (Reason::OtherSession, Some(script.steps[step as usize].exchange));
             }
@@ -84,9 +85,8 @@ impl Replayer {
         let mut best: Option<(bool, usize, u32)> = None;
         let scripts = [script, 0];
         let scripts = if script == 0 { &scripts[..1] } else { &scripts };
-        let steps = scripts.iter().flat_map(|&script| &self.scripts[script].steps);
-        for step in steps.filter(|step| step.kind == StepKind::Request && *step.method == *method).take(1_000)
-        {
+        let steps = scripts.iter().flat_map(|&script| self.scripts[script].requests_of(&method));
+        for step in steps.take(1_000) {
             let entry = &self.cassette.exchanges[step.exchange as usize];
             if !client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {
                 continue;
@@ -122,6 +122,13 @@ impl Replayer {
     pub(super) fn miss(&mut self, lane: Lane, message: &Message<'_>, reason: Reason, nearest: Option<u32>) {
         if self.passes_on() && message.kind == Kind::Request {
             return self.pass_on(lane, message, reason, nearest);
+        }
+        let may_be_elsewhere =
+            matches!(reason, Reason::NeverRecorded | Reason::ParamsDiffer | Reason::OtherSession);
+        if let Some(exchange) = may_be_elsewhere.then(|| self.at_another_path(message)).flatten() {
+            let company = Some(Company::OtherPath);
+            let bytes = self.missed(message, Reason::NeverRecorded, Some(exchange), company);
+            return self.say(lane, bytes, false);
         }
         let is_unknown = reason == Reason::NeverRecorded;
         let bytes = match is_unknown.then(|| self.in_company(message, false)).flatten() {
@@ -198,13 +205,24 @@ impl Replayer {
     }
 
     pub(super) fn repeated(&mut self, exchange: u32) {
-        let (cassette, repeats) = (&self.cassette, &mut self.report.repeats);
-        let at = *self.repeat_of.entry(exchange).or_insert_with(|| {
-            let key = cassette.exchanges[exchange as usize].key.to_string();
-            repeats.push(Repeat { server: None, key, count: 0 });
-            repeats.len() - 1
-        });
-        repeats[at].count += 1;
+        let Repeats { exchanges, counts } = &mut self.repeats;
+        counts.resize(self.cassette.exchanges.len(), 0);
+        let count = &mut counts[exchange as usize];
+        if *count == 0 {
+            exchanges.push(exchange);
+        }
+        *count = count.saturating_add(1);
+    }
+
+    /// The exchanges that were repeated, for the report.
+    pub(super) fn repeats(&self) -> Vec<Repeat> {
+        let Repeats { exchanges, counts } = &self.repeats;
+        let repeat = |&exchange: &u32| Repeat {
+            server: None,
+            key: self.key(exchange),
+            count: u64::from(counts[exchange as usize]),
+        };
+        exchanges.iter().map(repeat).collect()
     }
 
     pub(super) fn warn(&mut self, text: String) {

@@ -4,7 +4,7 @@
 //! resolves to loopback it can even read the answers (with that name as `Host`).
 
 use hyper::{
-    HeaderMap, StatusCode,
+    Request, StatusCode, Version,
     header::{HOST, HeaderValue, ORIGIN},
 };
 
@@ -54,15 +54,23 @@ impl Guard {
         Ok(())
     }
 
-    /// What a request with these headers is answered where it is not served: a status and a line of text.
-    pub fn refusal(&self, headers: &HeaderMap) -> Option<(StatusCode, String)> {
+    /// What a request is answered where it is not served: a status and a line of text.
+    pub fn refusal<B>(&self, request: &Request<B>) -> Option<(StatusCode, String)> {
+        let bad = |sentence: &str| Some((StatusCode::BAD_REQUEST, format!("{sentence}\n")));
+        let headers = request.headers();
         let mut hosts = headers.get_all(HOST).iter();
-        let host = hosts.next();
+        let host = hosts.next().map(HeaderValue::as_bytes);
         if hosts.next().is_some() {
-            return Some((StatusCode::BAD_REQUEST, "the request names two hosts\n".to_owned()));
+            return bad("the request names two hosts");
         }
-        let checked =
-            self.check(host.map(HeaderValue::as_bytes), headers.get(ORIGIN).map(HeaderValue::as_bytes));
+        // Clients of HTTP/1.0 need not say it (RFC 9112, 3.2).
+        if host.is_none() && request.version() == Version::HTTP_11 {
+            return bad("the request names no host");
+        }
+        // That of an absolute target counts before `Host` (RFC 9112, 3.2.2).
+        let target = request.uri().authority().and_then(|authority| authority.as_str().rsplit('@').next());
+        let origin = headers.get(ORIGIN).map(HeaderValue::as_bytes);
+        let checked = self.check(target.map(str::as_bytes), None).and_then(|()| self.check(host, origin));
         checked.err().map(|refusal| (StatusCode::FORBIDDEN, format!("{refusal}\n")))
     }
 
@@ -98,6 +106,37 @@ mod tests {
             assert_eq!(check(&guard, host, Some(&format!("http://{host}"))), Ok(()), "{host}");
         }
         assert_eq!(guard.check(None, None), Ok(()));
+    }
+
+    #[test]
+    fn a_request_names_its_host_once_and_its_target_no_other() {
+        let status = |version: Version, target: &str, hosts: &[&str]| {
+            let mut request = Request::builder().version(version).uri(target);
+            for host in hosts {
+                request = request.header(HOST, *host);
+            }
+            let refusal = Guard::default().refusal(&request.body(()).unwrap());
+            refusal.map_or(200, |(status, _)| status.as_u16())
+        };
+        let local = "127.0.0.1:9000";
+        for (target, hosts, expected) in [
+            ("/mcp", &[local][..], 200),
+            ("/mcp", &[], 400),
+            ("/mcp", &[local, local], 400),
+            ("/mcp", &["evil.example"], 403),
+            ("http://localhost:9000/mcp", &[local], 200),
+            ("http://evil.example/mcp", &[local], 403),
+            ("http://localhost:80@evil.example/mcp", &[local], 403),
+            ("http://localhost/mcp", &["evil.example"], 403),
+            ("http://localhost/mcp", &[], 400),
+        ] {
+            assert_eq!(status(Version::HTTP_11, target, hosts), expected, "{target} {hosts:?}");
+        }
+        assert_eq!(status(Version::HTTP_10, "/mcp", &[]), 200);
+        assert_eq!(status(Version::HTTP_10, "http://evil.example/mcp", &[]), 403);
+        let open = Guard { is_open: true, ..Guard::default() };
+        let request = Request::builder().version(Version::HTTP_11).uri("/mcp").body(()).unwrap();
+        assert_eq!(open.refusal(&request).map(|(status, _)| status.as_u16()), Some(400));
     }
 
     #[test]

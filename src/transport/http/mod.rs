@@ -7,6 +7,7 @@
 //! - [`guard`]: whom a front on loopback serves
 //! - [`server`]: HTTP on a client's connection, and the limits it has
 //! - [`socket`]: a client's connection that can be cut off, with a reset too
+//! - [`shortcut`]: a way past hyper for what is plain
 //! - [`coding`]: what a compressed body says
 //! - [`connect`], [`proxies`]: the way to a server
 //! - [`upstream`]: HTTP/1.1 or HTTP/2 on the connection to a server
@@ -23,12 +24,14 @@ pub mod headers;
 pub mod origin;
 pub mod proxies;
 pub mod server;
+pub mod shortcut;
 pub mod socket;
 pub mod tls;
 pub mod upstream;
 
-/// How many lines a head may have: far more than anybody sends in good faith; each costs memory while a head is read.
-pub const MAX_HEADERS: usize = 1024;
+/// How many lines a head may have: far more than anybody sends in good faith. hyper prepares room for all of them each
+/// time that it reads a head, which with a thousand takes longer than all else that it does with one.
+pub const MAX_HEADERS: usize = 320;
 /// The longest head.
 pub const MAX_HEAD: usize = 256 << 10;
 /// How long a client may take to send a head it has begun.

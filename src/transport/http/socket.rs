@@ -23,7 +23,10 @@ use tokio::{
 };
 use tokio_rustls::server::TlsStream;
 
-use super::tls::is_http2;
+use super::{
+    shortcut::{Direct, Shortcut},
+    tls::is_http2,
+};
 
 /// How long what was given to HTTP/2 may take to be sent before its stream is reset: a reset takes back what waits, and
 /// nobody tells when nothing does any more.
@@ -34,6 +37,8 @@ const HANDED_OVER: Duration = Duration::from_millis(20);
 pub struct Socket {
     stream: Accepted,
     control: Arc<Control>,
+    /// Where requests may be answered before hyper sees them.
+    direct: Option<Direct>,
 }
 
 /// What a client has opened.
@@ -83,6 +88,8 @@ pub struct Control {
     is_half_closed: AtomicBool,
     /// Whether hyper holds something that is not yet in the system's hands.
     is_dirty: AtomicBool,
+    /// Whether hyper has been given all of its last response.
+    is_over: AtomicBool,
     waiting: Mutex<Option<Waker>>,
     /// Of a shared connection: until when what was written has time to be sent.
     handing_over: Mutex<Option<Pin<Box<Sleep>>>>,
@@ -107,7 +114,39 @@ impl Socket {
     /// The connection, and what it is controlled by.
     pub fn new(stream: Accepted) -> (Self, Arc<Control>) {
         let control = Arc::new(Control::new(Of::Connection));
-        (Self { stream, control: Arc::clone(&control) }, control)
+        (Self { stream, control: Arc::clone(&control), direct: None }, control)
+    }
+
+    /// Requests are shown to this shortcut before hyper gets them.
+    #[must_use]
+    pub fn with_shortcut(mut self, shortcut: Box<dyn Shortcut>) -> Self {
+        self.direct = Some(Direct::new(shortcut));
+        self
+    }
+
+    fn poll_read_on(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let outcome = each!(self, stream => Pin::new(stream).poll_read(cx, buf));
+        if buf.filled().len() > before {
+            self.control.has_read();
+        }
+        outcome
+    }
+
+    /// Ready when all that was answered before hyper saw it is in the system's hands.
+    fn poll_direct(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(direct) = &mut self.direct else { return Poll::Ready(Ok(())) };
+        while !direct.unsent().is_empty() {
+            match ready!(each!(self, stream => Pin::new(stream).poll_write(cx, direct.unsent())))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => direct.has_sent(count),
+            }
+            if direct.unsent().is_empty() && matches!(self.stream, Accepted::Tls(_)) {
+                // What of it waits goes later: hyper flushes each time that it is woken.
+                let _ = each!(self, stream => Pin::new(stream).poll_flush(cx))?;
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -131,6 +170,7 @@ impl Control {
             half_closes: AtomicBool::new(false),
             is_half_closed: AtomicBool::new(false),
             is_dirty: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
             waiting: Mutex::new(None),
             handing_over: Mutex::new(None),
             is_idle: AtomicBool::new(true),
@@ -179,6 +219,22 @@ impl Control {
         }
     }
 
+    /// Hyper gets a request that it has to answer.
+    pub(super) fn begins(&self) {
+        self.is_over.store(false, Ordering::Release);
+    }
+
+    /// Nothing more follows of a response.
+    pub(super) fn ends(&self) {
+        self.writes();
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    /// Whether the response to the last request that hyper got is in the system's hands, whole.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire) && !self.is_dirty.load(Ordering::Acquire)
+    }
+
     /// A request's head has been read.
     pub fn head_is_read(&self) {
         self.is_idle.store(false, Ordering::Relaxed);
@@ -196,7 +252,7 @@ impl Control {
         Some(self.start.elapsed().saturating_sub(Duration::from_millis(since)))
     }
 
-    fn has_read(&self) {
+    pub(super) fn has_read(&self) {
         if self.is_idle.swap(false, Ordering::Relaxed) {
             let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
             self.head_since.store(now + 1, Ordering::Relaxed);
@@ -227,12 +283,41 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let outcome = each!(self, stream => Pin::new(stream).poll_read(cx, buf));
-        if buf.filled().len() > before {
-            self.control.has_read();
+        let this = &mut *self;
+        loop {
+            ready!(this.poll_direct(cx))?;
+            let before = buf.filled().len();
+            let Some(direct) = &mut this.direct else { return this.poll_read_on(cx, buf) };
+            if !direct.is_our_turn(&this.control) {
+                if direct.hand_over(buf) {
+                    return Poll::Ready(Ok(()));
+                }
+                if !direct.waits() {
+                    ready!(this.poll_read_on(cx, buf))?;
+                    this.direct.iter_mut().for_each(|direct| direct.has_read(buf, before));
+                }
+                // Whoever flushes the end of the response wakes what waits for that.
+                let waits = this.direct.as_ref().is_some_and(Direct::waits);
+                return if waits && buf.filled().len() == before {
+                    Poll::Pending
+                } else {
+                    Poll::Ready(Ok(()))
+                };
+            }
+            if !direct.unsent().is_empty() {
+                continue;
+            }
+            ready!(this.poll_read_on(cx, buf))?;
+            let Some(direct) = &mut this.direct else { return Poll::Ready(Ok(())) };
+            if buf.filled().len() > before {
+                direct.take_in(buf, before, &this.control);
+            } else if direct.has_ended() {
+                return Poll::Ready(Ok(()));
+            }
+            if buf.filled().len() > before {
+                return Poll::Ready(Ok(()));
+            }
         }
-        outcome
     }
 }
 
@@ -264,12 +349,16 @@ impl AsyncWrite for Socket {
 
     /// hyper flushes when its own buffer is empty, and only then.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_direct(cx))?;
         let outcome = match self.control.is_half_closed() {
             true => Poll::Ready(Ok(())),
             false => each!(self, stream => Pin::new(stream).poll_flush(cx)),
         };
         if outcome.is_ready() {
             self.control.has_written();
+            if self.direct.as_ref().is_some_and(Direct::waits) && self.control.is_over() {
+                cx.waker().wake_by_ref();
+            }
             if self.control.half_closes.load(Ordering::Acquire) && !self.control.is_half_closed() {
                 ready!(each!(self, stream => Pin::new(stream).poll_shutdown(cx)))?;
                 self.control.is_half_closed.store(true, Ordering::Release);
@@ -283,6 +372,7 @@ impl AsyncWrite for Socket {
             // A FIN would come before the reset.
             return Poll::Ready(Ok(()));
         }
+        ready!(self.poll_direct(cx))?;
         each!(self, stream => Pin::new(stream).poll_shutdown(cx))
     }
 }

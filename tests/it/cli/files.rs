@@ -12,6 +12,20 @@ fn deck() -> Deck {
 }
 
 #[test]
+fn a_request_without_an_answer_says_why_and_values_are_checked() {
+    let cassette = r#"{"cassette": 1, "sessions": [{"session": 1, "transport": "stdoi", "end": {"exit": 300, "partial": "half"}}],
+      "exchanges": [{"key": "ping @1", "client": {"request": {"method": "ping"}}}]}"#;
+    let deck = Deck::new().with("c.json", cassette);
+    let ran = deck.run("show c.json").status(ExitCode::Good);
+    ran.stdout("status 300, the server's last line has no end: half\n")
+        .stdout("ping @1  no answer: the server ended\n");
+    deck.run_words(["show", "c.json", "ping @1"], "").stdout("\nno answer: the server ended\n");
+    let ran = deck.run("lint c.json").status(ExitCode::Bad);
+    ran.stdout("c.json:1:58: [unknown-value] `transport` is unknown: `stdoi`; did you mean `stdio`?")
+        .stdout("c.json:1:83: [unknown-value] `exit` must be 255 at most, found 300");
+}
+
+#[test]
 fn show_lists_exchanges() {
     let ran = deck().run("show c.json").status(ExitCode::Good).silent();
     ran.stdout("session 1: stdio, 2025-11-25, a\n")
@@ -100,6 +114,12 @@ fn lint_is_silent_about_a_good_cassette_and_tells_of_one_without_redaction() {
     let open = TIME.replacen("1,\n", "1,\n  \"redacted\": false,\n", 1);
     let ran = Deck::new().with("c.json", open).run("lint c.json").status(ExitCode::Bad);
     assert!(ran.stdout.starts_with("c.json:3:15: [unredacted] "), "{ran:#?}");
+    let key = "ghp_012345678901234567890123456789012345";
+    let id =
+        TIME.replacen(r#""method": "tools/list""#, &format!(r#""id": "{key}", "method": "tools/list""#), 1);
+    let ran = Deck::new().with("c.json", id).run("lint c.json").status(ExitCode::Bad);
+    assert!(ran.stdout.contains("[unredacted] an id of `tools/list @1` looks like a secret"), "{ran:#?}");
+    assert!(!ran.stdout.contains(key), "{ran:#?}");
 }
 
 #[test]

@@ -163,12 +163,30 @@ fn auto_records_once_and_then_replays() {
     let played = deck.talk_apart(&words, SESSION).status(ExitCode::Good);
     assert_eq!(played.stdout, live.stdout);
     assert_eq!(deck.read("c.json"), recorded);
-    let faulty = format!("auto d.json --fault *:latency -- {}", server());
+    let faulty = format!("auto d.json --fault '*: latency ms=1' -- {}", server());
     deck.talk_apart(&faulty, SESSION).status(ExitCode::Good).stderr("so no fault acts in it");
     deck.talk_apart(&format!("auto c.json --record new -- {}", server()), SESSION).status(ExitCode::Good);
     deck.run("show c.json").stdout("session 2");
     deck.talk_apart(&format!("auto c.json --record replace -- {}", server()), SESSION).status(ExitCode::Good);
     assert!(!deck.run("show c.json").stdout.contains("session 2"));
+}
+
+#[test]
+fn auto_tells_of_wrong_faults_when_it_records_too() {
+    let deck = Deck::new().with("plan.json", r#"{"faults": 1, "scenarios": {"a": [{"do": "explode"}]}}"#);
+    let two = r#"{"faults": 1, "scenarios": {"a": [{"do": "drop"}], "b": [{"do": "drop"}]}}"#;
+    let deck = deck.with("two.json", two);
+    for (options, status, part) in [
+        ("--fault ping", ExitCode::Usage, "--fault 'ping': "),
+        ("--faults plan.json", ExitCode::File, "plan.json:1:"),
+        ("--faults two.json", ExitCode::Usage, "two.json: "),
+        ("--faults two.json --scenario c", ExitCode::Usage, "there is no scenario `c`"),
+        ("--faults none.json", ExitCode::File, "none.json"),
+    ] {
+        let words = format!("auto c.json {options} -- {}", server());
+        refused(&deck, &words, status, part);
+    }
+    assert!(!deck.names().contains(&"c.json".to_owned()), "{:?}", deck.names());
 }
 
 #[test]
@@ -186,6 +204,15 @@ fn the_log_has_what_stderr_keeps_silent_about() {
         .silent();
     assert!(deck.read("logs/l.txt").contains(&deck.path("c.json").display().to_string()));
     deck.talk("replay c.json -v", SESSION).status(ExitCode::Good).stderr("replaying");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_said_once_and_the_recording_goes_on() {
+    let deck = Deck::new();
+    let ran =
+        deck.talk(&format!("record c.json --log /dev/full -- {}", server()), SESSION).status(ExitCode::Good);
+    assert_eq!(ran.stderr.matches("cannot write the log `/dev/full`").count(), 1, "{ran:#?}");
+    deck.talk("replay c.json --log /dev/full", SESSION).status(ExitCode::Good);
 }
 
 #[test]

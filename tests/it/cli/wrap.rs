@@ -81,3 +81,59 @@ fn what_cannot_be_wrapped_is_named() {
     deck.run("wrap mcp.json --replay tapes").status(ExitCode::Good).stdout("local: left as it is: ");
     assert_eq!(deck.read("mcp.json"), recorded);
 }
+
+#[test]
+fn what_was_edited_since_stays_and_where_it_wraps_nothing_is_undone() {
+    let far = r#""far": {"type": "http", "url": "https://h.example/mcp", "headers": {"X-Key": "k"}}"#;
+    let local = format!("\"local\": {{\"command\": \"{PROGRAM}\", \"args\": [\"demo-server\"]}}");
+    let bare = format!("\"bare\": {{\"command\": \"{PROGRAM}\"}}");
+    let before = format!("{{\"mcpServers\": {{\n  {local},\n  {bare},\n  {far}\n}}}}\n");
+    let deck =
+        Deck::new().with("mcp.json", &*before).with("tapes/local.json", "").with("tapes/bare.json", "");
+    let edit = |changes: &[(&str, &str)]| {
+        let mut text = deck.read("mcp.json");
+        for (old, new) in changes {
+            assert_eq!(text.matches(old).count(), 1, "{old} in {text}");
+            text = text.replace(old, new);
+        }
+        std::fs::write(deck.path("mcp.json"), text).expect("it is written");
+    };
+    let env = |config: &str| {
+        let config = config.replace("[\"demo-server\"]}", "[\"demo-server\"], \"env\": {\"A\": \"b\"}}");
+        config.replace(&bare, &bare.replace('}', ", \"timeout\": 5}"))
+    };
+
+    // Behind the recorder, and beside it.
+    deck.run("wrap mcp.json --record tapes").status(ExitCode::Good).stdout("far: recorded into ");
+    edit(&[
+        ("\"demo-server\"]}", "\"demo-server\", \"--more\"], \"env\": {\"A\": \"b\"}}"),
+        (&format!("\"--\", \"{PROGRAM}\"]}}"), &format!("\"--\", \"{PROGRAM}\"], \"timeout\": 5}}")),
+    ]);
+    deck.run("wrap mcp.json --undo")
+        .status(ExitCode::Good)
+        .stdout("local: as it was\nbare: as it was\nfar: as");
+    let kept = env(&before).replace("[\"demo-server\"]", "[\"demo-server\", \"--more\"]");
+    assert_eq!(deck.read("mcp.json"), kept.replace(", \"timeout\"", ", \"args\": [], \"timeout\""));
+
+    // Beside the replay, of which nothing else is left in the file.
+    std::fs::write(deck.path("mcp.json"), &before).expect("it is written");
+    deck.run("wrap mcp.json --replay tapes").status(ExitCode::Good).stdout("far: left as it is");
+    edit(&[
+        ("local.log\"]}", "local.log\"], \"env\": {\"A\": \"b\"}}"),
+        ("bare.log\"]}", "bare.log\"], \"timeout\": 5}"),
+    ]);
+    deck.run("wrap mcp.json --undo").status(ExitCode::Good).stdout("local: as it was\nbare: as it was\n");
+    assert_eq!(deck.read("mcp.json"), env(&before));
+
+    // In the words that stand in the place of a URL.
+    std::fs::write(deck.path("mcp.json"), &before).expect("it is written");
+    deck.run("wrap mcp.json --record tapes").status(ExitCode::Good);
+    edit(&[("\"https://h.example/mcp\"", "\"https://h.example/other\"")]);
+    let edited = deck.read("mcp.json");
+    let ran = deck.run("wrap mcp.json --undo").status(ExitCode::Bad);
+    ran.stdout("far: left as it is: ").stdout("mcp.json.before-tapedeck");
+    let is_far = |text: &str| text.lines().find(|line| line.contains("\"far\"")).map(str::to_owned);
+    assert_eq!(is_far(&deck.read("mcp.json")), is_far(&edited));
+    assert!(deck.read("mcp.json").contains(&local));
+    assert_eq!(deck.read("mcp.json.before-tapedeck"), before);
+}

@@ -27,6 +27,7 @@ fn foreign_hosts_and_pages_are_refused_with_the_way_out() {
         ("Host: evil.example\r\n", "403", "--allow-host evil.example"),
         ("Host: localhost\r\nOrigin: https://evil.example\r\n", "403", "--allow-origin https://evil.example"),
         ("Host: localhost\r\nHost: localhost\r\n", "400", "two hosts"),
+        ("", "400", "no host"),
     ] {
         let mut client = scene.client();
         client.say(format!("POST /mcp HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: 0\r\n\r\n"));

@@ -190,6 +190,29 @@ fn a_server_that_died_takes_its_own_session_with_it() {
 }
 
 #[test]
+fn a_last_line_without_an_end_goes_before_the_cut() {
+    let answer = r#"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":9}"#;
+    for (last, seen) in [(answer, &*result(7, "9")), (&answer[..13], "{\"jsonrpc\":")] {
+        let first = STDIO.replace('}', &format!(r#", "end": {{"exit": 3, "partial": "{last}"}}}}"#));
+        let mut stage = Stage::new(&first, &[begun(1, ""), tool("a", "a", r#""server": []"#)].concat());
+        let id = stage.begin();
+        assert_eq!(
+            stage.post(&[&id], &call(7, "a")),
+            ["2 200 stream".to_owned(), format!("2 end cut data: {seen}")]
+        );
+        assert_eq!(stage.post(&[&id], &call(8, "a"))[0], "3 404");
+        stage.good();
+    }
+    // A client over HTTP closes nothing, so what came once that had happened does not come; the report says so.
+    let first = STDIO.replace('}', &format!(r#", "end": {{"partial": "{answer}"}}}}"#));
+    let mut stage = Stage::new(&first, &[begun(1, ""), tool("a", "a", r#""unanswered": "open""#)].concat());
+    let id = stage.begin();
+    assert_eq!(stage.post(&[&id], &call(7, "a")), ["2 200 stream"]);
+    let warnings = stage.report().warnings;
+    assert!(warnings.iter().any(|text| text.contains("which has no end")), "{warnings:?}");
+}
+
+#[test]
 fn redirects_and_paths_are_those_of_the_recording() {
     let exchanges = [
         with_id(1),

@@ -111,6 +111,30 @@ fn http_and_sse_comes_back_in_its_order() {
 }
 
 #[test]
+fn what_the_answer_to_a_question_out_of_the_blue_was_told_is_told_to_that() {
+    let question = r#", {"key": "push elicitation/create @1", "server": [
+        {"request": {"id": 9, "method": "elicitation/create"}, "answer": {"http": {"status": 202}, "result": {}}},
+        {"on": "post", "body": "Accepted"}]}"#;
+    let asked = r#"{"jsonrpc":"2.0","id":9,"method":"elicitation/create"}"#;
+    let exchanges = format!(
+        r#"{{"key": "g", "client": {{"http": "GET /sse"}}, "http": {{"status": 200, "stream": true}}, "server": [{{"sse": {{"event": "endpoint"}}, "body": "<origin>/m?session=<session-1>"}}], "unanswered": "open"}}, {}{question}"#,
+        begun(1, r#""http": {"status": 202},"#),
+    );
+    let mut stage = Stage::new(SSE, &exchanges);
+    let heard = stage.get("/sse", &[]);
+    let address = heard[1].strip_prefix("1 event http://h").expect("an endpoint").to_owned();
+    let heard = stage.ask("POST", &address, &[], &initialize());
+    assert_eq!(heard[3..], [format!("1 event {asked}")], "{heard:?}");
+    assert_eq!(stage.ask("POST", &address, &[], &result(9, "{}")), ["3 202", "3 body Accepted", "3 end"]);
+    stage.good();
+    // On the `GET` stream of Streamable HTTP nothing else is said either.
+    let mut stage = Stage::new(HTTP, &(with_id(1) + question));
+    let id = stage.begin();
+    assert_eq!(stage.get("/mcp", &[&id])[1..], [format!("2 event {asked}")]);
+    assert_eq!(stage.post(&[&id], &result(9, "{}")), ["3 202", "3 body Accepted", "3 end"]);
+}
+
+#[test]
 fn modern_messages_over_http_and_sse_are_answered_on_its_stream() {
     let params = r#"{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
     let exchanges = format!(

@@ -1,0 +1,186 @@
+//! Responses that are whole and as plain as can be, written as hyper writes them.
+
+use hyper::StatusCode;
+
+use crate::{
+    fault::step::{Output, ResponseHead},
+    wire::{
+        http::{is_field_value, is_of_connection, is_token},
+        sse,
+    },
+};
+
+/// Appends the response that outputs make up; false where they are no whole response in good order, or hyper knows
+/// better how it is written.
+pub(in crate::proxy) fn write(outputs: &[Output], response: &mut Vec<u8>) -> bool {
+    let [Output::Head { head, .. }, said @ .., Output::EndLane { partial, end: None, .. }] = outputs else {
+        return false;
+    };
+    if !partial.is_empty() || !is_plain(head) {
+        return false;
+    }
+    match said {
+        [] if !head.stream => write_body(head, b"", response),
+        [Output::Body { bytes, .. }] if !head.stream => write_body(head, bytes, response),
+        said if head.stream && said.iter().all(|said| matches!(said, Output::Event { .. })) => {
+            write_head(head, response);
+            response.extend_from_slice(b"transfer-encoding: chunked\r\n\r\n");
+            for said in said {
+                if let Output::Event { event, .. } = said {
+                    let event = sse::encode(event);
+                    push_hex(event.len(), response);
+                    response.extend_from_slice(b"\r\n");
+                    response.extend_from_slice(&event);
+                    response.extend_from_slice(b"\r\n");
+                }
+            }
+            response.extend_from_slice(b"0\r\n\r\n");
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Whether hyper would write a head as it stands, with nothing but the length of the body behind it.
+fn is_plain(head: &ResponseHead) -> bool {
+    // Some have no body whatever is said.
+    let has_body = matches!(head.status, 200..=203 | 206..=303 | 305..=599);
+    has_body
+        && head.headers.iter().enumerate().all(|(at, (name, value))| {
+            let is_lower = name.bytes().all(|byte| !byte.is_ascii_uppercase());
+            // Values of one name go together.
+            let is_first = head.headers[..at].iter().all(|(other, _)| other != name);
+            let is_own = is_first && !is_of_connection(name) && &**name != "trailer";
+            is_lower && is_own && is_token(name.as_bytes()) && is_field_value(value)
+        })
+}
+
+fn write_body(head: &ResponseHead, body: &[u8], response: &mut Vec<u8>) {
+    response.reserve(256 + body.len());
+    write_head(head, response);
+    response.extend_from_slice(b"content-length: ");
+    push_number(body.len(), response);
+    response.extend_from_slice(b"\r\n\r\n");
+    response.extend_from_slice(body);
+}
+
+fn write_head(head: &ResponseHead, response: &mut Vec<u8>) {
+    match head.status {
+        200 => response.extend_from_slice(b"HTTP/1.1 200 OK\r\n"),
+        status => {
+            let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+            response.extend_from_slice(b"HTTP/1.1 ");
+            push_number(usize::from(status), response);
+            response.push(b' ');
+            response.extend_from_slice(reason.unwrap_or("<none>").as_bytes());
+            response.extend_from_slice(b"\r\n");
+        }
+    }
+    for (name, value) in &head.headers {
+        response.extend_from_slice(name.as_bytes());
+        response.extend_from_slice(b": ");
+        response.extend_from_slice(value);
+        response.extend_from_slice(b"\r\n");
+    }
+}
+
+fn push_number(number: usize, out: &mut Vec<u8>) {
+    push_digits(number, 10, out);
+}
+
+fn push_hex(number: usize, out: &mut Vec<u8>) {
+    push_digits(number, 16, out);
+}
+
+fn push_digits(mut number: usize, base: usize, out: &mut Vec<u8>) {
+    let (mut digits, mut first) = ([0; 20], 20);
+    loop {
+        first -= 1;
+        digits[first] = b"0123456789ABCDEF"[number % base];
+        number /= base;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[first..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cassette::model::StreamEnd,
+        traffic::{Lane, SseEvent},
+    };
+
+    const LANE: Lane = Lane(1);
+
+    fn head(status: u16, headers: &[(&str, &str)], stream: bool) -> Output {
+        let headers = headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        Output::Head { lane: LANE, head: ResponseHead { status, headers, stream } }
+    }
+
+    fn end(end: Option<StreamEnd>) -> Output {
+        Output::EndLane { lane: LANE, partial: Vec::new(), end }
+    }
+
+    fn body(text: &str) -> Output {
+        Output::Body { lane: LANE, bytes: text.into() }
+    }
+
+    fn event(data: &'static str) -> Output {
+        Output::Event { lane: LANE, event: SseEvent { data: data.as_bytes().into(), ..SseEvent::default() } }
+    }
+
+    fn written(outputs: &[Output]) -> Option<String> {
+        let mut response = Vec::new();
+        write(outputs, &mut response).then(|| String::from_utf8(response).unwrap())
+    }
+
+    #[test]
+    fn whole_responses_are_written() {
+        assert_eq!(
+            written(&[
+                head(200, &[("content-type", "a/b"), ("x", "1")], false),
+                body("0123456789"),
+                end(None)
+            ])
+            .as_deref(),
+            Some("HTTP/1.1 200 OK\r\ncontent-type: a/b\r\nx: 1\r\ncontent-length: 10\r\n\r\n0123456789")
+        );
+        assert_eq!(
+            written(&[head(202, &[], false), end(None)]).as_deref(),
+            Some("HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+        );
+        assert_eq!(
+            written(&[head(200, &[], true), event("0123456789"), event("x"), end(None)]).as_deref(),
+            Some(
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\
+                 12\r\ndata: 0123456789\n\n\r\n9\r\ndata: x\n\n\r\n0\r\n\r\n"
+            )
+        );
+    }
+
+    #[test]
+    fn what_is_not_whole_or_not_plain_is_left_to_hyper() {
+        for outputs in [
+            &[head(200, &[], false), body("x")][..],
+            &[head(200, &[], true), event("x")],
+            &[end(None)],
+            &[head(200, &[], false), body("x"), end(Some(StreamEnd::Cut))],
+            &[head(200, &[], false), body("x"), Output::HalfClose { lane: LANE }, end(None)],
+            &[head(200, &[], false), body("x"), body("y"), end(None)],
+            &[head(200, &[], true), body("x"), end(None)],
+            &[head(204, &[], false), end(None)],
+            &[head(304, &[], false), end(None)],
+            &[head(100, &[], false), end(None)],
+            &[head(200, &[("connection", "close")], false), end(None)],
+            &[head(200, &[("content-length", "7")], false), end(None)],
+            &[head(200, &[("a", "1"), ("b", "2"), ("a", "3")], false), end(None)],
+            &[head(200, &[("a b", "1")], false), end(None)],
+            &[head(200, &[("a", "1\n")], false), end(None)],
+        ] {
+            assert_eq!(written(outputs), None, "{outputs:?}");
+        }
+    }
+}
