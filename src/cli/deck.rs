@@ -205,7 +205,7 @@ impl Deck {
             ))
             .hint(format_args!("add `--var {name}=VALUE`")));
         }
-        options.faults = play.faults.plan(&loaded, front.serving)?;
+        options.faults = play.faults.plan(&loaded, front.serving, front.is_named)?;
         options.events = front.events;
         options.tended = front.serving.is_tended;
         if let Some(plan) = options.faults.as_ref().filter(|plan| plan.is_by_chance()) {

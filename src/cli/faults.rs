@@ -37,14 +37,20 @@ impl FaultArgs {
         self.faults.is_some() || self.scenario.is_some() || !self.fault.is_empty()
     }
 
-    /// The plan that acts on a cassette.
-    pub(super) fn plan(&self, loaded: &Loaded, serving: Serving) -> Result<Option<Arc<Plan>>, Failure> {
+    /// The plan that acts on a cassette, which may be one of several.
+    pub(super) fn plan(
+        &self,
+        loaded: &Loaded,
+        serving: Serving,
+        is_one_of: bool,
+    ) -> Result<Option<Arc<Plan>>, Failure> {
         let (cassette, path) = (&loaded.cassette, loaded.path.display());
         let in_cassette = |error: PlanError| {
             Failure::file(format_args!("{path}:{}: {}", files::place(cassette, error.at), error.text))
         };
         let (mut plan, own) = of_cassette(cassette).map_err(in_cassette)?;
-        self.add_short_forms(&mut plan)?;
+        let is_key = |key: &str| cassette.exchanges.iter().any(|entry| *entry.key == *key);
+        self.add_short_forms(&mut plan, &is_key, is_one_of)?;
         if let Some(place) = cassette.assert {
             plan.add_assert(&cassette.text, place.span()).map_err(in_cassette)?;
         }
@@ -69,7 +75,7 @@ impl FaultArgs {
     /// That they can be read, where nothing of them acts yet; `is_all` where no cassette has scenarios of its own.
     pub(super) fn check(&self, is_all: bool) -> Result<(), Failure> {
         let mut plan = Plan::default();
-        self.add_short_forms(&mut plan)?;
+        self.add_short_forms(&mut plan, &|_| false, !is_all)?;
         let mut known = Vec::new();
         let named = self.add_file(&mut plan, &mut known, false)?;
         must_be_there(named.filter(|_| is_all), &known)?;
@@ -80,7 +86,7 @@ impl FaultArgs {
     /// The plan that acts on live traffic.
     pub(super) fn live_plan(&self, is_http: bool) -> Result<Plan, Failure> {
         let mut plan = Plan::default();
-        self.add_short_forms(&mut plan)?;
+        self.add_short_forms(&mut plan, &|_| false, false)?;
         let mut known = Vec::new();
         let named = self.add_file(&mut plan, &mut known, false)?;
         must_be_there(named, &known)?;
@@ -89,9 +95,19 @@ impl FaultArgs {
         Ok(plan)
     }
 
-    fn add_short_forms(&self, plan: &mut Plan) -> Result<(), Failure> {
+    fn add_short_forms(
+        &self,
+        plan: &mut Plan,
+        is_key: &dyn Fn(&str) -> bool,
+        is_one_of: bool,
+    ) -> Result<(), Failure> {
         for fault in &self.fault {
-            plan.add_short(fault)
+            plan.add_short_for(fault, is_key)
+                // What is nothing else may be a key of another of several cassettes.
+                .or_else(|error| match is_one_of {
+                    true => plan.add_short_for(fault, &|_| true).map_err(|_| error),
+                    false => Err(error),
+                })
                 .map_err(|error| Failure::usage(format_args!("--fault '{fault}': {}", error.text)))?;
         }
         Ok(())

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     cassette::{blob::BlobSource, model::Form},
-    wire::{jsonrpc::Message, scan},
+    wire::{jsonrpc::Message, results, scan},
 };
 
 /// An answer to be given.
@@ -87,15 +87,7 @@ pub(super) fn answer(
             return Err(unfit(sheet, exchange, reason));
         }
         Response::ToolError(shown) => {
-            let mut result = b"{\"content\": [{\"type\": \"text\", \"text\": ".to_vec();
-            result.extend_from_slice(&text_of_lines(shown));
-            result.extend_from_slice(b"}], \"isError\": true");
-            // Clients of 2026-07-28 refuse a result without it (specification, basic/index).
-            if request.is_modern() {
-                result.extend_from_slice(b", \"resultType\": \"complete\"");
-            }
-            result.push(b'}');
-            ("result", result)
+            ("result", results::tool_error(&text_of_lines(shown), request.is_modern(), " "))
         }
     };
     match answer_item(sheet, blobs, exchange)? {

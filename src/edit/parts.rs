@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::wire::{Span, jsonrpc, scan};
+use crate::wire::{Span, jsonrpc, pointer, scan};
 
 /// A replacement of a place in the text.
 pub(super) type Change = (Span, Vec<u8>);
@@ -59,10 +59,7 @@ impl Parts {
             let is_it = |part: &Part| part.name.is_some_and(|name| scan::string_is(name.of(text), step));
             return self.list.iter().rposition(is_it);
         }
-        let is_index = !step.is_empty()
-            && step.bytes().all(|byte| byte.is_ascii_digit())
-            && (step == "0" || !step.starts_with('0'));
-        step.parse().ok().filter(|index| is_index && *index < self.list.len())
+        pointer::index(step).filter(|index| *index < self.list.len())
     }
 
     /// Takes a part out, with the comma that goes with it.

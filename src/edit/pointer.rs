@@ -27,12 +27,9 @@ impl Pointer {
     /// # Errors
     /// When it does not begin with `/`, or has a `~` that is neither `~0` nor `~1`.
     pub fn parse(text: &str) -> Result<Self> {
-        let error = |reason| Err(EditError::Pointer { pointer: text.to_owned(), reason });
-        let Some(rest) = text.strip_prefix('/') else { return error("it does not begin with `/`") };
-        if !pointer::is_escaped(text) {
-            return error("`~` stands only in `~0` and `~1`");
-        }
-        let steps = rest.split('/').map(|step| pointer::unescaped(step).into_owned()).collect();
+        let error = |reason| EditError::Pointer { pointer: text.to_owned(), reason };
+        let steps = pointer::steps(text).map_err(error)?;
+        let steps = steps.map(|step| pointer::unescaped(step).into_owned()).collect();
         Ok(Self { text: text.to_owned(), steps })
     }
 

@@ -8,6 +8,7 @@
 //!    the first.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap},
     sync::Arc,
 };
@@ -15,12 +16,11 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{
-    Effect, Fault, Plan, Target,
+    Effect, Fault, Plan, Target, Work,
     catalogue::Acts,
     chance,
     freeze::{Drawn, Drew},
     rule::{Act, Does, Rule},
-    stage::Work,
     step::Step,
 };
 use crate::{
@@ -72,11 +72,6 @@ impl Decision {
         self.terminal.iter().chain(&self.beside).next().map(|chosen| chosen.name)
     }
 
-    /// The name of the first fault that delays or adds.
-    pub fn beside_name(&self) -> Option<&'static str> {
-        self.beside.first().map(|chosen| chosen.name)
-    }
-
     /// How long from now on a server on stdio stays although it is told to end.
     pub fn lingers(&self) -> Micros {
         self.beside.iter().filter_map(|chosen| chosen.fault.lingers()).max().unwrap_or_default()
@@ -99,9 +94,10 @@ impl Chosen {
         self.fault.effect(&self.target(of))
     }
 
-    /// The same, with what has to be taken back where it turns out to do nothing.
-    pub fn work(&self, of: &Target<'_>) -> Option<Work> {
-        Some(Work { effect: self.effect(of)?, fired: Some(self.fired.clone()) })
+    /// It at work on a request. `acts_by_itself`: whatever is said because of that.
+    pub fn work(&self, of: &Target<'_>, acts_by_itself: bool) -> Work {
+        let effect = self.effect(of).filter(|_| !acts_by_itself);
+        Work::new((self.name, self.ends), of.lane, effect, self.fired.clone())
     }
 
     const fn target<'a>(&self, of: &Target<'a>) -> Target<'a> {
@@ -122,6 +118,8 @@ pub struct Chosen {
     pub roll: f64,
     /// It speaks in the server's place.
     pub is_instead: bool,
+    /// It ends the matter.
+    pub ends: bool,
     /// Those of a higher layer act later.
     pub layer: u8,
     /// It acts on what goes to the server.
@@ -154,7 +152,7 @@ pub struct Engine {
     by_chance: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     seen: u64,
     fired: u64,
@@ -285,6 +283,7 @@ impl Engine {
             count: state.fired,
             roll,
             is_instead: act.kind.acts == Acts::Instead,
+            ends: act.kind.acts != Acts::Beside,
             layer: act.kind.layer,
             to_server: self.plan.rules[at].when.direction == Some(Direction::ToServer),
             fired: Fired { rule: at, key, drew },
@@ -299,25 +298,20 @@ impl Engine {
 
     /// A rule could change nothing of what it was to act on: it has not fired.
     pub(super) fn take_back(&mut self, fired: &Fired) {
-        let state = &mut self.states[fired.rule];
-        match state.fired {
-            0 => state.fired_before = state.fired_before.saturating_sub(1),
-            _ => state.fired -= 1,
-        }
-        if let Some(key) = &fired.key
-            && let Some(count) = state.keys.get_mut(key)
-        {
-            *count -= 1;
-            if *count == 0 {
-                state.keys.remove(key);
-            }
-        }
-        fired.drew.iter().for_each(|drew| state.drawn.take_back(drew));
+        self.states[fired.rule].take_back(fired);
     }
 
-    /// What each rule did.
-    pub fn report(&self) -> Vec<FaultReport> {
-        let rules = self.plan.rules.iter().zip(&self.states);
+    /// The rules' states, as if those had not fired.
+    fn states<'a>(&self, but_for: impl Iterator<Item = &'a Fired>) -> Cow<'_, [State]> {
+        let mut states = Cow::Borrowed(&self.states[..]);
+        but_for.for_each(|fired| states.to_mut()[fired.rule].take_back(fired));
+        states
+    }
+
+    /// What each rule did, but for those that have not acted yet.
+    pub fn report<'a>(&self, not_acted: impl Iterator<Item = &'a Fired>) -> Vec<FaultReport> {
+        let states = self.states(not_acted);
+        let rules = self.plan.rules.iter().zip(&*states);
         let rules = rules.filter(|(rule, _)| rule.scenario.is_none_or(|at| self.was_on[at]));
         let report = rules.map(|(rule, state)| FaultReport {
             rule: rule.name.clone(),
@@ -331,10 +325,11 @@ impl Engine {
         report.collect()
     }
 
-    /// The plan as it stands.
-    pub fn state(&self) -> PlanState {
+    /// The plan as it stands; what has not acted yet has not fired.
+    pub fn state<'a>(&self, not_acted: impl Iterator<Item = &'a Fired>) -> PlanState {
         let scenarios = self.plan.scenarios.iter().zip(&self.on);
-        let rules = self.plan.rules.iter().zip(&self.states);
+        let states = self.states(not_acted);
+        let rules = self.plan.rules.iter().zip(&*states);
         let rule = |(rule, state): (&Rule, &State)| RuleState {
             rule: rule.name.clone(),
             scenario: rule.scenario.map(|at| self.plan.scenarios[at].name.clone()),
@@ -355,5 +350,23 @@ impl Engine {
             rules: rules.map(rule).collect(),
             ..PlanState::default()
         }
+    }
+}
+
+impl State {
+    fn take_back(&mut self, fired: &Fired) {
+        match self.fired {
+            0 => self.fired_before = self.fired_before.saturating_sub(1),
+            _ => self.fired -= 1,
+        }
+        if let Some(key) = &fired.key
+            && let Some(count) = self.keys.get_mut(key)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.keys.remove(key);
+            }
+        }
+        fired.drew.iter().for_each(|drew| self.drawn.take_back(drew));
     }
 }

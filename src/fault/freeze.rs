@@ -15,7 +15,7 @@ use crate::{
 const MOST: usize = 10_000;
 
 /// On which requests a rule has acted where chance decides that.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Drawn {
     seen: HashMap<Subject, u64>,
     fired: BTreeMap<Subject, Vec<u64>>,

@@ -138,6 +138,11 @@ impl Live {
                 }
             },
         }
+        self.take_back_idle();
+    }
+
+    /// Faults that could change nothing have not acted.
+    fn take_back_idle(&mut self) {
         self.stage.take_back_idle(&mut self.engine, self.ledger.as_mut());
     }
 
@@ -147,6 +152,7 @@ impl Live {
         self.lanes.remove(&lane.0);
         self.held.retain(|_, held| held.lane != lane);
         self.asked.left(lane).for_each(|acting| self.stage.close(acting));
+        self.take_back_idle();
         if let Some(ledger) = &mut self.ledger {
             ledger.left(lane);
         }
@@ -163,7 +169,9 @@ impl Live {
                 self.stage.release(now, &mut self.outputs);
             }
             let output = self.outputs.pop_front()?;
-            if self.goes(&output) {
+            let goes = self.goes(&output);
+            self.take_back_idle();
+            if goes {
                 self.note_told(now, &output);
                 return Some(Do::Say(output));
             }
@@ -253,13 +261,17 @@ impl Live {
 
     /// Events of messages whose outcome is known by now. After the last one (`is_last`), nothing is answered any more.
     pub fn take_events(&mut self, is_last: bool) -> Vec<Event> {
+        if is_last {
+            self.stage.is_over();
+            self.take_back_idle();
+        }
         self.ledger.as_mut().map(|ledger| ledger.take(is_last)).unwrap_or_default()
     }
 
     /// The report as it stands, with verdict `open`.
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
-        report.faults = self.engine.report();
+        report.faults = self.engine.report(self.stage.not_acted());
         report.warnings.extend(report.faults.iter().filter_map(FaultReport::untold));
         report
     }
@@ -274,5 +286,7 @@ impl Live {
     }
 }
 
+#[cfg(test)]
+mod acted;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,8 @@
 //! - `stranger`: rules that name what nobody has recorded
 //! - `engine`: which rules act on a request; `chance`: on which of many
 //! - `live`: all of it on traffic that is not recorded yet
-//! - `stage`: affected requests under way, and when what they send is due; `pieces`: messages that go in pieces
+//! - `stage`: affected requests under way, and when what they send is due; `work`: whether a fault has acted on one;
+//!   `pieces`: messages that go in pieces
 
 mod assert;
 pub mod catalogue;
@@ -32,6 +33,7 @@ pub mod step;
 mod stranger;
 mod value;
 mod when;
+mod work;
 
 use std::fmt::Debug;
 
@@ -41,9 +43,10 @@ pub use self::{
     error::PlanError,
     freeze::{Frozen, freeze},
     plan::{Plan, Plans, Scope, of_cassette},
-    stage::{Acting, Origin, Stage, Work},
+    stage::{Acting, Origin, Stage},
     stranger::Stranger,
     value::{Object, Value},
+    work::Work,
 };
 use crate::traffic::{Lane, Micros};
 
@@ -63,6 +66,8 @@ pub struct Target<'a> {
     pub method: &'a str,
     /// Its id, raw.
     pub id: &'a [u8],
+    /// Whether it is of 2026-07-28 or later.
+    pub is_modern: bool,
     /// Its progress token, raw.
     pub token: Option<&'a [u8]>,
     /// How often the fault's rule has fired, this time included.
@@ -94,13 +99,13 @@ pub trait Fault: Debug + Send + Sync {
     }
 }
 
-/// Acts on all that is said because of one request.
+/// Acts on all that is said because of one request. That it has acted is seen by what it makes of that: see [`Work`].
 pub trait Effect: Debug + Send {
     /// What becomes of one output.
     fn pass(&mut self, output: Output, out: &mut Vec<Step>);
 
-    /// Whether what it is for has passed, and it could change nothing of that: then it has not acted.
-    fn is_idle(&self) -> bool {
+    /// Whether it may act behind the answer too, where that has passed as it was.
+    fn acts_behind(&self) -> bool {
         false
     }
 }

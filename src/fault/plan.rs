@@ -193,7 +193,15 @@ impl Plan {
     /// # Errors
     /// Where it is none.
     pub fn add_short(&mut self, text: &str) -> Result<(), PlanError> {
-        let json = short::expand(text)?;
+        self.add_short_for(text, &|_| false)
+    }
+
+    /// The same for what has such keys: of one that `is_key` it is, whatever else that could be.
+    ///
+    /// # Errors
+    /// As [`Plan::add_short`].
+    pub fn add_short_for(&mut self, text: &str, is_key: &dyn Fn(&str) -> bool) -> Result<(), PlanError> {
+        let json = short::expand(text, is_key)?;
         let span = scan::trim(json.as_bytes());
         let rule = Rule::read(Value::new(json.as_bytes(), span));
         let rule = rule.map_err(|error| short::in_quotes(error, &json))?;

@@ -3,6 +3,8 @@
 //! Before the last `: ` stand the requests: a key (`tools/call search @2`), a method and perhaps a name
 //! (`tools/call search`), or `*` for all. Behind it stands the fault: its name and perhaps parameters, as
 //! `error code=-32603 message="try later"`. Behind the first `: {` may stand an object with `do` instead.
+//!
+//! What is a key of the cassette is read as that, whatever else it could be: people name keys as they like.
 
 use super::error::PlanError;
 use crate::{
@@ -13,18 +15,22 @@ use crate::{
     },
 };
 
-/// The rule as JSON.
-pub(super) fn expand(text: &str) -> Result<String, PlanError> {
+/// The rule as JSON; `is_key` knows the keys there are.
+pub(super) fn expand(text: &str, is_key: &dyn Fn(&str) -> bool) -> Result<String, PlanError> {
     // Keys may have `: ` inside, and so may parameters: the fault begins where one does that is known.
     let is_known = |name: &str| super::catalogue::find(name).is_some();
     let begins = |fault: &str| fault.starts_with('{') || fault.split(' ').next().is_some_and(is_known);
-    let mut splits = text.match_indices(": ").map(|(at, _)| (&text[..at], &text[at + 2..]));
-    let (requests, fault) = splits
-        .find(|(_, fault)| begins(fault))
+    let splits = || text.match_indices(": ").map(|(at, _)| (text[..at].trim(), &text[at + 2..]));
+    let of_key = splits().find(|(requests, _)| is_key(requests));
+    let (requests, fault) = of_key
+        .or_else(|| splits().find(|(_, fault)| begins(fault)))
         .or_else(|| key::split_selector(text))
         .ok_or_else(|| PlanError::new(0, "a fault is KEY: FAULT, such as `tools/call search @2: timeout`"))?;
     let mut json = b"{\"when\":{".to_vec();
-    push_requests(requests.trim(), &mut json)?;
+    match of_key {
+        Some((key, _)) => push_member("key", key, &mut json),
+        None => push_requests(requests.trim(), &mut json)?,
+    }
     json.extend_from_slice(b"},");
     push_fault(fault.trim(), &mut json)?;
     json.push(b'}');
@@ -123,7 +129,11 @@ fn push_fault(fault: &str, out: &mut Vec<u8>) -> Result<(), PlanError> {
 
 #[cfg(test)]
 mod tests {
-    use super::expand;
+    use super::expand as expand_for;
+
+    fn expand(text: &str) -> Result<String, crate::fault::PlanError> {
+        expand_for(text, &|_| false)
+    }
 
     #[test]
     fn a_short_form_says_what_a_rule_says() {
@@ -182,5 +192,20 @@ mod tests {
         );
         assert!(told("ping: {\"do\": }").starts_with("`{\"do\": }` is no fault"));
         assert_eq!(told("ping: {\"do\": 1"), "`{\"do\": 1` has no end; a `}` ends it");
+    }
+
+    #[test]
+    fn a_key_that_is_there_is_that_whatever_else_it_could_be() {
+        let keys = ["echo works again", "tools/call echo", "a: timeout", "*"];
+        let expand = |text: &str| expand_for(text, &|key| keys.contains(&key)).unwrap();
+        for key in keys {
+            let rule = format!(r#"{{"when":{{"key":"{key}"}},"do":"timeout"}}"#);
+            assert_eq!(expand(&format!("{key}: timeout")), rule);
+        }
+        assert_eq!(
+            expand("tools/call ech: timeout"),
+            r#"{"when":{"method":"tools/call","tool":"ech"},"do":"timeout"}"#
+        );
+        assert!(expand_for("echo works again: timeout", &|_| false).is_err());
     }
 }

@@ -1,12 +1,9 @@
 //! Requests under the hand of faults: what is said because of them, and when it goes.
 
-use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
-    mem,
-};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use super::{
-    Effect, Engine, Fired,
+    Engine, Fired, Work,
     pieces::Pieces,
     step::{Output, Step},
 };
@@ -32,22 +29,17 @@ pub struct Stage {
     yielding: BTreeSet<Acting>,
     pieces: Pieces,
     /// Faults that could change nothing of what they were to act on.
-    idle: Vec<(Fired, Origin)>,
+    idle: Vec<Idle>,
 }
 
-/// A fault at work on one request.
+/// A fault that could change nothing.
 #[derive(Debug)]
-pub struct Work {
-    /// What it does.
-    pub effect: Box<dyn Effect>,
-    /// That its rule has fired; none once that is taken back.
-    pub fired: Option<Fired>,
-}
-
-impl From<Box<dyn Effect>> for Work {
-    fn from(effect: Box<dyn Effect>) -> Self {
-        Self { effect, fired: None }
-    }
+struct Idle {
+    fired: Fired,
+    /// The events of its request.
+    events: Vec<u64>,
+    /// The fault that is told there now, and whether that ends the matter.
+    left: Option<(&'static str, bool)>,
 }
 
 /// What is told of an affected request elsewhere.
@@ -55,8 +47,6 @@ impl From<Box<dyn Effect>> for Work {
 pub struct Origin {
     /// Its events.
     pub events: Vec<u64>,
-    /// The first fault that acts beside the answer.
-    pub beside: Option<&'static str>,
     /// The live session that asks, by its keeper's number, and the request's id, as it is compared.
     pub asked: (usize, Vec<u8>),
     /// Over HTTP+SSE, the lane of what carried the request: that it was taken in is no part of what is said because of
@@ -66,15 +56,13 @@ pub struct Origin {
 
 #[derive(Debug)]
 struct Under {
-    effects: Vec<Work>,
+    works: Vec<Work>,
     origin: Origin,
     /// The lane that is its own, over HTTP.
     lane: Option<Lane>,
     waiting: VecDeque<(Micros, Output)>,
     /// Nothing more goes before this time.
     free_at: Micros,
-    /// Something was said because of it.
-    was_heard: bool,
     /// So much of the wait ends as soon as another answer has gone.
     yields: Option<Micros>,
     /// Nothing more comes.
@@ -85,14 +73,13 @@ struct Under {
 
 impl Stage {
     /// Takes in an affected request; `lane` is that of its response where it has one of its own.
-    pub fn begin(&mut self, effects: Vec<Work>, origin: Origin, lane: Option<Lane>) -> Acting {
+    pub fn begin(&mut self, works: Vec<Work>, origin: Origin, lane: Option<Lane>) -> Acting {
         let under = Under {
-            effects,
+            works,
             origin,
             lane,
             waiting: VecDeque::new(),
             free_at: 0,
-            was_heard: false,
             yields: None,
             is_closed: false,
             has_ended: false,
@@ -137,21 +124,11 @@ impl Stage {
     pub fn perform(&mut self, now: Micros, acting: Acting, steps: Vec<Step>, out: &mut VecDeque<Output>) {
         let has_others = self.yields(Some(acting));
         let Some(under) = self.under[acting.0 as usize].as_mut() else { return };
-        under.was_heard = true;
         let mut steps = steps;
-        for Work { effect, fired } in &mut under.effects {
-            let mut next = Vec::with_capacity(steps.len());
-            for step in steps {
-                match step {
-                    Step::Do(output) => effect.pass(output, &mut next),
-                    wait => next.push(wait),
-                }
-            }
-            steps = next;
-            if effect.is_idle() {
-                self.idle.extend(fired.take().map(|fired| (fired, under.origin.clone())));
-            }
+        for work in &mut under.works {
+            steps = work.pass(steps);
         }
+        self.idle.extend(under.take_idle());
         let was_due = under.due();
         let mut going = Vec::new();
         for step in steps {
@@ -244,38 +221,35 @@ impl Stage {
         }
     }
 
-    /// The faults that could change nothing, since this was last asked.
-    pub(super) fn take_idle(&mut self) -> Vec<(Fired, Origin)> {
-        mem::take(&mut self.idle)
-    }
-
     /// Takes back, in counts and events, that faults have acted that could change nothing.
     pub(crate) fn take_back_idle(&mut self, engine: &mut Engine, mut ledger: Option<&mut Ledger>) {
-        for (fired, origin) in self.take_idle() {
+        for Idle { fired, events, left } in self.idle.drain(..) {
             engine.take_back(&fired);
             if let Some(ledger) = &mut ledger {
-                ledger.was_no_fault(&origin.events, origin.beside);
+                ledger.was_no_fault(&events, left);
             }
         }
+    }
+
+    /// Of faults that were to act, and are not taken back, those that have not done so.
+    pub fn not_acted(&self) -> impl Iterator<Item = &Fired> {
+        let works = self.under.iter().flatten().flat_map(|under| &under.works);
+        works.filter_map(Work::not_acted).chain(self.idle.iter().map(|idle| &idle.fired))
+    }
+
+    /// Nothing more is said to anybody.
+    pub fn is_over(&mut self) {
+        self.idle.extend(self.under.iter_mut().flatten().flat_map(Under::is_over));
     }
 
     /// Nothing more is said because of a request.
     pub fn close(&mut self, acting: Acting) {
         if let Some(under) = self.under[acting.0 as usize].as_mut() {
             under.is_closed = true;
+            self.idle.extend(under.is_over());
             let due = under.due();
             self.reschedule(acting, due);
         }
-    }
-
-    /// The server has ended: nothing more is said because of a request, and where nothing ever was, its faults had nothing
-    /// to act on.
-    pub(crate) fn server_ended(&mut self, acting: Acting) {
-        if let Some(under) = self.under[acting.0 as usize].as_mut().filter(|under| !under.was_heard) {
-            let fired = under.effects.iter_mut().filter_map(|work| work.fired.take());
-            self.idle.extend(fired.map(|fired| (fired, under.origin.clone())));
-        }
-        self.close(acting);
     }
 
     /// The client cancels a request of a live session: what waits because of it is not sent any more, and over HTTP the
@@ -320,7 +294,8 @@ impl Stage {
     }
 
     fn forget(&mut self, acting: Acting) {
-        let Some(under) = self.under[acting.0 as usize].take() else { return };
+        let Some(mut under) = self.under[acting.0 as usize].take() else { return };
+        self.idle.extend(under.is_over());
         self.yielding.remove(&acting);
         under.due().map(|due| self.due.remove(&(due, acting)));
         under.lane.map(|lane| self.by_lane.remove(&lane.0));
@@ -352,5 +327,20 @@ impl Stage {
 impl Under {
     fn due(&self) -> Option<Micros> {
         self.waiting.front().map(|(due, _)| *due)
+    }
+
+    /// Nothing more comes that its faults could act on: those that are idle by that.
+    fn is_over(&mut self) -> Vec<Idle> {
+        self.works.iter_mut().for_each(Work::is_over);
+        self.take_idle()
+    }
+
+    fn take_idle(&mut self) -> Vec<Idle> {
+        let fired: Vec<Fired> = self.works.iter_mut().filter_map(Work::take_idle).collect();
+        let at_work = || self.works.iter().filter(|work| work.is_at_work());
+        let left = at_work().find(|work| work.ends).or_else(|| at_work().next());
+        let left = left.map(|work| (work.name, work.ends));
+        let events = &self.origin.events;
+        fired.into_iter().map(|fired| Idle { fired, events: events.clone(), left }).collect()
     }
 }

@@ -29,12 +29,14 @@ impl Stranger {
         let model::When { method, tool, prompt, uri, key } = &rule.when.request;
         let members = [("key", key), ("tool", tool), ("prompt", prompt), ("uri", uri), ("method", method)];
         let named = members.into_iter().find_map(|(member, wanted)| Some((member, wanted.clone()?)));
-        let (member, wanted) = named.unwrap_or_default();
+        let session = || Some(("session", rule.when.session?.to_string()));
+        let (member, wanted) = named.or_else(session).unwrap_or_default();
         let known = RefCell::new(BTreeSet::new());
         recorded(&|request| {
             let name = || request.message.name().map(std::borrow::Cow::into_owned);
             known.borrow_mut().extend(match (member, request.method) {
                 ("key", _) => request.key.map(str::to_owned),
+                ("session", _) => request.session.map(|session| session.to_string()),
                 ("method", method) => Some(method.to_owned()),
                 ("tool", "tools/call") | ("prompt", "prompts/get") => name(),
                 ("uri", method) if method.starts_with("resources/") => name(),
@@ -83,7 +85,9 @@ impl fmt::Display for Stranger {
         if known.contains(wanted) {
             return f.write_str("correct its `when`");
         }
-        if let Some(meant) = nearest(wanted, known.iter().map(String::as_str)) {
+        // Of numbers none is meant rather than another.
+        let names = known.iter().filter(|_| *member != "session");
+        if let Some(meant) = nearest(wanted, names.map(String::as_str)) {
             return write!(f, "did you mean the {member} `{meant}`?");
         }
         let listed = list(known.iter().map(String::as_str).take(MOST_LISTED));

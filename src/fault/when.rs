@@ -101,7 +101,7 @@ impl When {
     /// What of it can be looked up in a recording.
     pub(super) fn names_something(&self) -> bool {
         let model::When { method, tool, prompt, uri, key } = &self.request;
-        [method, tool, prompt, uri, key].into_iter().any(Option::is_some)
+        self.session.is_some() || [method, tool, prompt, uri, key].into_iter().any(Option::is_some)
     }
 }
 
@@ -117,7 +117,7 @@ fn tests_of(value: Value<'_>) -> Result<Vec<(String, Test)>, PlanError> {
     let mut object = value.object("`where`")?;
     let mut tests = Vec::new();
     for (pointer, value) in object.all() {
-        if !pointer.starts_with('/') || !pointer::is_escaped(pointer) {
+        if pointer::steps(pointer).is_err() {
             let text =
                 format!("`{pointer}` is no JSON Pointer into the request, such as /params/arguments/limit");
             return Err(PlanError::new(value.at(), text));

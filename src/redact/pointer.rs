@@ -11,14 +11,8 @@ pub(super) struct Pattern {
 
 impl Pattern {
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        let Some(rest) = text.strip_prefix('/') else { return Err("it does not begin with `/`") };
-        let step = |step: &str| {
-            if !pointer::is_escaped(step) {
-                return Err("`~` stands only in `~0` and `~1`");
-            }
-            Ok((step != "*").then(|| pointer::unescaped(step).into_owned()))
-        };
-        Ok(Self { steps: rest.split('/').map(step).collect::<Result<_, _>>()? })
+        let step = |step: &str| (step != "*").then(|| pointer::unescaped(step).into_owned());
+        Ok(Self { steps: pointer::steps(text)?.map(step).collect() })
     }
 
     /// Whether the place with these steps is the pattern's, or below it.

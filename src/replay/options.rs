@@ -46,7 +46,7 @@ pub struct Options {
     pub faults: Option<Arc<Plan>>,
     /// The server's name, where several are served.
     pub server: Option<Arc<str>>,
-    /// Its name where it is served alone: rules may be for it by that, and nothing else tells it.
+    /// Its name where it is served alone: rules may be for it by that, and events name it.
     pub alone: Option<Arc<str>>,
     /// Events are collected, for [`Replayer::take_events`](super::Replayer::take_events): so many there are by now in
     /// all takes of the run.

@@ -13,7 +13,7 @@ pub struct Event {
     pub seq: u64,
     /// When it came: milliseconds from the beginning of the run, on its clock.
     pub at_ms: u64,
-    /// The server it came for, where several are served.
+    /// The server it came for, where a cassette is played.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<String>,
     /// Its take, where it is not the default one.

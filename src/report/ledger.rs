@@ -140,12 +140,12 @@ impl Ledger {
         self.open.get_mut(&seq)
     }
 
-    /// The fault that was to end the matter could change nothing of it; `beside` is one that acted all the same.
-    pub(crate) fn was_no_fault(&mut self, events: &[u64], beside: Option<&str>) {
+    /// A fault could change nothing of a message; `left` is one that acts all the same, and whether it ends the matter.
+    pub(crate) fn was_no_fault(&mut self, events: &[u64], left: Option<(&str, bool)>) {
         for seq in events {
             if let Some(open) = self.open.get_mut(seq) {
-                open.is_faulty = false;
-                open.event.fault = beside.map(str::to_owned);
+                open.is_faulty = left.is_some_and(|(_, ends)| ends);
+                open.event.fault = left.map(|(name, _)| name.to_owned());
             }
         }
     }

@@ -11,6 +11,7 @@
 //! - [`sse`]: an event stream cut into events
 //! - [`http`]: tokens, content types and addresses of HTTP
 //! - [`revision`]: one table row of facts for each protocol revision
+//! - [`results`]: results that are made here
 
 #[doc(hidden)]
 pub mod fuzz;
@@ -18,6 +19,7 @@ pub mod http;
 pub mod jsonrpc;
 pub mod lines;
 pub mod pointer;
+pub mod results;
 pub mod revision;
 pub mod scan;
 pub mod sse;

@@ -1,4 +1,4 @@
-//! The steps of JSON Pointers (RFC 6901) and their escapes: `~0` for `~`, `~1` for `/`.
+//! JSON Pointers (RFC 6901): what is one, its steps, and their escapes: `~0` for `~`, `~1` for `/`.
 
 use std::borrow::Cow;
 
@@ -18,9 +18,22 @@ pub fn unescaped(step: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether each `~` begins an escape.
-pub fn is_escaped(text: &str) -> bool {
-    text.split('~').skip(1).all(|after| after.starts_with(['0', '1']))
+/// The element that a step leads to: digits without zeros before them.
+pub fn index(step: &str) -> Option<usize> {
+    let is_index = step == "0" || !step.starts_with(['0', '+']);
+    step.parse().ok().filter(|_| is_index)
+}
+
+/// The steps of a pointer to what stands inside a value, escaped as they are.
+///
+/// # Errors
+/// Why it is none.
+pub fn steps(text: &str) -> Result<impl Iterator<Item = &str>, &'static str> {
+    let Some(steps) = text.strip_prefix('/') else { return Err("it does not begin with `/`") };
+    if !text.split('~').skip(1).all(|after| after.starts_with(['0', '1'])) {
+        return Err("`~` stands only in `~0` and `~1`");
+    }
+    Ok(steps.split('/'))
 }
 
 #[cfg(test)]
@@ -33,10 +46,23 @@ mod tests {
             [("a", "a"), ("", ""), ("a/b", "a~1b"), ("m~n", "m~0n"), ("~1", "~01"), ("/~/", "~1~0~1")]
         {
             assert_eq!((&*escaped(name), &*unescaped(step)), (step, name));
-            assert!(is_escaped(step));
+            assert_eq!(steps(&format!("/{step}")).map(Iterator::collect), Ok(vec![step]));
         }
         for wrong in ["~", "a~", "~2", "~~01", "~0~"] {
-            assert!(!is_escaped(wrong), "{wrong}");
+            assert!(
+                steps(&format!("/{wrong}/a")).is_err() && steps(&format!("/a/{wrong}")).is_err(),
+                "{wrong}"
+            );
+        }
+        assert!(steps("").is_err() && steps("a").is_err() && steps("#/a").is_err());
+    }
+
+    #[test]
+    fn an_element_has_one_name() {
+        assert_eq!(["0", "1", "10"].map(index), [Some(0), Some(1), Some(10)]);
+        for wrong in ["", "00", "01", "+1", "+0", "-0", "-1", "-", " 1", "1 ", "1e0", "99999999999999999999"]
+        {
+            assert_eq!(index(wrong), None, "{wrong}");
         }
     }
 }

@@ -346,10 +346,9 @@ pub fn member(text: &[u8], at: usize, name: &str) -> Option<Span> {
 pub fn pointer(text: &[u8], root: Span, pointer: &str) -> Option<Span> {
     let mut here = root;
     for step in pointer.split('/').skip(1) {
-        let name = pointer::unescaped(step);
         here = match text.get(here.start) {
-            Some(b'{') => member(text, here.start, &name)?,
-            Some(b'[') => elements(text, here.start).nth(name.parse().ok()?)?.ok()?,
+            Some(b'{') => member(text, here.start, &pointer::unescaped(step))?,
+            Some(b'[') => elements(text, here.start).nth(pointer::index(step)?)?.ok()?,
             _ => return None,
         };
     }
@@ -386,7 +385,9 @@ mod tests {
         let text = br#"{"a/b":{"m~n":[10,{"":7}]}}"#;
         let whole = Span::new(0, text.len());
         assert_eq!(pointer(text, whole, "/a~1b/m~0n/1/").map(|span| span.of(text)), Some(&b"7"[..]));
-        assert_eq!(pointer(text, whole, "/a~1b/m~0n/2"), None);
+        for nothing in ["/a~1b/m~0n/2", "/a~1b/m~0n/01", "/a~1b/m~0n/+1", "/a~1b/m~0n/"] {
+            assert_eq!(pointer(text, whole, nothing), None, "{nothing}");
+        }
         assert_eq!(pointer(text, whole, ""), Some(whole));
     }
 

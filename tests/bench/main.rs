@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, reason = "the figures are what a person runs this for")]
 
 mod http;
+mod idle;
 mod measure;
 mod memory;
 mod peers;
@@ -39,6 +40,7 @@ const BENCHMARKS: &[Benchmark] = &[
     ("record throughput", record::throughput),
     ("replay throughput", replay::throughput),
     ("replay lookup", replay::lookup),
+    ("replay idle plan", idle::plan),
     ("start", start::first_answer),
     ("size", start::binary_size),
     ("memory record", memory::recording),
@@ -66,6 +68,7 @@ fn main() {
             peers::self_check();
             http::self_check();
             tape::self_check();
+            idle::self_check();
         }
     }
 }

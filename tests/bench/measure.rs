@@ -84,6 +84,8 @@ pub(crate) struct Unit {
 
 impl Unit {
     pub(crate) const TIMES: Self = Self { name: "times", factor: 1.0, digits: 3 };
+    /// Of figures that count something.
+    pub(crate) const PIECES: Self = Self { name: "", factor: 1.0, digits: 0 };
     /// Of figures in seconds.
     pub(crate) const MICROSECONDS: Self = Self { name: "µs", factor: 1e-6, digits: 1 };
     /// Of figures in seconds.

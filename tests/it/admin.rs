@@ -253,6 +253,20 @@ fn events_are_those_that_the_command_finds() {
     }
 }
 
+/// As the rules of a plan know it.
+#[test]
+fn the_only_server_has_its_name_in_events() {
+    let stand = Stand::new(&["c.json", "--events", "events.jsonl"]);
+    stand.begin("/mcp");
+    let told = stand.tend.get("/events?server=c")["events"].clone();
+    assert_eq!(
+        (each(&told, "server"), each(&told, "method")),
+        (vec![&json!("c")], vec![&json!("initialize")])
+    );
+    let log = fs::read_to_string(stand.path("events.jsonl")).expect("a log");
+    assert_eq!(serde_json::from_str::<Value>(log.trim()).expect("one line"), told[0]);
+}
+
 #[test]
 fn scenarios_are_switched_and_none_of_several_is_on_unless_one_is_named() {
     let stand = Stand::new(&["c.json", "--faults", "plan.json"]);

@@ -1,5 +1,6 @@
 //! Faults: what clients see of them, and what the report tells.
 
+mod acted;
 mod acting;
 mod alike;
 #[cfg(unix)]

@@ -8,10 +8,10 @@ use super::{
     },
     Loader, Name, short,
 };
-use crate::wire::{Span, jsonrpc, scan};
+use crate::wire::{Span, jsonrpc, pointer, scan};
 
 const TYPES: [&str; 6] = ["string", "number", "boolean", "object", "array", "null"];
-const POINTER: &str = "a JSON Pointer such as /params/arguments/limit";
+const POINTER: &str = "a JSON Pointer that begins with /params, such as /params/arguments/limit";
 
 impl Loader<'_> {
     pub(super) fn rule(&mut self) -> Result<MatchRule> {
@@ -76,7 +76,8 @@ impl Loader<'_> {
 
     fn pointer(&self, member: &'static str, raw: Span) -> Result<String> {
         let text = jsonrpc::text(raw.of(self.reader.text));
-        if text.is_empty() || text.starts_with('/') {
+        // Nothing else of a request is compared.
+        if pointer::steps(&text).is_ok_and(|mut steps| steps.next() == Some("params")) {
             return Ok(text.into_owned());
         }
         self.wrong(raw.start, member, POINTER)

@@ -49,7 +49,7 @@ fn errors(text: &str) -> Vec<String> {
 
 #[test]
 fn a_check_goes_on_behind_what_is_wrong() {
-    let text = r#"{"cassette": 1, "match": [{"ignore": ["x", "/y"]}],
+    let text = r#"{"cassette": 1, "match": [{"ignore": ["x", "/params/y"]}],
 "sessions": [{"session": "1"}, {"session": 2}], "exchanges": [
 {"key": "a", "server": [{"result": {"$lines": 1}}, {"after": "nowhere", "raw": "x"}, {"after_ms": -1}]},
 {"key": "a", "server": [{"notification": {}}]},
@@ -59,6 +59,31 @@ fn a_check_goes_on_behind_what_is_wrong() {
     let lines: Vec<&str> = found.iter().map(|error| &error[..2]).collect();
     assert_eq!(lines, ["1:", "2:", "3:", "3:", "4:", "5:", "5:"], "{found:#?}");
     assert_eq!(load(text).unwrap_err().to_string(), found[0]);
+}
+
+#[test]
+fn a_match_rule_names_places_in_params_by_json_pointers() {
+    let rule = |rule: &str| {
+        let text =
+            format!("{{\"cassette\": 1, \"match\": [{{{rule}}}], \"sessions\": [], \"exchanges\": []}}");
+        Cassette::load(text.into_bytes(), &blob::NoBlobs).map(|_| ()).map_err(|error| error.to_string())
+    };
+    for good in ["/params", "/params/", "/params/a~1b/m~0n/0"] {
+        assert_eq!(rule(&format!(r#""ignore": ["{good}"], "type": {{"{good}": "null"}}"#)), Ok(()), "{good}");
+    }
+    for wrong in ["", "/", "x", "/result", "/paramsx", "/params/a~2b", "/params/a~", "params/a"] {
+        for text in [
+            format!(r#""ignore": ["{wrong}"]"#),
+            format!(r#""pattern": {{"{wrong}": "x"}}"#),
+            format!(r#""type": {{"{wrong}": "null"}}"#),
+        ] {
+            let told = rule(&text).expect_err(&text);
+            assert!(
+                told.starts_with("1:") && told.contains("a JSON Pointer that begins with /params"),
+                "{told}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -173,11 +198,11 @@ fn members_are_checked() {
     );
     check(
         "{\"cassette\": 1, \"match\": [{\"ignore\": [\"params\"]}]}",
-        "1:39: `ignore` must be a JSON Pointer such as /params/arguments/limit, found `\"params\"`",
+        "1:39: `ignore` must be a JSON Pointer that begins with /params, such as /params/arguments/limit, found `\"params\"`",
     );
     check(
-        "{\"cassette\": 1, \"match\": [{\"pattern\": {\"/a\": \"[\"}}]}",
-        "1:46: `[` is no regular expression: error: unclosed character class",
+        "{\"cassette\": 1, \"match\": [{\"pattern\": {\"/params\": \"[\"}}]}",
+        "1:51: `[` is no regular expression: error: unclosed character class",
     );
     check(
         "{\"cassette\": 1, \"sessions\": [{\"session\": 1},\n{\"session\": 1}]}",

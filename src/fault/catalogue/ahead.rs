@@ -31,32 +31,42 @@ impl Effect for Saying {
     }
 }
 
-/// An effect that needs room for more than one message: a body becomes an event stream.
+/// An effect that needs room for more than one message: a body that is an answer becomes an event stream.
 #[derive(Debug)]
 pub(super) struct Streaming<E> {
     effect: E,
     lane: Lane,
-    /// The body has become a stream.
-    streams: bool,
+    /// The head of a response that may become a stream.
+    head: Option<ResponseHead>,
 }
 
 impl<E> Streaming<E> {
     pub(super) const fn new(effect: E, lane: Lane) -> Self {
-        Self { effect, lane, streams: false }
+        Self { effect, lane, head: None }
     }
 }
 
 impl<E: Effect> Effect for Streaming<E> {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
+        let is_own = output.lane() == self.lane;
+        let Some(head) = self.head.take_if(|_| is_own) else {
+            return match output {
+                Output::Head { head, .. } if is_own && !head.stream && head.status == 200 => {
+                    self.head = Some(head);
+                }
+                output => self.effect.pass(output, out),
+            };
+        };
+        let is_answer = output.is_response();
         match output {
-            Output::Head { lane, head } if lane == self.lane && !head.stream && head.status == 200 => {
-                self.streams = true;
+            Output::Body { lane, bytes } if is_answer => {
                 out.push(Step::Do(Output::Head { lane, head: streaming(head) }));
-            }
-            Output::Body { lane, bytes } if self.streams && lane == self.lane => {
                 self.effect.pass(Output::Event { lane, event: speak::event(bytes) }, out);
             }
-            output => self.effect.pass(output, out),
+            output => {
+                out.push(Step::Do(Output::Head { lane: self.lane, head }));
+                self.effect.pass(output, out);
+            }
         }
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Answer<F>(pub F);
 pub(super) struct Response<'a> {
     /// The request's id, raw.
     pub id: &'a [u8],
+    /// Whether the request is of 2026-07-28 or later.
+    pub is_modern: bool,
     /// The answer.
     pub message: Message<'a>,
 }
@@ -30,15 +32,14 @@ where
     F: Fn(&Response<'_>) -> Option<Vec<u8>> + Clone + Send + Sync + 'static,
 {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(Changing { change: self.0.clone(), id: of.id.into(), is_idle: false }))
+        Some(Box::new(Changing { change: self.0.clone(), id: of.id.into(), is_modern: of.is_modern }))
     }
 }
 
 struct Changing<F> {
     change: F,
     id: Box<[u8]>,
-    /// The answer has passed as it was.
-    is_idle: bool,
+    is_modern: bool,
 }
 
 impl<F> std::fmt::Debug for Changing<F> {
@@ -51,17 +52,11 @@ impl<F: Fn(&Response<'_>) -> Option<Vec<u8>> + Send> Effect for Changing<F> {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
         let text = output.text().map(Message::read).filter(|message| message.kind.is_response());
         let Some(message) = text else { return out.push(Step::Do(output)) };
-        let changed = (self.change)(&Response { id: &self.id, message });
-        let changed = changed.filter(|text| *text != message.bytes);
-        self.is_idle |= changed.is_none();
+        let changed = (self.change)(&Response { id: &self.id, is_modern: self.is_modern, message });
         out.push(Step::Do(match changed {
             Some(text) => output.with_text(text),
             None => output,
         }));
-    }
-
-    fn is_idle(&self) -> bool {
-        self.is_idle
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
 impl Fault for CutAfter {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
         let ends = of.is_http && of.post.is_none();
-        Some(Box::new(Cut { left: *self, lane: of.lane, ends, is_cut: false, is_idle: false }))
+        Some(Box::new(Cut { left: *self, lane: of.lane, ends, is_cut: false }))
     }
 }
 
@@ -46,11 +46,14 @@ struct Cut {
     /// The lane ends with the response; else others speak on it too.
     ends: bool,
     is_cut: bool,
-    /// The response has passed as it was.
-    is_idle: bool,
 }
 
 impl Cut {
+    /// What follows is behind as much as comes.
+    const fn is_due(&self) -> bool {
+        matches!(self.left, CutAfter::Events(0) | CutAfter::Bytes(0))
+    }
+
     fn cut(&mut self, partial: Vec<u8>, out: &mut Vec<Step>) {
         self.is_cut = true;
         out.push(Step::Do(Output::EndLane { lane: self.lane, partial, end: Some(StreamEnd::Cut) }));
@@ -59,19 +62,15 @@ impl Cut {
 
 impl Effect for Cut {
     fn pass(&mut self, output: Output, out: &mut Vec<Step>) {
-        if output.lane() != self.lane || self.is_idle {
+        if output.lane() != self.lane {
             return out.push(Step::Do(output));
         }
         if self.is_cut {
             return;
         }
-        match output {
-            // What is at its end is too late to be cut behind anything.
-            Output::EndLane { end: None, .. } => return self.cut(Vec::new(), out),
-            Output::EndLane { .. } => self.is_idle = true,
-            _ => {}
+        if matches!(output, Output::EndLane { end: None, .. }) && self.is_due() {
+            return self.cut(Vec::new(), out);
         }
-        let is_last = !self.ends && output.is_response();
         let Some(framed) = framed(&output) else { return out.push(Step::Do(output)) };
         match &mut self.left {
             CutAfter::Events(0) => self.cut(Vec::new(), out),
@@ -92,11 +91,10 @@ impl Effect for Cut {
                 out.push(Step::Do(output));
             }
         }
-        self.is_idle = is_last && !self.is_cut;
     }
 
-    fn is_idle(&self) -> bool {
-        self.is_idle
+    fn acts_behind(&self) -> bool {
+        self.ends && self.is_due()
     }
 }
 
@@ -123,7 +121,8 @@ mod tests {
         assert_eq!(streamed(r#"{"do": "cut_after", "events": 1}"#), format!("{head}event {PROGRESS}\ncut\n"));
         let both = format!("{head}event {PROGRESS}\nevent {ANSWER}\ncut\n");
         assert_eq!(streamed(r#"{"do": "cut_after", "events": 2}"#), both);
-        assert_eq!(streamed(r#"{"do": "cut_after", "events": 9}"#), both);
+        let whole = format!("{head}event {PROGRESS}\nevent {ANSWER}\nend\n");
+        assert_eq!(streamed(r#"{"do": "cut_after", "events": 9}"#), whole);
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Effect for Closing {
             return;
         }
         let lane = self.lane;
-        if matches!(output, Output::EndLane { .. }) {
+        if matches!(output, Output::EndLane { end: None, .. }) {
             self.is_closed = true;
             return out.extend([Output::HalfClose { lane }, output].map(Step::Do));
         }
@@ -53,6 +53,10 @@ impl Effect for Closing {
             let end = Output::EndLane { lane, partial: Vec::new(), end: None };
             out.extend([Output::HalfClose { lane }, end].map(Step::Do));
         }
+    }
+
+    fn acts_behind(&self) -> bool {
+        self.ends_by_itself
     }
 }
 

@@ -6,17 +6,7 @@ use crate::fault::{
 };
 
 /// A fault that changes the response's head, and that at work.
-pub(super) struct Heads<F> {
-    change: F,
-    /// The head has passed as it was.
-    is_idle: bool,
-}
-
-impl<F> Heads<F> {
-    pub(super) const fn new(change: F) -> Self {
-        Self { change, is_idle: false }
-    }
-}
+pub(super) struct Heads<F>(pub F);
 
 impl<F> std::fmt::Debug for Heads<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -26,22 +16,16 @@ impl<F> std::fmt::Debug for Heads<F> {
 
 impl<F: Fn(&mut ResponseHead) + Clone + Send + Sync + 'static> Fault for Heads<F> {
     fn effect(&self, _: &Target<'_>) -> Option<Box<dyn Effect>> {
-        Some(Box::new(Self::new(self.change.clone())))
+        Some(Box::new(Self(self.0.clone())))
     }
 }
 
 impl<F: Fn(&mut ResponseHead) + Send> Effect for Heads<F> {
     fn pass(&mut self, mut output: Output, out: &mut Vec<Step>) {
         if let Output::Head { head, .. } = &mut output {
-            let before = head.clone();
-            (self.change)(head);
-            self.is_idle |= *head == before;
+            (self.0)(head);
         }
         out.push(Step::Do(output));
-    }
-
-    fn is_idle(&self) -> bool {
-        self.is_idle
     }
 }
 

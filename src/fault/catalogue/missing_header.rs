@@ -18,9 +18,7 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
     if !is_token(left_out.as_bytes()) || FRAMING.contains(&&*left_out) {
         return Err(given.wrong("name", "a header's name that says nothing of the response's length"));
     }
-    Ok(Arc::new(Heads::new(move |head: &mut ResponseHead| {
-        head.headers.retain(|(name, _)| **name != *left_out)
-    })))
+    Ok(Arc::new(Heads(move |head: &mut ResponseHead| head.headers.retain(|(name, _)| **name != *left_out))))
 }
 
 #[cfg(test)]

@@ -218,7 +218,7 @@ pub static TABLE: &[Kind] = &[
         Answer,
         Everywhere,
         close_early::read,
-        "the connection is closed behind the head and `bytes` (0) bytes of the answer; on stdio, stdout is",
+        "the connection is closed behind the head and `bytes` (0) bytes of the answer; on stdio, stdout is; over HTTP a client that resumes a live stream may get it",
     )),
     physical(kind(
         "cut_after",
@@ -313,9 +313,21 @@ pub static TABLE: &[Kind] = &[
         "the header `name` is left out of the response",
     )),
     kind("error", Instead, Everywhere, error::read, "a JSON-RPC error: `code` (-32603), `message`, `data`"),
-    kind("wrong_id", Answer, Everywhere, wrong_id::read, "the answer has an id that no request has"),
+    kind(
+        "wrong_id",
+        Answer,
+        Everywhere,
+        wrong_id::read,
+        "the answer has an id that no request has; over HTTP a client that resumes a live stream may get the right one",
+    ),
     kind("duplicate", Answer, Everywhere, duplicate::read, "the answer comes `times` (2) times"),
-    kind("drop", Answer, Everywhere, drop::read, "the answer is lost; what else the server says comes"),
+    kind(
+        "drop",
+        Answer,
+        Everywhere,
+        drop::read,
+        "the answer is lost; what else the server says comes; over HTTP a client that resumes a live stream may get it",
+    ),
     kind(
         "reorder",
         Beside,
@@ -372,7 +384,7 @@ pub static TABLE: &[Kind] = &[
             Answer,
             Everywhere,
             schema_violation::read,
-            "`structuredContent` breaks the tool's `outputSchema`",
+            "`structuredContent` breaks the tool's `outputSchema`; a result without it passes",
         ),
     ),
     only(

@@ -12,20 +12,14 @@ pub(super) fn read(_: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
     Ok(Arc::new(Answer(violated)))
 }
 
-/// An output schema is of an object, so a list breaks any.
+/// An output schema is of an object, so a list breaks any. A tool that has one answers with structured content
+/// (specification 2025-11-25, server/tools); a result without that is none of such a tool.
 fn violated(response: &Response<'_>) -> Option<Vec<u8>> {
     const LIST: &[u8] = br#"["this breaks the outputSchema"]"#;
     let result = response.message.outcome_span()?;
     let bytes = response.message.bytes;
-    match scan::member(bytes, result.start, "structuredContent") {
-        Some(place) => Some(response.with(place, LIST)),
-        None => {
-            let inside = bytes.get(result.start + 1..result.end)?;
-            let comma: &[u8] = if scan::skip_space(inside, 0) + 1 == inside.len() { b"" } else { b"," };
-            let result = [b"{\"structuredContent\":", LIST, comma, inside].concat();
-            response.with_result(&result)
-        }
-    }
+    let place = scan::member(bytes, result.start, "structuredContent")?;
+    Some(response.with(place, LIST))
 }
 
 #[cfg(test)]
@@ -46,7 +40,16 @@ mod tests {
             seen(r#"{"content":[],"structuredContent":{"n":1},"x":1}"#),
             told(&format!("{{\"content\":[],{broken},\"x\":1}}"))
         );
-        assert_eq!(seen(r#"{"content":[]}"#), told(&format!("{{{broken},\"content\":[]}}")));
-        assert_eq!(seen("{}"), told(&format!("{{{broken}}}")));
+    }
+
+    /// Its tool has no such schema, or failed.
+    #[test]
+    fn a_result_without_structured_content_passes() {
+        for result in [r#"{"content":[]}"#, "{}", r#"{"content":[],"isError":true}"#] {
+            let mut stand = Stand::stdio(r#""schema_violation""#);
+            stand.answers(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#));
+            assert!(stand.is_idle(), "{result}");
+            assert_eq!(stand.seen(), format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}\n"));
+        }
     }
 }

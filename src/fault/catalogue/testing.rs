@@ -3,9 +3,9 @@
 use std::{collections::VecDeque, fmt::Write, sync::Arc};
 
 use super::super::{
-    Fault, Fired, Stage, Target,
+    Fault, Fired, Stage, Target, Work,
     rule::Rule,
-    stage::{Acting, Origin, Work},
+    stage::{Acting, Origin},
     step::{Output, ResponseHead, Step},
     value::Value,
 };
@@ -59,6 +59,7 @@ impl Stand {
             is_http,
             method: "tools/call",
             id: b"1",
+            is_modern: false,
             token: Some(b"\"t\""),
             count: 1,
             roll: 0.5,
@@ -88,10 +89,11 @@ impl Stand {
     fn pass(&mut self, output: Output) {
         let lane = Some(self.target.lane).filter(|_| self.target.is_http && self.target.post.is_none());
         let acting = *self.acting.get_or_insert_with(|| {
-            let effect = self.fault.effect(&self.target).expect("it acts on what the server says");
-            let fired = Some(Fired::default());
+            let effect = self.fault.effect(&self.target);
+            assert!(effect.is_some(), "it acts on what the server says");
+            let work = Work::new(("fault", true), self.target.lane, effect, Fired::default());
             let origin = Origin { post: self.target.post, ..Origin::default() };
-            self.stage.begin(vec![Work { effect, fired }], origin, lane)
+            self.stage.begin(vec![work], origin, lane)
         });
         self.stage.pass(self.now, acting, output, &mut self.out);
         self.note();
@@ -154,9 +156,9 @@ impl Stand {
         self.pass(Output::EndLane { lane: self.target.lane, partial: Vec::new(), end: None });
     }
 
-    /// Whether the fault could change nothing, since this was last asked.
-    pub(in crate::fault) fn is_idle(&mut self) -> bool {
-        !self.stage.take_idle().is_empty()
+    /// Whether the fault has changed nothing so far.
+    pub(in crate::fault) fn is_idle(&self) -> bool {
+        self.stage.not_acted().next().is_some()
     }
 
     /// How long the first thing waits, in whole milliseconds.

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use super::answer::{Answer, Response};
 use crate::{
     fault::{Fault, PlanError, value::Object},
-    wire::scan::push_string,
+    wire::{results, scan::push_string},
 };
 
 pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
     let text = object.get("text").map(|text| text.string("text")).transpose()?;
-    let mut result = b"{\"content\":[{\"type\":\"text\",\"text\":".to_vec();
-    push_string(text.as_deref().unwrap_or("the tool failed"), &mut result);
-    result.extend_from_slice(b"}],\"isError\":true}");
-    Ok(Arc::new(Answer(move |message: &Response<'_>| message.with_result(&result))))
+    let mut shown = Vec::new();
+    push_string(text.as_deref().unwrap_or("the tool failed"), &mut shown);
+    Ok(Arc::new(Answer(move |answer: &Response<'_>| {
+        answer.with_result(&results::tool_error(&shown, answer.is_modern, ""))
+    })))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::fault::{Fault, PlanError, step::ResponseHead, value::Object};
 pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
     let value = object.get("value").map(|value| header_value(value, "value")).transpose()?;
     let value = value.unwrap_or_else(|| b"text/html".to_vec());
-    Ok(Arc::new(Heads::new(move |head: &mut ResponseHead| {
+    Ok(Arc::new(Heads(move |head: &mut ResponseHead| {
         // In its place: a head that had it already is the same then, and nothing has acted.
         let is_it = |name: &str| name == "content-type";
         let at = head.headers.iter().position(|(name, _)| is_it(name)).unwrap_or(0);

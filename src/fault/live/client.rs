@@ -67,6 +67,7 @@ impl Live {
         if let Some(ledger) = &mut self.ledger {
             events.iter().for_each(|event| ledger.accept(*event));
         }
+        self.take_back_idle();
         passing
     }
 
@@ -174,7 +175,6 @@ impl Live {
             Some(decision) => {
                 let origin = Origin {
                     events: event.copied().into_iter().collect(),
-                    beside: decision.beside_name(),
                     asked: (number_of(session), original.id_key().unwrap_or_default().into_owned()),
                     post: came.http.and_then(|http| http.stream).map(|_| came.lane),
                 };
@@ -209,20 +209,20 @@ impl Live {
         let (id, token) = (original.id().unwrap_or(b"null"), original.progress_token());
         let (lane, post) = (came.own_lane(), came.http.and_then(|http| http.stream).map(|_| came.lane));
         let is_http = came.http.is_some();
-        let target = Target { lane, post, is_http, method, id, token, count: 0, roll: 0.0 };
+        let is_modern = original.is_modern();
+        let target = Target { lane, post, is_http, method, id, is_modern, token, count: 0, roll: 0.0 };
         let terminal = decision.terminal.as_ref();
         let instead = terminal.and_then(|chosen| chosen.instead(&target));
         // Where nothing goes to the server, what holds that back holds the answer back.
-        let is_on_its_way = |chosen: &&Chosen| chosen.to_server && instead.is_none();
-        let to_server = decision.beside.iter().filter(is_on_its_way);
+        let is_on_its_way = |chosen: &Chosen| chosen.to_server && instead.is_none();
+        let to_server = decision.beside.iter().filter(|chosen| is_on_its_way(chosen));
         let to_server = to_server.filter_map(|chosen| chosen.effect(&target)).collect();
         let wait = waits(to_server, Output::Send { lane, bytes: Vec::new(), apart: false });
-        let to_client =
-            terminal.into_iter().chain(decision.beside.iter().filter(|chosen| !is_on_its_way(chosen)));
-        let effects = to_client.filter_map(|chosen| chosen.work(&target)).collect();
+        let chosen = terminal.into_iter().chain(&decision.beside);
+        let works = chosen.map(|chosen| chosen.work(&target, is_on_its_way(chosen))).collect();
         self.lingers = self.lingers.max(decision.lingers());
         self.note_fault(&decision, origin.events.first(), instead.as_deref().is_some_and(are_silent));
-        let acting = self.stage.begin(effects, origin, (is_http && post.is_none()).then_some(came.lane));
+        let acting = self.stage.begin(works, origin, (is_http && post.is_none()).then_some(came.lane));
         let Some(steps) = instead else {
             if !is_http || post.is_some() {
                 self.asked.add(lane, original, Some(acting));

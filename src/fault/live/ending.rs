@@ -24,7 +24,7 @@ impl Live {
                 line => line,
             },
         );
-        self.asked.left(PIPE).for_each(|acting| self.stage.server_ended(acting));
-        self.stage.take_back_idle(&mut self.engine, self.ledger.as_mut());
+        self.asked.left(PIPE).for_each(|acting| self.stage.close(acting));
+        self.take_back_idle();
     }
 }

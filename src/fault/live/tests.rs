@@ -34,12 +34,12 @@ fn plan(rules: &str) -> Plan {
     plan
 }
 
-fn live(rules: &str) -> Live {
+pub(super) fn live(rules: &str) -> Live {
     let options = Options { name: "live".to_owned(), look: Box::new(Plain), events: Some(Arc::default()) };
     Live::new(Arc::new(plan(rules)), options)
 }
 
-fn call(id: u32, tool: &str) -> String {
+pub(super) fn call(id: u32, tool: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","_meta":{{"progressToken":"t{id}"}}}}}}"#
     )

@@ -430,7 +430,7 @@ fn a_recording_that_replaces_keeps_what_people_wrote_and_the_times_of_what_did_n
     let text = text
         .replace(
             r#""key": "tools/call a @1","#,
-            r#""key": "the first", "note": "why", "match": {"ignore": ["/x"]},"#,
+            r#""key": "the first", "note": "why", "match": {"ignore": ["/params/x"]},"#,
         )
         .replace(r#""key": "tools/call b @2","#, r#""key": "tools/call b @2", "x-mine": [1],"#)
         .replace("\"after_ms\": 1", "\"after_ms\": 70")

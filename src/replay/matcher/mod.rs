@@ -91,7 +91,7 @@ impl Matcher {
     /// Compiles the rules of a cassette.
     ///
     /// # Errors
-    /// When a pattern is no regular expression or a pointer no JSON Pointer.
+    /// When a pattern is no regular expression or a type none of JSON's.
     pub(crate) fn new(cassette: &Cassette) -> Result<Self, RuleError> {
         let matcher =
             Self { rules: cassette.rules.clone(), used: vec![0; cassette.rules.len()], ..Self::plain() };
@@ -123,15 +123,6 @@ impl Matcher {
 
     fn add(&self, rule: &MatchRule, places: &mut Places) -> Result<(), RuleError> {
         let error = |text| RuleError { at: rule.place.start as usize, text };
-        let pointers =
-            rule.ignore.iter().chain(rule.pattern.iter().chain(&rule.types).map(|(pointer, _)| pointer));
-        for pointer in pointers {
-            if !pointer.starts_with("/params") {
-                return Err(error(format!(
-                    "a match rule names `{pointer}`; expected a JSON Pointer that begins with `/params`"
-                )));
-            }
-        }
         for pointer in &rule.ignore {
             places.exempt(pointer, Exemption::Ignore);
         }

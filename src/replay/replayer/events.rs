@@ -15,6 +15,9 @@ use crate::{
 impl Replayer {
     /// Events of messages whose outcome is known by now. After the last one (`is_last`), nothing is answered any more.
     pub fn take_events(&mut self, is_last: bool) -> Vec<Event> {
+        if let Some(faults) = self.faults.as_mut().filter(|_| is_last) {
+            faults.are_over(self.events.as_mut());
+        }
         self.events.as_mut().map(|events| events.take(is_last)).unwrap_or_default()
     }
 
@@ -40,7 +43,7 @@ impl Replayer {
         let live = self.at_hand.live;
         let seq = events.open(&Came {
             now: self.now.played,
-            server: self.options.server.as_deref(),
+            server: self.options.called(),
             session: Some(self.lives[live].ordinal).filter(|ordinal| *ordinal > 0),
             live,
             lane,

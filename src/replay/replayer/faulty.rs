@@ -13,6 +13,7 @@ use crate::{
         replayer::ReplayError,
         script::{Script, StepKind, client_message, client_name},
     },
+    report::ledger::Ledger,
     traffic::{Lane, Micros},
     wire::jsonrpc::{Message, id_key},
 };
@@ -87,11 +88,22 @@ impl Faults {
     }
 
     pub(super) fn state(&self) -> crate::report::live::PlanState {
-        self.engine.state()
+        self.engine.state(self.stage.not_acted())
     }
 
     pub(super) fn report(&self) -> Vec<crate::report::FaultReport> {
-        self.engine.report()
+        self.engine.report(self.stage.not_acted())
+    }
+
+    /// Faults that could change nothing have not acted.
+    fn take_back_idle(&mut self, events: Option<&mut Ledger>) {
+        self.stage.take_back_idle(&mut self.engine, events);
+    }
+
+    /// Nothing more is said to anybody.
+    pub(super) fn are_over(&mut self, events: Option<&mut Ledger>) {
+        self.stage.is_over();
+        self.take_back_idle(events);
     }
 }
 
@@ -187,17 +199,17 @@ impl Replayer {
             is_http,
             method,
             id: if id.is_empty() { b"null" } else { id },
+            is_modern: message.is_modern(),
             token: token.as_deref(),
             count: 0,
             roll: 0.0,
         };
         // The one that ends the matter is nearest to the server.
         let terminal = decision.terminal.as_ref();
-        let effects = terminal.into_iter().chain(&decision.beside);
-        let effects = effects.filter_map(|chosen| chosen.work(&target)).collect();
+        let chosen = terminal.into_iter().chain(&decision.beside);
+        let works = chosen.map(|chosen| chosen.work(&target, false)).collect();
         let origin = Origin {
             events: self.at_hand.events.clone(),
-            beside: decision.beside_name(),
             asked: (self.at_hand.live, id_key(id).into_owned()),
             post: self.at_hand.post,
         };
@@ -207,7 +219,7 @@ impl Replayer {
         self.note_fault(&decision, asks_for, is_silent);
         let Some(faults) = &mut self.faults else { return false };
         faults.lingers = faults.lingers.max(decision.lingers());
-        let acting = faults.stage.begin(effects, origin, own_response);
+        let acting = faults.stage.begin(works, origin, own_response);
         if self.options.tended {
             let fault = decision.beside.iter().chain(&decision.terminal).next();
             let label = Label {
@@ -225,6 +237,7 @@ impl Replayer {
         };
         faults.stage.perform(self.now.played, acting, steps, &mut self.outputs);
         faults.stage.close(acting);
+        faults.take_back_idle(self.events.as_mut());
         match found.filter(|found| !found.repeat) {
             Some(found) if decision.consumes => self.plays[found.play].take(found.step),
             Some(found) => self.plays[found.play].is_answered(found.step),
@@ -242,6 +255,7 @@ impl Replayer {
         faults.acting = None;
         if let Some(acting) = self.at_hand.acting.take() {
             faults.stage.close(acting);
+            faults.take_back_idle(self.events.as_mut());
         }
     }
 
@@ -256,14 +270,15 @@ impl Replayer {
     pub(super) fn close_acting(&mut self, acting: Option<Acting>) {
         if let (Some(faults), Some(acting)) = (&mut self.faults, acting) {
             faults.stage.close(acting);
+            faults.take_back_idle(self.events.as_mut());
         }
     }
 
     /// The recorded server of affected requests has ended.
     pub(super) fn server_of_stage_ended(&mut self, acting: &[Acting]) {
         if let Some(faults) = &mut self.faults {
-            acting.iter().for_each(|acting| faults.stage.server_ended(*acting));
-            faults.stage.take_back_idle(&mut faults.engine, self.events.as_mut());
+            acting.iter().for_each(|acting| faults.stage.close(*acting));
+            faults.take_back_idle(self.events.as_mut());
         }
     }
 
@@ -278,6 +293,7 @@ impl Replayer {
     pub(super) fn left_stage(&mut self, lane: Lane) {
         if let Some(faults) = &mut self.faults {
             faults.stage.left(lane);
+            faults.take_back_idle(self.events.as_mut());
         }
     }
 
@@ -291,7 +307,7 @@ impl Replayer {
             Some(acting) => faults.stage.pass(self.now.played, acting, output, &mut self.outputs),
             None => faults.stage.go(self.now.played, None, output, &mut self.outputs),
         }
-        faults.stage.take_back_idle(&mut faults.engine, self.events.as_mut());
+        faults.take_back_idle(self.events.as_mut());
     }
 
     /// Moves on what faults have held back.

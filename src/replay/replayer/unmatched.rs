@@ -15,7 +15,7 @@ use crate::{
     traffic::Lane,
     wire::{
         jsonrpc::{self, Kind, Message},
-        scan,
+        results, scan,
     },
 };
 
@@ -51,11 +51,15 @@ impl Replayer {
             Some(live) => &self.lives[live].declared,
             None => declared,
         };
-        let answer = own::answer(method, message.is_modern(), declared, self.legacy_recording)?;
+        let modern = message.is_modern();
+        let answer = own::answer(method, modern, declared, self.legacy_recording)?;
         self.count_own(method);
         let id = message.id().unwrap_or(b"null");
         let bytes = match answer {
-            OwnAnswer::Empty => [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":{}}"].concat(),
+            OwnAnswer::Empty => {
+                let result = results::empty(modern);
+                [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":", &result, b"}"].concat()
+            }
             OwnAnswer::MethodNotFound => {
                 jsonrpc::error(id, -32601, &format!("Method not found: {method}"), None)
             }

@@ -73,6 +73,8 @@ fn events_are_found_by_what_they_say() {
     assert_eq!(finds("--limit 2"), ["tools/call", "ping"]);
     assert_eq!(finds("--outcome miss --method ping"), [""; 0]);
     assert_eq!(finds("--server nobody"), [""; 0]);
+    // One that is served alone has the name of its cassette's file, as for the rules of a plan.
+    assert_eq!(finds("--server c"), finds(""));
     assert_eq!(finds("--key nothing"), [""; 0]);
     deck.run("events log/e.jsonl --outcome lost")
         .status(ExitCode::Usage)

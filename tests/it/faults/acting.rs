@@ -260,3 +260,19 @@ fn chance_decides_by_the_request_alone() {
     assert_eq!(forth, back);
     assert!((50..110).contains(&forth.len()), "{}", forth.len());
 }
+
+#[test]
+fn an_element_is_named_as_json_pointers_name_it() {
+    let list = r#""arguments":{"q":["a","b"]}"#;
+    for (step, acts) in [("1", true), ("01", false), ("+1", false), ("001", false)] {
+        let mut stage = Stage::with(
+            plan(&format!(
+                r#"[{{"when": {{"where": {{"/params/arguments/q/{step}": "b"}}}}, "do": "timeout"}}]"#
+            )),
+            &CASSETTE.replace(r#""arguments": {"q": "a"}"#, list),
+        );
+        stage.send(INITIALIZE);
+        let seen = stage.send(&SEARCH.replace(r#""arguments":{"q":"a"}"#, list));
+        assert_eq!(seen.is_empty(), acts, "{step}: {seen}");
+    }
+}

@@ -1,6 +1,14 @@
 //! Plans that cannot be used: which sentence, and where.
 
-use mcp_tapedeck::fault::{Plan, Plans, Scope};
+use std::sync::Arc;
+
+use mcp_tapedeck::{
+    cassette::{blob::NoBlobs, model::Cassette},
+    fault::{Plan, Plans, Scope},
+    replay::{Options, Replayer},
+};
+
+use super::stage::{CASSETTE, plan};
 
 fn refused(text: &str) -> String {
     Plans::read(text.as_bytes()).expect_err("refused").to_string()
@@ -135,4 +143,21 @@ fn a_scenario_has_to_be_chosen_and_to_be_there() {
     );
     assert_eq!(add(Some("c")), Ok(false));
     assert_eq!(add(Some("a")), Ok(true));
+}
+
+#[test]
+fn a_rule_for_what_was_not_recorded_is_refused() {
+    let refused = |when: &str| {
+        let cassette = Cassette::load(CASSETTE.into(), &NoBlobs).expect("the cassette loads");
+        let rules = format!(r#"[{{"name": "r", "when": {{{when}}}, "do": "error"}}]"#);
+        let options = Options { faults: Some(Arc::new(plan(&rules))), ..Options::default() };
+        Replayer::new(Arc::new(cassette), Arc::new(NoBlobs), "c", options)
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    };
+    assert_eq!(refused(r#""session": 1"#), Ok(()));
+    let told = refused(r#""session": 9"#).expect_err("there is one session");
+    assert!(told.contains("`r` fits nothing that was recorded; its session can be 1"), "{told}");
+    let told = refused(r#""session": 9, "tool": "search""#).expect_err("there is one session");
+    assert!(told.contains("`r` fits nothing that was recorded; correct its `when`"), "{told}");
 }

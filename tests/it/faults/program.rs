@@ -152,3 +152,28 @@ fn mistakes_are_named_with_their_place_and_status() {
         assert_eq!(output.status.code(), Some(status), "{arguments:?}: {said}");
     }
 }
+
+/// People name keys as they like; of several cassettes one has it.
+#[test]
+fn a_key_without_a_number_is_found_as_that() {
+    let named = CASSETTE.replace("\"tools/call search @1\"", "\"search once more\"");
+    let fault = ["--fault", "search once more: error message=busy"];
+    let (output, folder) = replay(&named, &fault, &[INITIALIZE, SEARCH]);
+    assert!(text(&output.stdout).contains("busy"), "{output:?}");
+    assert_eq!(report(folder.path())["faults"][0]["keys"], serde_json::json!(["search once more"]));
+    let output = replay(CASSETTE, &fault, &[]).0;
+    assert!(text(&output.stderr).contains("requests `search` have no name"), "{output:?}");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.json"), CASSETTE).expect("it is written");
+    fs::write(folder.path().join("b.json"), &named).expect("it is written");
+    let run = |fault: &str| {
+        let run = ["run", "--server", "a=a.json", "--server", "b=b.json", "--fault", fault, "--", "true"];
+        let output = Command::new(TAPEDECK).args(run).current_dir(folder.path()).output().expect("it starts");
+        (output.status.code(), text(&output.stderr))
+    };
+    let (status, said) = run(fault[1]);
+    assert!(status == Some(1) && said.contains("never acted"), "{said}");
+    let (status, said) = run("search one more: timeout");
+    assert!(status == Some(2) && said.contains("did you mean the key `search once more`?"), "{said}");
+}

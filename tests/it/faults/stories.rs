@@ -246,10 +246,8 @@ fn a_client_goes_on_with_a_stream_that_was_cut() {
     });
 }
 
-/// Since 2026-07-28 nothing can be gone on with: the call fails, and its user makes it again.
-#[test]
-fn a_modern_client_makes_a_call_again_whose_stream_was_cut() {
-    let job = json!([{"do": "call", "tool": "report", "progress": true}]);
+/// The cassette as a server of 2026-07-28 has it.
+fn modern() -> String {
     let modern = CASSETTE
         .replace("\"protocol\": \"2025-11-25\"", "\"protocol\": \"2026-07-28\"")
         .replace("\"result\": {", "\"result\": {\"resultType\": \"complete\", ")
@@ -267,7 +265,14 @@ fn a_modern_client_makes_a_call_again_whose_stream_was_cut() {
         .fold(modern, |text, id| text.replace(&format!("\"sse\": {{\"id\": \"{id}\"}}, "), ""));
     let begins = modern.find("{\"key\": \"initialize @1\"").expect("a handshake");
     let ends = modern.find("{\"key\": \"tools/list @1\"").expect("what comes behind it");
-    let modern = [&modern[..begins], &modern[ends..]].concat();
+    [&modern[..begins], &modern[ends..]].concat()
+}
+
+/// Since 2026-07-28 nothing can be gone on with: the call fails, and its user makes it again.
+#[test]
+fn a_modern_client_makes_a_call_again_whose_stream_was_cut() {
+    let job = json!([{"do": "call", "tool": "report", "progress": true}]);
+    let modern = modern();
     let options = ["--faults", PLAN, "--scenario", "stream-cut"];
     let Some(told) = told_of(&modern, &client::python_modern(), Over::Http, &options, &[&job, &job]) else {
         return;
@@ -276,6 +281,21 @@ fn a_modern_client_makes_a_call_again_whose_stream_was_cut() {
     assert_eq!(told.of(1), "done");
     assert_eq!(told.fired(), [1]);
     assert_eq!(told.report["calls"]["tools/call"], 2);
+}
+
+#[test]
+fn a_tool_that_fails_is_heard_of_in_each_revision() {
+    let steps = json!([{"do": "call", "tool": "report", "progress": true}]);
+    let faults = ["--fault", "tools/call report: tool_error text=\"no such file\""];
+    let cassette = modern();
+    for over in [Over::Stdio, Over::Http, Over::Live] {
+        let Some(told) = told_of(&cassette, &client::python_modern(), over, &faults, &[&steps]) else {
+            return;
+        };
+        assert_eq!(told.of(0), "no such file", "{:?}", told.calls);
+        assert_eq!(told.calls[0].pointer("/result/isError"), Some(&json!(true)), "{:?}", told.calls);
+        assert_eq!(told.fired(), [1]);
+    }
 }
 
 #[test]

@@ -67,11 +67,8 @@ pub(super) async fn answer(front: &Front, ask: Ask, bytes: &[u8]) -> Result<Vec<
         Operation::Takes => json(&Takes { takes: front.takes().iter().map(|take| take.state()).collect() }),
         Operation::EndTake => end_take(front, body(bytes)?),
         Operation::Events => {
-            let mut ask = ask;
             if let Some(name) = &ask.filter.server {
                 front.server(Some(name)).map_err(Problem::bad)?;
-                // The only one is not named in events.
-                ask.filter.server.take_if(|_| front.is_at_root);
             }
             let events = front.recent.as_ref().map(|recent| recent.all()).unwrap_or_default();
             let events: Vec<Event> = events.into_iter().filter(|event| ask.filter.fits(event)).collect();
