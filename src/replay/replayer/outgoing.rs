@@ -105,9 +105,9 @@ impl Replayer {
                 self.end_pipe(now, play, session, lane);
             }
             Action::GraceOver { run, missing } => {
-                let missing = self.scripts[script].steps[missing as usize].exchange;
-                // Under --strict nothing comes earlier than recorded.
-                let bad = self.options.strict;
+                let step = &self.scripts[script].steps[missing as usize];
+                // Under --strict no answer goes before a request that had come before it when recorded.
+                let (missing, bad) = (step.exchange, self.options.strict && step.is_asked());
                 self.waited(play, run, format!("`{}` to come first", self.key(missing)), bad);
             }
             Action::GateOpened { run, gate, why } => {
