@@ -697,11 +697,8 @@ fn what_has_another_id_or_is_no_message_answers_nothing_and_is_not_added() {
     let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-33001,"#;
     assert!(said(&output).contains(error) && said(&output).contains(why), "{}", said(&output));
     assert_eq!((output.status.code(), &stage.report()["verdict"]), (Some(1), &json!("bad")));
-    let words = [&RECORD[..], &["--url", &url]].concat();
-    let words: Vec<String> =
-        words.iter().map(|word| word.replace("c.json", &text(&stage.path("c.json")))).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let front = Front::start(&words, &stage.path(""));
+    let cassette = text(&stage.path("c.json"));
+    let front = Front::start(&["replay", &cassette, "--on-miss", "record", "--url", &url], &stage.path(""));
     let session = post(&front, None, INITIALIZE).0;
     let (_, body) = post(&front, Some(&session), &measure("1", "Elsewhere"));
     assert!(body.contains(error) && body.contains(why), "{body}");

@@ -90,7 +90,7 @@ fn options_of_playing_and_recording_reach_the_core() {
     // Without it nobody would live to see the answer.
     deck.talk("replay c.json --timing recorded --max-delay 1ms", asked).status(ExitCode::Good).stdout("two");
     deck.run_words(
-        ["replay", "c.json", "--seed", "7", "--fault", "a: latency ms=0", "--report", "s.json"],
+        ["replay", "c.json", "--seed", "7", "--fault", "b: latency ms=0", "--report", "s.json"],
         asked,
     );
     assert!(deck.read("s.json").contains("\"seed\": 7"), "{}", deck.read("s.json"));
