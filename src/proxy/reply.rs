@@ -62,6 +62,11 @@ impl Piece {
         Self::Data { bytes, goes_on: false }
     }
 
+    /// Whether a message is not whole with it: more of it follows, or all.
+    pub(super) const fn goes_on(&self) -> bool {
+        matches!(self, Self::Data { goes_on: true, .. } | Self::Head { stream: false, .. })
+    }
+
     /// What an output is over HTTP, and on which lane; those of stdio come back.
     pub(super) fn of(output: Output) -> Result<(Lane, Self), Output> {
         Ok(match output {

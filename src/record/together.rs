@@ -5,7 +5,7 @@ use crate::cassette::model::{self, Cassette};
 
 /// How long after the end of a session another one of the same parent process may begin and be of its recording. A
 /// shell, or a host that runs for days, starts recorders again and again, and each time means a new recording.
-pub const PAUSE_MS: u64 = 60_000;
+pub const PAUSE_MS: u64 = 10_000;
 
 /// What sessions have in common that are one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

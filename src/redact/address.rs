@@ -39,7 +39,8 @@ pub(super) fn secrets(
 }
 
 /// Adds the secret parameters of the query that begins at `start` and ends with the text, with their kinds. That of a
-/// redirect may be an OAuth grant, whose address says no more of that than its long `code`.
+/// redirect, and of a request that follows one, may be an OAuth grant, which says no more of that than its long `code`
+/// beside a `state`, or a path that is named so.
 pub(super) fn parameters(
     text: &[u8],
     start: usize,
@@ -48,7 +49,9 @@ pub(super) fn parameters(
 ) {
     let grants = || {
         let is_code = |(name, value): (Span, Span)| name.of(text) == b"code" && value.len() >= SHORTEST;
-        is_redirect && pairs(text, start).any(is_code)
+        let has_state = || pairs(text, start).any(|(name, _)| name.of(text) == b"state");
+        let is_granted = || is_redirect || has_state() || is_of_oauth(&text[..start]);
+        pairs(text, start).any(is_code) && is_granted()
     };
     let mut speaks_oauth = None;
     for (name, value) in pairs(text, start) {
@@ -62,6 +65,12 @@ pub(super) fn parameters(
             add(kind, value);
         }
     }
+}
+
+/// Whether a path is one at which codes are given.
+fn is_of_oauth(path: &[u8]) -> bool {
+    let has = |word: &[u8]| path.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    has(b"oauth") || has(b"callback")
 }
 
 /// The names and values of a query, up to the end of the text.

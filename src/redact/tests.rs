@@ -560,6 +560,17 @@ fn the_code_that_a_redirect_grants_is_hidden_and_found_again() {
         "http://localhost:9/cb?code=<redacted:oauth-1>&state=<redacted:oauth-2>"
     );
     assert_eq!(redactor.url("/cb?code=c53-grant-77cc"), "/cb?code=<redacted:oauth-1>");
+    // What follows it, where the redirect was another's.
+    for (url, hidden) in [
+        (
+            "/cb?state=c53-state-77cc&code=c53-grant-88dd",
+            "/cb?state=<redacted:oauth-3>&code=<redacted:oauth-4>",
+        ),
+        ("/oauth/Callback?code=c53-grant-99ee", "/oauth/Callback?code=<redacted:oauth-5>"),
+    ] {
+        assert_eq!(redactor.url(url), hidden);
+    }
+    assert_eq!(redactor.url("/list?code=c53-grant-00ff"), "/list?code=c53-grant-00ff");
     for none in ["/place?code=US&state=CA", "http://h/a"] {
         assert_eq!(redactor.header_value("location", none), none);
     }

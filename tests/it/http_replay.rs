@@ -462,6 +462,27 @@ fn a_front_that_is_told_to_end_ends_its_streams_in_good_order() {
     assert!(said.contains("no recorded answer for 1 request, first tools/call unknown"), "{said}");
 }
 
+/// The part of a response that has gone must not look whole.
+#[test]
+fn a_front_that_is_told_to_end_in_the_middle_of_an_answer_cuts_it() {
+    let exchanges = recorded_call("slow", r#""server": [{"result": {"a": 1}}]"#);
+    let mut deck =
+        Deck::new(&cassette(&exchanges), &["--fault", "tools/call slow: dribble chunks=4 ms=600000"]);
+    let session = deck.initialize();
+    let (host, body) = (deck.host(), call("slow"));
+    let mut peer = deck.connect();
+    peer.say(format!(
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Length: {}\r\nMcp-Session-Id: {session}\r\n\r\n{body}",
+        body.len()
+    ));
+    assert!(peer.head().contains("transfer-encoding: chunked"));
+    let front = deck.front.take().expect("it runs");
+    let ended = std::thread::spawn(move || front.end());
+    assert_eq!(peer.rest().0, "");
+    ended.join().expect("it ends");
+}
+
 #[test]
 fn pages_are_told_what_they_may_send() {
     let deck = Deck::new(&cassette(&recorded_call("a", r#""server": [{"result": {}}]"#)), &["--cors"]);

@@ -170,7 +170,7 @@ struct Rewritten {
     new: String,
     /// What is to be said.
     told: String,
-    /// A wrapped server was left as it is, since it was edited.
+    /// A wrapped server was left as it is, since it was edited or is not known by its name any more.
     has_left: bool,
 }
 
@@ -228,7 +228,7 @@ fn rewrite<C: Config>(
 ) -> Result<Rewritten, Failure> {
     let wrong = |error| Failure::file(format_args!("{}:{error}", file.display()));
     let (mut config, found) = (parse(text).map_err(wrong)?, parse(text).map_err(wrong)?);
-    let (mut told, mut edited) = (Vec::new(), Vec::new());
+    let (mut told, mut edited, mut has_left) = (Vec::new(), Vec::new(), false);
     let backup = backup_of(file);
     let left = format!("it was edited in what wraps it; what it was stands in {}", backup.display());
     let entries = config.entries();
@@ -238,8 +238,10 @@ fn rewrite<C: Config>(
     }
     for (place, entry) in entries.iter().filter(|(_, entry)| entry.is_wrapped()) {
         let back = take_back(&mut config, (place, entry), before, &parse);
-        if back == Back::Edited {
-            edited.push(place.clone());
+        match back {
+            Back::AsItWas => {}
+            Back::Edited => edited.push(place.clone()),
+            Back::Unknown => has_left |= mode.is_none(),
         }
         if mode.is_none() {
             told.push(match back {
@@ -275,7 +277,7 @@ fn rewrite<C: Config>(
         told.push("no server was wrapped".to_owned());
     }
     let told = told.iter().map(|line| format!("{}\n", output::visible(line))).collect();
-    Ok(Rewritten { new: config.text(), told, has_left: !edited.is_empty() })
+    Ok(Rewritten { new: config.text(), told, has_left: has_left || !edited.is_empty() })
 }
 
 fn difference(file: &Path, old: &str, new: &str) -> String {

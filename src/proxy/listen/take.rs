@@ -19,7 +19,7 @@ use super::{
     Shared,
 };
 use crate::{
-    cassette::model::End,
+    cassette::model::{End, StreamEnd},
     replay::{Due, HttpRequest, Input, Now, Output, Replayer},
     report::Report,
     traffic::Lane,
@@ -52,9 +52,16 @@ pub(super) struct Take {
     own: Weak<Self>,
 }
 
+/// A response that is under way.
+struct Open {
+    sender: mpsc::UnboundedSender<Piece>,
+    /// A message that was begun goes on.
+    goes_on: bool,
+}
+
 struct State {
     replayer: Replayer,
-    lanes: HashMap<u32, mpsc::UnboundedSender<Piece>>,
+    lanes: HashMap<u32, Open>,
     pipes: HashMap<u32, mpsc::UnboundedSender<Spoken>>,
     /// The pipes whose clients have closed their sides.
     closed: Vec<Lane>,
@@ -159,10 +166,11 @@ impl Take {
             Ok((head, body)) => return Reply::Whole(head, body),
             Err(pieces) => pieces,
         };
-        let goes_on = !matches!(ahead.back(), Some(Piece::End { .. }));
-        let pieces = goes_on.then(|| {
+        let last = ahead.back();
+        let goes_on = last.is_some_and(Piece::goes_on);
+        let pieces = (!matches!(last, Some(Piece::End { .. }))).then(|| {
             let (sender, pieces) = mpsc::unbounded_channel();
-            state.lanes.insert(lane.0, sender);
+            state.lanes.insert(lane.0, Open { sender, goes_on });
             pieces
         });
         let place = Place::new(Arc::clone(self) as _, lane);
@@ -245,7 +253,8 @@ impl Take {
             }
             let Ok((lane, piece)) = Piece::of(output) else { continue };
             let is_end = matches!(piece, Piece::End { .. });
-            if let Some(sender) = state.lanes.get(&lane.0) {
+            if let Some(Open { sender, goes_on }) = state.lanes.get_mut(&lane.0) {
+                *goes_on = piece.goes_on();
                 // A client that has left says so by itself.
                 let _ = sender.send(piece);
             }
@@ -315,9 +324,11 @@ impl Take {
         for sender in pipes.into_values() {
             let _ = sender.send(Spoken::End(End::default()));
         }
-        for sender in lanes.into_values() {
+        for Open { sender, goes_on } in lanes.into_values() {
+            // In the middle of a message it must not look as if that were all.
+            let end = goes_on.then_some(StreamEnd::Cut);
             // A client that has left says so by itself.
-            let _ = sender.send(Piece::End { end: None, partial: Vec::new() });
+            let _ = sender.send(Piece::End { end, partial: Vec::new() });
         }
     }
 

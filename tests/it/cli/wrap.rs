@@ -146,4 +146,11 @@ fn what_was_edited_since_stays_and_where_it_wraps_nothing_is_undone() {
     assert_eq!(is_far(&deck.read("mcp.json")), is_far(&edited));
     assert!(deck.read("mcp.json").contains(&local));
     assert_eq!(deck.read("mcp.json.before-tapedeck"), before);
+
+    // Under another name nobody knows what it was; the copy does.
+    edit(&[("\"https://h.example/other\"", "\"https://h.example/mcp\""), ("\"far\"", "\"farther\"")]);
+    deck.run("wrap mcp.json --undo")
+        .status(ExitCode::Bad)
+        .stdout("farther: what it was is not known any more");
+    assert_eq!(deck.read("mcp.json.before-tapedeck"), before);
 }

@@ -40,7 +40,7 @@ impl Cassette {
         let (mut sessions, list) = (list("sessions"), list("exchanges"));
         for session in &mut sessions {
             // Who recorded when; and the spelling says no more than the messages that came.
-            without(session, &["at", "journal", "parent", "spelling"]);
+            without(session, &["at", "journal", "lasted_s", "parent", "spelling"]);
         }
         let (mut exchanges, mut unasked) =
             (BTreeMap::<u64, Vec<Value>>::new(), BTreeMap::<u64, Vec<Value>>::new());
