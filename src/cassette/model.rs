@@ -97,7 +97,7 @@ pub struct Session {
     /// `journal`: the id of the journal it was folded from.
     pub journal: Option<String>,
     /// `parent`: a hash that tells the recorder's parent process from any other; sessions with the same one are one
-    /// recording if they overlap in time, or one follows the other within a minute.
+    /// recording if they overlap in time, or one follows the other within ten seconds.
     pub parent: Option<String>,
     /// `at`: when it began, RFC 3339.
     pub at: Option<String>,

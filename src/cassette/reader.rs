@@ -368,7 +368,7 @@ impl Candidate {
 }
 
 /// Like [`scan::skip_space`], but quick over the indentation that a cassette is full of.
-fn skip_space(text: &[u8], mut at: usize) -> usize {
+pub(super) fn skip_space(text: &[u8], mut at: usize) -> usize {
     const SPACES: u64 = ONES * b' ' as u64;
     while let Some(b' ' | b'\t' | b'\r' | b'\n') = text.get(at) {
         at += 1;

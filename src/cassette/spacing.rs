@@ -1,5 +1,6 @@
 //! JSON texts with other white space.
 
+use super::reader;
 use crate::wire::scan;
 
 /// How a JSON text is spaced.
@@ -69,12 +70,7 @@ pub(super) fn space_until(
         match json[at] {
             b' ' | b'\t' | b'\r' | b'\n' => {
                 out.extend_from_slice(&json[from..at]);
-                at += 1;
-                // Files are indented.
-                while json.get(at..at + 8) == Some(b"        ") {
-                    at += 8;
-                }
-                at = scan::skip_space(json, at);
+                at = reader::skip_space(json, at);
                 from = at;
             }
             b',' | b':' if !behind.is_empty() => {

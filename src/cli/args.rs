@@ -10,6 +10,20 @@ use super::{
     values,
 };
 
+/// Cassettes that are named by an option, which means the same as by a word.
+#[derive(Args, Clone, Debug)]
+pub(super) struct CassettesOption {
+    /// The same, as an option
+    #[arg(
+        long = "cassette",
+        value_name = "C",
+        id = "cassette_option",
+        hide = true,
+        conflicts_with = "cassettes"
+    )]
+    pub cassettes: Vec<PathBuf>,
+}
+
 /// Where a front's own words go.
 #[derive(Args, Clone, Debug)]
 pub(super) struct LogArgs {

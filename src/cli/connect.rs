@@ -4,30 +4,19 @@ use std::{env, path::PathBuf, time::Duration};
 
 use clap::Args;
 use hyper::header::{HOST, HeaderName, HeaderValue};
-use mcp_tapedeck::transport::http::{
-    connect::{ConnectOptions, ConnectorError},
-    proxies::Proxies,
-    tls::{Acceptor, TlsError, Trust},
+use mcp_tapedeck::{
+    transport::http::{
+        connect::{ConnectOptions, ConnectorError},
+        proxies::Proxies,
+        tls::{Acceptor, TlsError, Trust},
+    },
+    wire::http::is_of_connection,
 };
 
 use super::{args, failure::Failure, output::Notices, values};
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(30);
-
-/// Headers of framing and of a single connection (RFC 9110, section 7.6.1; RFC 9112, section 6).
-const OURS: &[&str] = &[
-    "connection",
-    "content-length",
-    "expect",
-    "http2-settings",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// A server that is reached over HTTP.
 #[derive(Args, Clone, Debug)]
@@ -185,7 +174,8 @@ fn header(
         return Err(Failure::usage("--header: `Host` is that of --url")
             .hint("give --connect HOST:PORT where the server of that name is reached elsewhere"));
     }
-    if OURS.contains(&name.as_str()) {
+    // The last two are of a single connection too.
+    if is_of_connection(name.as_str()) || matches!(name.as_str(), "expect" | "http2-settings") {
         return Err(Failure::usage(format_args!(
             "--header: `{name}` says how a message is carried from one end of a connection to the other, which nobody \
              but we can say"

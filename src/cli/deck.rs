@@ -21,7 +21,7 @@ use mcp_tapedeck::{
 };
 
 use super::{
-    args::{self, PlayArgs},
+    args::{self, CassettesOption, PlayArgs},
     failure::Failure,
     files,
     output::Notices,
@@ -36,15 +36,8 @@ pub(super) struct DecksArgs {
     #[arg(value_name = "C", required_unless_present_any = ["server", "cassette_option"])]
     cassettes: Vec<PathBuf>,
 
-    /// The same, as an option
-    #[arg(
-        long = "cassette",
-        value_name = "C",
-        id = "cassette_option",
-        hide = true,
-        conflicts_with = "cassettes"
-    )]
-    cassette_option: Vec<PathBuf>,
+    #[command(flatten)]
+    named: CassettesOption,
 
     /// Call the server of this cassette so; its paths begin with /NAME
     #[arg(long, value_name = "NAME=C", value_parser = values::variable)]
@@ -87,7 +80,7 @@ impl DecksArgs {
         serving: Serving,
         notices: &Notices,
     ) -> Result<Decks, Failure> {
-        let cassettes = self.cassettes.iter().chain(&self.cassette_option);
+        let cassettes = self.cassettes.iter().chain(&self.named.cassettes);
         let is_at_root = self.server.is_empty() && cassettes.clone().count() == 1;
         let named = self.server.iter().map(|(name, path)| (name.clone(), Path::new(path)));
         let bare = cassettes.map(|path| (stem(path), &**path));

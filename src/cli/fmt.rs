@@ -9,7 +9,7 @@ use mcp_tapedeck::{
     store,
 };
 
-use super::{failure::Failure, files, lint, output};
+use super::{args::CassettesOption, failure::Failure, files, lint, output};
 
 /// Put a cassette into its canonical form, or check that it is in it
 #[derive(Args, Debug)]
@@ -20,18 +20,11 @@ use super::{failure::Failure, files, lint, output};
 A recording is in this form already; one that was edited by hand may not be. Everything a person wrote stays.")]
 pub(super) struct FmtArgs {
     /// The cassettes
-    #[arg(value_name = "C", required_unless_present = "cassette_option")]
+    #[arg(id = "cassettes", value_name = "C", required_unless_present = "cassette_option")]
     paths: Vec<PathBuf>,
 
-    /// The same, as an option
-    #[arg(
-        long = "cassette",
-        value_name = "C",
-        id = "cassette_option",
-        hide = true,
-        conflicts_with = "paths"
-    )]
-    cassette_option: Vec<PathBuf>,
+    #[command(flatten)]
+    named: CassettesOption,
 
     /// Write nothing: say what is not as it should be
     #[arg(long)]
@@ -40,7 +33,7 @@ pub(super) struct FmtArgs {
 
 pub(super) fn run(args: &FmtArgs) -> Result<ExitCode, Failure> {
     let mut all_is_well = true;
-    for path in args.paths.iter().chain(&args.cassette_option) {
+    for path in args.paths.iter().chain(&args.named.cassettes) {
         if args.check {
             all_is_well &= check(path)?;
         } else {

@@ -17,25 +17,18 @@ use mcp_tapedeck::{
 };
 use serde::Serialize;
 
-use super::{failure::Failure, output};
+use super::{args::CassettesOption, failure::Failure, output};
 
 /// Check a cassette: its file, and what its client and server did
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = help())]
 pub(super) struct LintArgs {
     /// The cassettes, or journals
-    #[arg(value_name = "C", required_unless_present = "cassette_option")]
+    #[arg(id = "cassettes", value_name = "C", required_unless_present = "cassette_option")]
     paths: Vec<PathBuf>,
 
-    /// The same, as an option
-    #[arg(
-        long = "cassette",
-        value_name = "C",
-        id = "cassette_option",
-        hide = true,
-        conflicts_with = "paths"
-    )]
-    cassette_option: Vec<PathBuf>,
+    #[command(flatten)]
+    named: CassettesOption,
 
     /// Write one JSON object a line: file, line, column, rule, key, text, source
     #[arg(long)]
@@ -105,7 +98,7 @@ struct Line<'a> {
 pub(super) fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
     let mut lines = Lines { args, out: output::stdout(), found: false };
     let mut code = ExitCode::Good;
-    for path in args.paths.iter().chain(&args.cassette_option) {
+    for path in args.paths.iter().chain(&args.named.cassettes) {
         match store::load(path) {
             Ok(loaded) => lines.of_cassette(path, &loaded)?,
             Err(error) => {
@@ -199,7 +192,7 @@ fn of_the_file(cassette: &Cassette) -> Vec<(usize, &'static str, String)> {
     });
     let fault = of_cassette(cassette).err().map(|error| (error.at, FAULT, error.text));
     let gaps = cassette.sessions.iter().filter(|session| session.gap > 0).map(|session| {
-        let were = if session.gap == 1 { "1 message was" } else { &format!("{} messages were", session.gap) };
+        let were = output::counted(session.gap, "message was", "messages were");
         let text =
             format!("{were} not recorded, because recording failed; record session {} again", session.number);
         (session.place.start as usize, GAP, text)
@@ -215,7 +208,8 @@ fn secret_ids(cassette: &Cassette) -> Vec<(usize, &'static str, String)> {
         let messages = entry.client.iter().chain(entry.server.iter().map(|item| &item.message));
         for message in messages.filter(|message| message.form == Form::Request) {
             let Id::Token(id) = &message.id else { continue };
-            if *redactor.text(&String::from_utf8_lossy(id)) != *String::from_utf8_lossy(id) {
+            let id = String::from_utf8_lossy(id);
+            if *redactor.text(&id) != *id {
                 let text = format!(
                     "an id of `{}` looks like a secret, and ids are kept as they are: number requests instead",
                     entry.key

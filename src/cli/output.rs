@@ -28,6 +28,11 @@ pub(super) fn print(text: impl fmt::Display) -> Result<(), Failure> {
     write!(out, "{text}").and_then(|()| out.flush()).map_err(Failure::output)
 }
 
+/// So many of something: `1 request was`, `2 requests were`.
+pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// Writes to stderr; what would act on a terminal is written out. Nothing is left to do where that fails.
 pub(super) fn stderr(text: impl fmt::Display) {
     let mut stderr = io::stderr().lock();

@@ -27,7 +27,7 @@ use super::{
     failure::Failure,
     files, front,
     live::{Acting, LiveArgs, Running},
-    output::Notices,
+    output::{self, Notices},
     privacy::{Cleaner, Privacy, PrivacyArgs},
     record_bridge,
     record_url::{self, UrlArgs},
@@ -383,11 +383,7 @@ impl Tape {
     ) {
         let left = asked.map_or(WITHIN, |at| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
         if self.too_long > 0 {
-            let were = if self.too_long == 1 {
-                "1 message was"
-            } else {
-                &format!("{} messages were", self.too_long)
-            };
+            let were = output::counted(self.too_long, "message was", "messages were");
             notices.warn(format_args!(
                 "{were} longer than --max-message allows: only size and hash are recorded, so a replay cannot answer \
                  with them"

@@ -24,7 +24,7 @@ use super::{
     failure::Failure,
     front,
     listen::ListenArgs,
-    output::Notices,
+    output::{self, Notices},
     privacy::PrivacyArgs,
     real,
     report_file::ReportFile,
@@ -226,7 +226,7 @@ pub(super) fn in_short(report: &Report) -> String {
     let mut why = Vec::new();
     if let Some(first) = report.misses.first() {
         let name = first.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-        let requests = if misses == 1 { "1 request".to_owned() } else { format!("{misses} requests") };
+        let requests = output::counted(misses, "request", "requests");
         why.push(format!(
             "no recorded answer for {requests}, first {}{name}: {}",
             first.method, first.message
@@ -234,18 +234,17 @@ pub(super) fn in_short(report: &Report) -> String {
     }
     let unheard: u64 = report.passed_on.iter().map(|passed| passed.failed).sum();
     if let Some(reason) = report.passed_on.iter().find_map(|passed| passed.why.as_deref()) {
-        let requests = if unheard == 1 { "1 request".to_owned() } else { format!("{unheard} requests") };
+        let requests = output::counted(unheard, "request", "requests");
         why.push(format!("{requests} passed on and not answered: {reason}"));
     }
     if let Some(first) = report.not_joined.first() {
         let count: u64 = report.not_joined.iter().map(|joined| joined.count).sum();
-        let processes = if count == 1 { "1 process".to_owned() } else { format!("{count} processes") };
+        let processes = output::counted(count, "process", "processes");
         why.push(format!("{processes} could not join: {}", first.why));
     }
     let mut waits = report.waits.iter().filter(|wait| wait.bad);
     if let Some(first) = waits.next() {
-        let count = 1 + waits.count();
-        let ran = if count == 1 { "1 wait ran out" } else { &format!("{count} waits ran out, the first") };
+        let ran = output::counted(1 + waits.count() as u64, "wait ran out", "waits ran out, the first");
         why.push(format!("{ran}: {} waited for {}", first.key, first.waited_for));
     }
     if let Some(fault) = report.faults.iter().find(|fault| fault.is_missing()) {
@@ -261,7 +260,7 @@ pub(super) fn in_short(report: &Report) -> String {
     }
     let passed: u64 = report.passed_on.iter().map(|passed| passed.count).sum();
     if why.is_empty() && passed > 0 {
-        let requests = if passed == 1 { "1 request" } else { &format!("{passed} requests") };
+        let requests = output::counted(passed, "request", "requests");
         why.push(format!("--strict, and {requests} went to the real server"));
     }
     if why.is_empty() {

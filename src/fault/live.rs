@@ -9,9 +9,10 @@
 //! 3. What [`Live::poll`] gives is done, until it gives nothing; and again at [`Live::deadline`].
 //!
 //! On stdio both pipes are lane 0, and each line is a [`Output::Send`]; when the server's stdout ends, that and a last
-//! line without an end go to [`Live::server_ended`], and ours ends as soon as nothing is owed any more ([`Live::owes`]). Over HTTP each request has a lane of its own,
-//! from 1: a [`Output::Head`], then one [`Output::Body`] or any number of [`Output::Event`]s, then [`Output::EndLane`].
-//! What comes out for a lane is such a sequence too; behind its `EndLane` nothing more comes for it.
+//! line without an end go to [`Live::server_ended`], and ours ends as soon as nothing is owed any more
+//! ([`Live::owes`]). Over HTTP each request has a lane of its own, from 1: a [`Output::Head`], then one
+//! [`Output::Body`] or any number of [`Output::Event`]s, then [`Output::EndLane`]. What comes out for a lane is such a
+//! sequence too; behind its `EndLane` nothing more comes for it.
 //!
 //! Recorded exchanges have keys, live requests have not: here a key is that which a first recording would give the
 //! request, `tools/call search @2` for the second `tools/call` of that tool.

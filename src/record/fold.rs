@@ -96,11 +96,9 @@ impl Fold {
             | Payload::Closed => {}
             payload @ (Payload::Message(_) | Payload::Partial(_) | Payload::Oversize(_)) => {
                 let line = match payload {
-                    Payload::Partial(bytes) => Cow::Borrowed(&**bytes),
-                    payload => match line(event.direction, payload) {
-                        Some(line) => line,
-                        None => return,
-                    },
+                    Payload::Message(line) | Payload::Partial(line) => Cow::Borrowed(&**line),
+                    Payload::Oversize(line) => Cow::Owned(envelope(line)),
+                    _ => return,
                 };
                 let message = Message::read(&line);
                 let moment = self.moment(event.at, place);

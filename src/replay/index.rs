@@ -129,12 +129,18 @@ impl Index {
         let Recorded { cassette, blobs, steps: all, .. } = recorded;
         let (before, mut lists, mut members, mut bytes) =
             (self.lists.len() as u32, 0, Vec::new(), Vec::new());
+        // What is written in another way may be no JSON.
+        let peek = |step: u32| {
+            let entry = &cassette.exchanges[all[step as usize].exchange as usize];
+            entry.client.as_ref().and_then(|client| cassette.peek(client))
+        };
         self.by_digest.reserve(steps.len());
         self.by_spelling.reserve(steps.len());
         for &step in steps {
             let entry = &cassette.exchanges[all[step as usize].exchange as usize];
             // A message whose blob has gone since it was entered is found by nobody.
-            let Some(message) = look(cassette, blobs, entry, &mut bytes) else { continue };
+            let peeked = peek(step);
+            let Some(message) = peeked.or_else(|| look(cassette, blobs, entry, &mut bytes)) else { continue };
             let mut queue = Queue::only(step);
             let mut first = None;
             match self.by_digest.entry(matcher.digest(&message)) {
@@ -154,11 +160,8 @@ impl Index {
                     members.push((list - before, step));
                 }
             }
-            for step in first.into_iter().chain([step]) {
-                let entry = &cassette.exchanges[all[step as usize].exchange as usize];
-                // What is written in another way may be no JSON.
-                let peeked = entry.client.as_ref().and_then(|client| cassette.peek(client));
-                let spelling = peeked.and_then(|message| matcher.spelled(&message));
+            for message in first.and_then(peek).into_iter().chain(peeked) {
+                let spelling = matcher.spelled(&message);
                 self.by_spelling.extend(spelling.map(|spelling| (spelling, queue)));
             }
         }

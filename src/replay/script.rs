@@ -263,6 +263,21 @@ impl Script {
         self.index.find(recorded, matcher, message)
     }
 
+    /// The exchange of the first step that equals a live message.
+    pub(super) fn first(
+        &mut self,
+        cassette: &Cassette,
+        blobs: &dyn BlobSource,
+        matcher: &mut Matcher,
+        message: &Message<'_>,
+    ) -> Option<u32> {
+        let (queue, own) = self.find(cassette, blobs, matcher, message);
+        let mut only = 0;
+        let queued = queue.and_then(|queue| self.index.steps(queue, &mut only).first());
+        let &step = queued.or(own.first())?;
+        Some(self.steps[step as usize].exchange)
+    }
+
     /// The server items of a step.
     pub(super) fn items<'a>(&'a self, step: &'a Step) -> &'a [StepItem] {
         match step.items {
@@ -296,7 +311,8 @@ impl Script {
         self.steps.iter().filter(move |step| step.kind == StepKind::Request && Some(step.method) == method)
     }
 
-    fn is_handshake(&self, step: &Step) -> bool {
+    /// Whether a step is an `initialize`.
+    pub(super) fn is_handshake(&self, step: &Step) -> bool {
         &**self.method(step) == "initialize"
     }
 

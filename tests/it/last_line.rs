@@ -1,26 +1,16 @@
 //! A last line without a line end: it is recorded in both directions, and the server's comes back.
 
 use std::{
-    io::Write as _,
     path::Path,
-    process::{Command, Output, Stdio},
+    process::{Command, Output},
 };
 
-use crate::support::program::TAPEDECK;
+use crate::support::program::{TAPEDECK, fed};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 
 fn run(folder: &Path, words: &[&str], input: &str) -> Output {
-    let mut child = Command::new(TAPEDECK)
-        .args(words)
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
-    let ended = child.wait_with_output().expect("it ends");
+    let ended = fed(Command::new(TAPEDECK).args(words).current_dir(folder), input);
     assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
     ended
 }
@@ -96,16 +86,7 @@ const PONG: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 /// What a client gets that says this, the status, and how often the fault has acted by the report.
 fn under(folder: &Path, words: &[&str], input: &str) -> (String, i32, u64) {
     let words = [&words[..1], &["--fault", "ping: malformed_json", "--report", "report.json"], &words[1..]];
-    let mut child = Command::new(TAPEDECK)
-        .args(words.concat())
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
-    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
-    let ended = child.wait_with_output().expect("it ends");
+    let ended = fed(Command::new(TAPEDECK).args(words.concat()).current_dir(folder), input);
     let report = std::fs::read(folder.join("report.json")).expect("it is there");
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
     let said = String::from_utf8(ended.stdout).expect("text");

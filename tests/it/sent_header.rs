@@ -1,13 +1,18 @@
 //! `--header`: what is sent to the server with every request stands in no file, wherever the server repeats it.
 
 use std::{
-    io::{Read as _, Write as _},
+    io::Read as _,
     net::{TcpListener, TcpStream},
     path::Path,
-    process::{Command, Stdio},
+    process::Command,
 };
 
-use crate::support::{front::Front, http::Peer, program::TAPEDECK, server::text};
+use crate::support::{
+    front::Front,
+    http::Peer,
+    program::{TAPEDECK, fed},
+    server::text,
+};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -57,17 +62,9 @@ fn answer(mut peer: Peer) {
 
 /// Runs it in a folder to its end with this input; what came out.
 fn run(folder: &Path, words: &[&str], input: &[&str]) -> String {
-    let mut child = Command::new(TAPEDECK)
-        .args(words)
-        .current_dir(folder)
-        .env("SEC", SECRET)
-        .env("LONG", SECRET.repeat(2))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    writeln!(child.stdin.take().expect("a pipe"), "{}", input.join("\n")).expect("it reads");
-    let ended = child.wait_with_output().expect("it ends");
+    let mut command = Command::new(TAPEDECK);
+    command.args(words).current_dir(folder).env("SEC", SECRET).env("LONG", SECRET.repeat(2));
+    let ended = fed(&mut command, &(input.join("\n") + "\n"));
     assert!(ended.status.success(), "{ended:?}");
     String::from_utf8(ended.stdout).expect("text")
 }
@@ -130,16 +127,9 @@ fn what_the_client_says_of_it_too_is_paired_where_the_replay_is_told_of_the_vari
         assert_eq!(replayed, live.replace(&SECRET.repeat(2), "<redacted:env-1>"), "{header}");
     }
     // Who does not name it is told of that.
-    let mut child = Command::new(TAPEDECK)
-        .args(["replay", "c.json"])
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
-    writeln!(child.stdin.take().expect("a pipe"), "{}", input.join("\n")).expect("it reads");
-    let ended = child.wait_with_output().expect("it ends");
+    let mut command = Command::new(TAPEDECK);
+    command.args(["replay", "c.json"]).current_dir(folder);
+    let ended = fed(&mut command, &(input.join("\n") + "\n"));
     assert!(String::from_utf8_lossy(&ended.stdout).contains("with --redact-env, or"), "{ended:?}");
 }
 

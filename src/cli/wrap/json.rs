@@ -20,6 +20,7 @@ use super::{
 /// The objects that can hold the map of servers, from the outside to the inside.
 const MAPS: [&[&str]; 3] = [&["mcpServers"], &["servers"], &["mcp", "servers"]];
 
+#[derive(Clone)]
 pub(super) struct JsonConfig {
     text: String,
     /// The working folder: one file of Claude Code has maps by project.

@@ -70,7 +70,7 @@ pub(super) struct WrapArgs {
 }
 
 /// A configuration that can be edited in place.
-trait Config {
+trait Config: Clone {
     fn entries(&self) -> Vec<(Place, Entry)>;
     fn change(&mut self, place: &Place, change: &Change);
     /// Puts an entry back as it is in `before`; false where it is not there.
@@ -185,19 +185,13 @@ enum Back {
 }
 
 /// Takes what was put there to wrap an entry away.
-fn take_back<C: Config>(
-    config: &mut C,
-    (place, entry): (&Place, &Entry),
-    before: Option<&str>,
-    parse: impl Fn(&str) -> Result<C, String>,
-) -> Back {
-    // A copy that cannot be read any more is as good as none.
-    let read = || before.and_then(|text| parse(text).ok());
+fn take_back<C: Config>(config: &mut C, (place, entry): (&Place, &Entry), before: Option<&C>) -> Back {
     let was = |old: &C| old.entries().into_iter().find(|(known, _)| known == place).map(|(_, was)| was);
-    let known = read().and_then(|old| was(&old).map(|was| (old, was)));
+    let known = before.and_then(|old| Some((old, was(old)?)));
     if let Some((old, was)) = &known
-        && let Some((mut again, change)) = read().zip(entry.wrapped_from(was))
+        && let Some(change) = entry.wrapped_from(was)
     {
+        let mut again = C::clone(old);
         again.change(place, &change);
         if again.is_same(place, config) && config.restore(place, old) {
             return Back::AsItWas;
@@ -209,9 +203,7 @@ fn take_back<C: Config>(
     }
     match known {
         None => Back::Unknown,
-        Some((old, was))
-            if was.command.is_some() && entry.has_our_words() && config.put_back(place, &old) =>
-        {
+        Some((old, was)) if was.command.is_some() && entry.has_our_words() && config.put_back(place, old) => {
             Back::AsItWas
         }
         Some(_) => Back::Edited,
@@ -227,7 +219,10 @@ fn rewrite<C: Config>(
     parse: impl Fn(&str) -> Result<C, String>,
 ) -> Result<Rewritten, Failure> {
     let wrong = |error| Failure::file(format_args!("{}:{error}", file.display()));
-    let (mut config, found) = (parse(text).map_err(wrong)?, parse(text).map_err(wrong)?);
+    let mut config = parse(text).map_err(wrong)?;
+    let found = config.clone();
+    // A copy that cannot be read any more is as good as none.
+    let before = before.and_then(|text| parse(text).ok());
     let (mut told, mut edited, mut has_left) = (Vec::new(), Vec::new(), false);
     let backup = backup_of(file);
     let left = format!("it was edited in what wraps it; what it was stands in {}", backup.display());
@@ -237,7 +232,7 @@ fn rewrite<C: Config>(
             .hint("they stand under `mcpServers`, `servers` or `[mcp_servers.NAME]`"));
     }
     for (place, entry) in entries.iter().filter(|(_, entry)| entry.is_wrapped()) {
-        let back = take_back(&mut config, (place, entry), before, &parse);
+        let back = take_back(&mut config, (place, entry), before.as_ref());
         match back {
             Back::AsItWas => {}
             Back::Edited => edited.push(place.clone()),

@@ -9,6 +9,7 @@ use super::{
 
 const SERVERS: &str = "mcp_servers";
 
+#[derive(Clone)]
 pub(super) struct TomlConfig(DocumentMut);
 
 impl TomlConfig {

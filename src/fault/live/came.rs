@@ -92,6 +92,11 @@ pub struct Options {
 }
 
 impl Came<'_> {
+    /// Over HTTP+SSE, the lane of what carried it, on which no answer goes.
+    pub(super) fn post(&self) -> Option<Lane> {
+        self.http.and_then(|http| http.stream).map(|_| self.lane)
+    }
+
     /// The lane that answers go on.
     pub(super) fn own_lane(&self) -> Lane {
         self.http.and_then(|http| http.stream).map_or(self.lane, |(lane, _)| lane)

@@ -176,7 +176,7 @@ impl Live {
                 let origin = Origin {
                     events: event.copied().into_iter().collect(),
                     asked: (number_of(session), original.id_key().unwrap_or_default().into_owned()),
-                    post: came.http.and_then(|http| http.stream).map(|_| came.lane),
+                    post: came.post(),
                 };
                 self.act(now, came, original, decision, origin)
             }
@@ -207,7 +207,7 @@ impl Live {
     ) -> Passing {
         let method = &*original.method();
         let (id, token) = (original.id().unwrap_or(b"null"), original.progress_token());
-        let (lane, post) = (came.own_lane(), came.http.and_then(|http| http.stream).map(|_| came.lane));
+        let (lane, post) = (came.own_lane(), came.post());
         let is_http = came.http.is_some();
         let is_modern = original.is_modern();
         let target = Target { lane, post, is_http, method, id, is_modern, token, count: 0, roll: 0.0 };

@@ -58,9 +58,7 @@ impl Request {
             is_endless: method == "subscriptions/listen",
         })
     }
-}
 
-impl Request {
     /// Whether an answer names it, in whatever type the server gives ids: clients accept `"3"` for `3`.
     pub(super) fn is_named_by(&self, answer: &Message<'_>) -> bool {
         fn bare(key: &[u8]) -> &[u8] {

@@ -123,7 +123,7 @@ impl Take {
             state.awaited = state.replayer.due();
             ControlFlow::Continue(self.shared.clock.wakes(state.awaited))
         };
-        reply::keep_time(&self.changed, wakes, || self.pump(&mut lock(&self.state), self.now(), None)).await;
+        reply::keep_time(&self.changed, wakes, || self.pump(&mut lock(&self.state))).await;
     }
 
     /// Takes in a request, and gives its response as far as it is known.
@@ -156,7 +156,7 @@ impl Take {
         let now = self.now();
         state.replayer.handle(now, Input::Request { lane, request });
         let mut outputs = std::mem::take(&mut state.own);
-        self.pump(state, now, Some((lane, &mut outputs)));
+        self.pump_at(now, state, Some((lane, &mut outputs)));
         (lane, outputs)
     }
 
@@ -201,7 +201,7 @@ impl Take {
             };
             state.replayer.handle(now, Input::Message { lane, bytes });
         });
-        self.pump(&mut state, self.now(), None);
+        self.pump(&mut state);
     }
 
     /// A client that speaks in lines has closed its side.
@@ -210,12 +210,17 @@ impl Take {
         if state.pipes.contains_key(&lane.0) {
             state.closed.push(lane);
             state.replayer.handle(self.now(), Input::Closed { lane });
-            self.pump(&mut state, self.now(), None);
+            self.pump(&mut state);
         }
     }
 
-    /// Passes on what the replayer wants sent; what goes on the lane of `own` is put there.
-    fn pump(&self, state: &mut State, now: Now, mut own: Option<(Lane, &mut Vec<Output>)>) {
+    /// Passes on what the replayer wants sent.
+    fn pump(&self, state: &mut State) {
+        self.pump_at(self.now(), state, None);
+    }
+
+    /// The same at this time; what goes on the lane of `own` is put there.
+    fn pump_at(&self, now: Now, state: &mut State, mut own: Option<(Lane, &mut Vec<Output>)>) {
         while let Some(output) = state.replayer.poll(now) {
             let output = match output {
                 Output::Raw { lane, bytes, .. } if state.pipes.contains_key(&lane.0) => {
@@ -311,7 +316,7 @@ impl Take {
             Heard::Ended(why) => Input::UpstreamEnded { upstream, why },
         };
         state.replayer.handle(self.now(), input);
-        self.pump(&mut state, self.now(), None);
+        self.pump(&mut state);
     }
 
     /// Ends all responses, pipes and real servers that are under way.
@@ -369,7 +374,7 @@ impl Leaves for Take {
         state.lanes.remove(&lane.0);
         state.pipes.remove(&lane.0);
         state.replayer.handle(self.now(), Input::Left { lane });
-        self.pump(&mut state, self.now(), None);
+        self.pump(&mut state);
     }
 
     fn may_crowd(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Responses that are whole and as plain as can be, written as hyper writes them.
 
+use std::io::Write as _;
+
 use hyper::StatusCode;
 
 use crate::{
@@ -28,8 +30,7 @@ pub(in crate::proxy) fn write(outputs: &[Output], response: &mut Vec<u8>) -> boo
             for said in said {
                 if let Output::Event { event, .. } = said {
                     let event = sse::encode(event);
-                    push_hex(event.len(), response);
-                    response.extend_from_slice(b"\r\n");
+                    let _ = write!(response, "{:X}\r\n", event.len());
                     response.extend_from_slice(&event);
                     response.extend_from_slice(b"\r\n");
                 }
@@ -58,9 +59,7 @@ fn is_plain(head: &ResponseHead) -> bool {
 fn write_body(head: &ResponseHead, body: &[u8], response: &mut Vec<u8>) {
     response.reserve(256 + body.len());
     write_head(head, response);
-    response.extend_from_slice(b"content-length: ");
-    push_number(body.len(), response);
-    response.extend_from_slice(b"\r\n\r\n");
+    let _ = write!(response, "content-length: {}\r\n\r\n", body.len());
     response.extend_from_slice(body);
 }
 
@@ -69,11 +68,7 @@ fn write_head(head: &ResponseHead, response: &mut Vec<u8>) {
         200 => response.extend_from_slice(b"HTTP/1.1 200 OK\r\n"),
         status => {
             let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
-            response.extend_from_slice(b"HTTP/1.1 ");
-            push_number(usize::from(status), response);
-            response.push(b' ');
-            response.extend_from_slice(reason.unwrap_or("<none>").as_bytes());
-            response.extend_from_slice(b"\r\n");
+            let _ = write!(response, "HTTP/1.1 {status} {}\r\n", reason.unwrap_or("<none>"));
         }
     }
     for (name, value) in &head.headers {
@@ -82,27 +77,6 @@ fn write_head(head: &ResponseHead, response: &mut Vec<u8>) {
         response.extend_from_slice(value);
         response.extend_from_slice(b"\r\n");
     }
-}
-
-fn push_number(number: usize, out: &mut Vec<u8>) {
-    push_digits(number, 10, out);
-}
-
-fn push_hex(number: usize, out: &mut Vec<u8>) {
-    push_digits(number, 16, out);
-}
-
-fn push_digits(mut number: usize, base: usize, out: &mut Vec<u8>) {
-    let (mut digits, mut first) = ([0; 20], 20);
-    loop {
-        first -= 1;
-        digits[first] = b"0123456789ABCDEF"[number % base];
-        number /= base;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[first..]);
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! The end of a recorded server, and its last line where that has no end.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{Now, Output, Replayer};
 use crate::{
     fault::Acting,
-    replay::rewrite::{self, Correlators},
+    replay::{
+        play::Run,
+        rewrite::{self, Correlators},
+    },
     traffic::Lane,
     wire::jsonrpc::{Message, id_key},
 };
@@ -15,7 +18,10 @@ impl Replayer {
     /// does; where faults act on it, as a line, for what they make of it is one.
     pub(super) fn end_pipe(&mut self, now: Now, play: usize, session: u32, lane: Lane) {
         let mut end = self.cassette.sessions[session as usize].end.clone().unwrap_or_default();
-        let answered = end.partial.as_deref().and_then(|last| self.answered_by(play, lane, last));
+        let answered = end.partial.as_deref().and_then(|last| {
+            let run = self.answered_by(play, last).find(|run| run.lane == lane)?;
+            Some((Arc::clone(&run.to), run.acting))
+        });
         if let (Some(last), Some((to, acting))) = (&mut end.partial, &answered) {
             rewrite::rewrite(last, to);
             *last = self.options.vars.show(last).into_owned();
@@ -30,7 +36,7 @@ impl Replayer {
         self.speak_for(None);
         let runs = self.plays[play].live_runs().chain(self.plays[0].live_runs());
         let acting: Vec<Acting> = runs.filter(|run| run.lane == lane).filter_map(|run| run.acting).collect();
-        self.server_of_stage_ended(&acting);
+        acting.into_iter().for_each(|acting| self.close_acting(Some(acting)));
         self.ended_on(now, lane);
     }
 
@@ -41,11 +47,8 @@ impl Replayer {
         let end = self.cassette.sessions[session as usize].end.as_ref()?;
         let mut last = end.partial.clone()?;
         let dying = run.and_then(|run| self.plays[play].run(run));
-        let id = Message::read(&last).id_key().map(|id| id.into_owned());
-        let is_its = |to: &Correlators| Some(&*id_key(&to.recorded_id())) == id.as_deref();
         let is_answer = Message::read(&last).kind.is_response();
-        let answered = || self.plays[play].live_runs().find(|run| is_its(&run.to));
-        let of = if is_answer { answered() } else { dying }?;
+        let of = if is_answer { self.answered_by(play, &last).next() } else { dying }?;
         if is_answer {
             rewrite::rewrite(&mut last, &of.to);
             last = self.options.vars.show(&last).into_owned();
@@ -69,17 +72,11 @@ impl Replayer {
         ));
     }
 
-    /// The request of a client that a recorded server's last line answers, and what acts on it.
-    fn answered_by(
-        &self,
-        play: usize,
-        lane: Lane,
-        last: &[u8],
-    ) -> Option<(Arc<Correlators>, Option<Acting>)> {
+    /// The runs of requests that a recorded server's last line answers.
+    fn answered_by(&self, play: usize, last: &[u8]) -> impl Iterator<Item = &Run> {
         let message = Message::read(last);
-        let id = message.id_key().filter(|_| message.kind.is_response())?;
-        let is_its = |to: &Correlators| id_key(&to.recorded_id()) == id;
-        let mut runs = self.plays[play].live_runs();
-        runs.find(|run| run.lane == lane && is_its(&run.to)).map(|run| (Arc::clone(&run.to), run.acting))
+        let id = message.id_key().filter(|_| message.kind.is_response()).map(Cow::into_owned);
+        let is_its = move |to: &Correlators| id.as_deref() == Some(&*id_key(&to.recorded_id()));
+        self.plays[play].live_runs().filter(move |run| is_its(&run.to))
     }
 }

@@ -251,12 +251,9 @@ impl Replayer {
 
     /// A request has been dealt with: what no exchange is played for has been said.
     pub(super) fn dealt_with(&mut self) {
-        let Some(faults) = &mut self.faults else { return };
-        faults.acting = None;
-        if let Some(acting) = self.at_hand.acting.take() {
-            faults.stage.close(acting);
-            faults.take_back_idle(self.events.as_mut());
-        }
+        self.speak_for(None);
+        let acting = self.at_hand.acting.take();
+        self.close_acting(acting);
     }
 
     /// What is said from now on is because of this affected request, or of none.
@@ -270,14 +267,6 @@ impl Replayer {
     pub(super) fn close_acting(&mut self, acting: Option<Acting>) {
         if let (Some(faults), Some(acting)) = (&mut self.faults, acting) {
             faults.stage.close(acting);
-            faults.take_back_idle(self.events.as_mut());
-        }
-    }
-
-    /// The recorded server of affected requests has ended.
-    pub(super) fn server_of_stage_ended(&mut self, acting: &[Acting]) {
-        if let Some(faults) = &mut self.faults {
-            acting.iter().for_each(|acting| faults.stage.close(*acting));
             faults.take_back_idle(self.events.as_mut());
         }
     }

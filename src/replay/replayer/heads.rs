@@ -22,7 +22,7 @@ impl Replayer {
         let cassette = Arc::clone(&self.cassette);
         let step = self.step_of(found);
         let (asks, is_initialize) =
-            (step.is_asked(), &**self.scripts[self.plays[found.play].script].method(step) == "initialize");
+            (step.is_asked(), self.scripts[self.plays[found.play].script].is_handshake(step));
         let entry = &cassette.exchanges[step.exchange as usize];
         let (is_line, is_sse) = (step.kind == StepKind::Line, self.at_hand.post.is_some());
         let is_alike = is_line || self.is_alike(entry);

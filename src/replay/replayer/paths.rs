@@ -118,10 +118,7 @@ impl Replayer {
         self.scope_at_hand()?;
         for script in 0..self.scripts.len() {
             let script = &mut self.scripts[script];
-            let (queue, own) = script.find(&self.cassette, &*self.blobs, &mut self.matcher, message);
-            let mut only = 0;
-            let queued = queue.map_or(&[][..], |queue| script.index.steps(queue, &mut only));
-            let first = queued.iter().chain(&own).map(|&step| script.steps[step as usize].exchange).next();
+            let first = script.first(&self.cassette, &*self.blobs, &mut self.matcher, message);
             let scope = self.at_hand.facts.as_ref().map(|facts| facts.scope());
             let is_elsewhere = |exchange: &u32| {
                 let recorded = target(&self.cassette, &self.cassette.exchanges[*exchange as usize]);

@@ -57,8 +57,8 @@ impl Replayer {
         let id = message.id().unwrap_or(b"null");
         let bytes = match answer {
             OwnAnswer::Empty => {
-                let result = results::empty(modern);
-                [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":", &result, b"}"].concat()
+                let result = results::empty(modern).as_bytes();
+                [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":", result, b"}"].concat()
             }
             OwnAnswer::MethodNotFound => {
                 jsonrpc::error(id, -32601, &format!("Method not found: {method}"), None)
@@ -72,11 +72,9 @@ impl Replayer {
         let current = self.playing(self.at_hand.live).map_or(0, |play| self.plays[play].script);
         for script in (0..self.scripts.len()).filter(|&script| script != current) {
             let script = &mut self.scripts[script];
-            let (queue, own) = script.find(&self.cassette, &*self.blobs, &mut self.matcher, message);
-            let mut only = 0;
-            let queued = queue.and_then(|queue| script.index.steps(queue, &mut only).first());
-            if let Some(&step) = queued.or(own.first()) {
-                return (Reason::OtherSession, Some(script.steps[step as usize].exchange));
+            let first = script.first(&self.cassette, &*self.blobs, &mut self.matcher, message);
+            if first.is_some() {
+                return (Reason::OtherSession, first);
             }
         }
         if modern && self.legacy_recording && self.scripts[0].steps.is_empty() {

@@ -1,7 +1,8 @@
 //! The program under test.
 
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use super::server::text;
 
@@ -25,6 +26,14 @@ pub(crate) fn replay(cassette: &Path, reports: &Path) -> Vec<String> {
 /// Runs the program to its end.
 pub(crate) fn tapedeck(arguments: &[&str]) -> Output {
     Command::new(TAPEDECK).args(arguments).output().expect("the program can be started")
+}
+
+/// Runs a command to its end with this input.
+pub(crate) fn fed(command: &mut Command, input: &str) -> Output {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends")
 }
 
 /// Asserts that every report in a folder says that all went well.

@@ -18,7 +18,7 @@ impl Take {
 
     /// Does what is due by now.
     pub(in super::super) fn catch_up(&self) {
-        self.pump(&mut lock(&self.state), self.now(), None);
+        self.pump(&mut lock(&self.state));
     }
 
     /// What waits, the first that is due first.
@@ -69,7 +69,7 @@ impl Take {
         if played {
             state.replayer.reset_played();
         }
-        self.pump(&mut state, self.now(), None);
+        self.pump(&mut state);
     }
 
     /// Sessions of a take before this one.
