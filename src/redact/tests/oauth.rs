@@ -1,0 +1,130 @@
+//! What OAuth carries in addresses, forms and JSON.
+
+use super::{plain, redact, session};
+
+#[test]
+fn the_code_that_a_redirect_grants_is_hidden_and_found_again() {
+    let mut redactor = plain();
+    assert_eq!(
+        redactor.header_value("Location", "http://localhost:9/cb?code=c53-grant-77cc&state=s1"),
+        "http://localhost:9/cb?code=<redacted:oauth-1>&state=<redacted:oauth-2>"
+    );
+    assert_eq!(redactor.url("/cb?code=c53-grant-77cc"), "/cb?code=<redacted:oauth-1>");
+    // What follows it, where the redirect was another's.
+    for (url, hidden) in [
+        (
+            "/cb?state=c53-state-77cc&code=c53-grant-88dd",
+            "/cb?state=<redacted:oauth-3>&code=<redacted:oauth-4>",
+        ),
+        ("/oauth/Callback?code=c53-grant-99ee", "/oauth/Callback?code=<redacted:oauth-5>"),
+    ] {
+        assert_eq!(redactor.url(url), hidden);
+    }
+    assert_eq!(redactor.url("/list?code=c53-grant-00ff"), "/list?code=c53-grant-00ff");
+    for none in ["/place?code=US&state=CA", "http://h/a"] {
+        assert_eq!(redactor.header_value("location", none), none);
+    }
+}
+
+#[test]
+fn what_a_token_request_carries_is_hidden_from_the_first_one_on() {
+    session(
+        &mut plain(),
+        &[
+            (
+                "code=authcode12345&grant_type=authorization_code&redirect_uri=http%3A%2F%2Fh%2Fcb&client_id=me&code_verifier=cv12345678",
+                "code=<redacted:oauth-1>&grant_type=authorization_code&redirect_uri=http%3A%2F%2Fh%2Fcb&client_id=me&code_verifier=<redacted:oauth-2>",
+            ),
+            (r#"["was authcode12345"]"#, r#"["was <redacted:oauth-1>"]"#),
+            (
+                "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&device_code=dc12345678&client_id=me",
+                "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&device_code=<redacted:oauth-3>&client_id=me",
+            ),
+            (
+                "grant_type=x&assertion=as12345678&subject_token=st12345678&actor_token=at12345678&client_assertion=ca12345678",
+                "grant_type=x&assertion=<redacted:oauth-4>&subject_token=<redacted:token-1>&actor_token=<redacted:token-2>&client_assertion=<redacted:oauth-5>",
+            ),
+            // A pushed authorization request, and one that has no other sign than its verifier.
+            (
+                "response_type=code&client_id=me&state=st1&code_challenge=cc1",
+                "response_type=code&client_id=me&state=<redacted:oauth-6>&code_challenge=<redacted:oauth-7>",
+            ),
+            (
+                "code=another12345&code_verifier=cv12345678",
+                "code=<redacted:oauth-8>&code_verifier=<redacted:oauth-2>",
+            ),
+            (
+                r#"{"code": "authcode33333", "grant_type": "authorization_code", "client_id": "me"}"#,
+                r#"{"code": "<redacted:oauth-9>", "grant_type": "authorization_code", "client_id": "me"}"#,
+            ),
+            (
+                r#"{"gr\u0061nt_type":"x","assertion":"a\"b"}"#,
+                r#"{"gr\u0061nt_type":"x","assertion":"<redacted:oauth-10>"}"#,
+            ),
+            (
+                r#"{"device_code":"dev-1","user_code":"WDJB-MJHT","verification_uri":"https://h/d"}"#,
+                r#"{"device_code":"<redacted:oauth-11>","user_code":"<redacted:oauth-12>","verification_uri":"https://h/d"}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_token_request_is_found_in_texts_and_in_json_inside_them() {
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"{"text":"ran curl -d 'code=c0de1&grant_type=authorization_code' https://h"}"#,
+                r#"{"text":"ran curl -d 'code=<redacted:oauth-1>&grant_type=authorization_code' https://h"}"#,
+            ),
+            (
+                r#"{"text":"grant_type=authorization_code\u0026code=c0de2"}"#,
+                r#"{"text":"grant_type=authorization_code\u0026code=<redacted:oauth-2>"}"#,
+            ),
+            (
+                r#"{"text":"{\"grantType\":\"authorization_code\",\"code\":\"c0de3\"}"}"#,
+                r#"{"text":"{\"grantType\":\"authorization_code\",\"code\":\"<redacted:oauth-3>\"}"}"#,
+            ),
+            (
+                r#"{"params":{"arguments":{"code":"c0de4","grant_type":"authorization_code"}}}"#,
+                r#"{"params":{"arguments":{"code":"<redacted:oauth-4>","grant_type":"authorization_code"}}}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn codes_and_states_of_others_stay() {
+    for message in [
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no","data":{"code":"E_NOT_FOUND"}}}"#,
+        r#"{"method":"tools/call","params":{"name":"run","arguments":{"code":"print('grant_type')","state":"on"}}}"#,
+        r#"{"code":"ordinary-code","client_id":"me","inner":{"grant_type":"x"}}"#,
+        r#"{"inputSchema":{"properties":{"grant_type":{"type":"string"},"code":{"description":"the code"}}}}"#,
+        r#"{"grant_types":["authorization_code"],"grant_types_supported":["x"],"state":"open"}"#,
+        "code=US&state=CA&page=2",
+        r#"{"text":"code=12345678 where grant_type=x"}"#,
+    ] {
+        assert_eq!(redact(&mut plain(), message), message);
+    }
+}
+
+#[test]
+fn a_parameter_is_found_again_without_its_percent_signs() {
+    let form = "grant_type=x&code=4%2F0AdeuCode99";
+    session(
+        &mut plain(),
+        &[
+            (form, "grant_type=x&code=<redacted:oauth-1>"),
+            (r#"["4/0AdeuCode99"]"#, r#"["<redacted:oauth-1>"]"#),
+            (r#"{"u":"https://h/?token=a%2Bb%2Bc%2Bd9"}"#, r#"{"u":"https://h/?token=<redacted:token-1>"}"#),
+            (r#"["a+b+c+d9"]"#, r#"["<redacted:token-1>"]"#),
+        ],
+    );
+    let mut redactor = plain();
+    assert_eq!(redactor.url("/cb?code=4%2F0AdeuCode99&iss=x"), "/cb?code=<redacted:oauth-1>&iss=x");
+    session(
+        &mut redactor,
+        &[(form, "grant_type=x&code=<redacted:oauth-1>"), ("4/0AdeuCode99", "<redacted:oauth-1>")],
+    );
+}
