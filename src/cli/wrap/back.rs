@@ -76,8 +76,9 @@ pub(super) fn take_back(sheet: &mut Sheet, index: usize, old: Option<Old<'_>>) -
     } else {
         return Back::Unknown;
     };
-    let is_right = |now: &Entry| {
-        now.command == back.command && now.args == back.args && (back.url.is_none() || now.url == back.url)
+    let is_right = |now: &Entry| match &back.url {
+        Some(_) => (&now.url, &now.command) == (&back.url, &None),
+        None => (&now.command, &now.args) == (&back.command, &back.args),
     };
     match edits.is_some_and(|edits| sheet.edit(edits, index, is_right)) {
         true => Back::AsItWas,
@@ -178,8 +179,9 @@ impl Leaving<'_> {
             Syntax::Toml => "http_headers",
         };
         let (mut edits, mut foreign) = (Vec::new(), Vec::new());
-        let mut is_ours =
-            env.members().is_empty() && self.old.is_some_and(|old| old.server().member(name).is_some());
+        // A server that was recorded for its headers had no variables.
+        let had_headers = self.old.is_none_or(|old| old.server().member(name).is_some());
+        let mut is_ours = env.members().is_empty() && had_headers;
         for member in env.members() {
             let place = sent.iter().position(|header| header.variable == member.name);
             if let Some(header) = place.map(|place| sent.remove(place)) {

@@ -19,6 +19,8 @@ pub(super) struct Entry {
     pub variables: Vec<Sent>,
     /// It has variables of its own.
     pub has_env: bool,
+    /// It has headers, of none perhaps, which would become variables.
+    pub has_headers: bool,
     /// Why it can be neither wrapped nor left.
     pub wrong: Option<String>,
 }
@@ -77,6 +79,9 @@ impl Entry {
             url: text("url"),
             headers,
             variables,
+            has_headers: ["headers", "http_headers", "env_http_headers", "bearer_token_env_var"]
+                .iter()
+                .any(|name| server.member(name).is_some()),
             has_env: server.member("env").or(server.member("env_vars")).is_some(),
             wrong: wrong(server),
         }
@@ -182,8 +187,7 @@ impl Mode {
         if entry.command.is_none() && entry.url.is_none() {
             return Err("it has neither a `command` nor a `url`".to_owned());
         }
-        let has_headers = !entry.headers.is_empty() || !entry.variables.is_empty();
-        if entry.command.is_none() && entry.has_env && has_headers {
+        if entry.command.is_none() && entry.has_env && entry.has_headers {
             return Err("it has a `url` and an `env`; move one of them away".to_owned());
         }
         if self.replays {

@@ -159,5 +159,6 @@ fn wrap(sheet: &mut Sheet, index: usize, mode: &Mode, cassette: &str) -> Result<
     if left_out.is_empty() || mode.replays || entry.command.is_some() {
         return Ok(String::new());
     }
-    Ok(format!("; without its header {}, which only the connection can have", left_out.join(" and ")))
+    let headers = if left_out.len() == 1 { "header" } else { "headers" };
+    Ok(format!("; without its {headers} {}, which only the connection can have", left_out.join(" and ")))
 }

@@ -29,6 +29,7 @@ pub(super) fn put(sheet: &mut Sheet, index: usize, program: &str, change: &Chang
     sheet.edit(edits, index, |now| {
         now.command.as_deref() == Some(program)
             && now.args == words
+            && now.wrong.is_none()
             && (was.command.is_some() || now.url.is_none())
     })
 }
@@ -88,7 +89,7 @@ fn instead(
     }
     let bearer = server.member("bearer_token_env_var").filter(|_| sheet.syntax == Syntax::Toml);
     let named = server.member("env_http_headers").filter(|_| sheet.syntax == Syntax::Toml);
-    if named.is_some_and(|named| !named.is_whole) {
+    if named.is_some_and(|named| !named.is_whole || named.members().is_empty()) {
         return None;
     }
     let theirs =

@@ -42,7 +42,7 @@ const CONFIGS: &[(&str, &str)] = &[
       }, // and
       "timeout": 5,
     },
-    "s": {"headers": {"X-Key": "k"}, "url": "https://s/mcp"},
+    "s": {"headers": {"X-Key": "k"}, "url": "https://s/mcp", "args": ["of no use"]},
     "far": {"type": "http", "url": "https://far/mcp"},
     "odd": 5,
   },
@@ -114,8 +114,13 @@ url = "https://t/mcp"
 [mcp_servers.t.http_headers] # a table
 X-Key = "k" # k
 
+[mcp_servers.u]
+url = "https://u/mcp"
+bearer_token_env_var = "T"
+[mcp_servers.u.http_headers]
 [mcp_servers.far]
 url = "https://far/mcp"
+env_http_headers = {}
 
 [other]
 x = 1"#,
@@ -224,7 +229,7 @@ impl Story {
         let story = Self { folder, file };
         story.write(text);
         fs::create_dir(story.folder.path().join("tapes")).expect("a folder");
-        for name in ["a", "b", "c", "d", "e", "f", "r", "s", "t", "alpha", "my-server"] {
+        for name in ["a", "b", "c", "d", "e", "f", "r", "s", "t", "u", "alpha", "my-server"] {
             fs::write(story.folder.path().join(format!("tapes/{name}.json")), "{}").expect("a cassette");
         }
         story

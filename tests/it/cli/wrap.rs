@@ -195,7 +195,8 @@ fn odd_entries_are_named_and_stay() {
   "a": {"command": "x", "command": "y"},
   "b": "x", "c": {"command": 1}, "d": {"command": "x", "args": "-y"},
   "e": {"command": "x"}, "e": {"command": "y"},
-  "f": {"url": "u", "headers": {"A": 1}}, "g": {}
+  "f": {"url": "u", "headers": {"A": 1}}, "g": {},
+  "h": {"url": "u", "headers": {}, "env": {"A": "b"}}
 }}"#;
     let deck = Deck::new().with("mcp.json", text);
     let ran = deck.run("wrap mcp.json").status(ExitCode::Good).silent();
@@ -207,6 +208,7 @@ fn odd_entries_are_named_and_stay() {
         "e: left as it is: its name stands there twice\n",
         "f: left as it is: its header `A` is no text\n",
         "g: left as it is: it has neither",
+        "h: left as it is: it has a `url` and an `env`",
     ] {
         assert!(ran.stdout.contains(line), "{ran:#?}");
     }
