@@ -189,7 +189,8 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     let task = this_task().await;
     let mut server = None;
     if front.relays {
-        let served = relay::serve((socket, Arc::clone(&control)), &front, task.clone());
+        // A stream that is held open by way of hyper does not hold room for it.
+        let served = Box::pin(relay::serve((socket, Arc::clone(&control)), &front, task.clone()));
         let Some(unserved) = served.await else { return };
         (socket, server) = (unserved.socket, unserved.server);
     }
