@@ -329,15 +329,17 @@ impl Replayer {
         self.faults.as_ref().map_or(0, Faults::lingers)
     }
 
-    /// The path at which clients reach the server: that of its newest session, or `/mcp`.
+    /// The path at which clients reach the server: that of the first session that is played, or `/mcp`.
     pub fn endpoint(&self) -> &str {
-        let recorded = self.scripts.iter().rev().filter_map(|script| {
+        // What belongs to no session stands first, and counts last.
+        let (pool, sessions) = self.scripts.split_at(1);
+        let mut recorded = sessions.iter().chain(pool).filter_map(|script| {
             let exchange = script.steps.first()?.exchange;
             let session =
                 &self.cassette.sessions[self.cassette.exchanges[exchange as usize].session as usize];
             session.path.as_deref().filter(|_| session.is_http())?.split('?').next()
         });
-        recorded.into_iter().next().unwrap_or("/mcp")
+        recorded.next().unwrap_or("/mcp")
     }
 
     /// How many misses there are so far, equal ones counted.
