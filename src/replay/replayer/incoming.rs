@@ -92,7 +92,7 @@ impl Replayer {
         }
         let found = self.find(message);
         let asks_for = found.map(|found| self.step_of(found).exchange);
-        if self.faulted(lane, message, &method, asks_for, found) {
+        if self.may_be_faulted(asks_for) && self.faulted(lane, message, &method, asks_for, found) {
             self.may_come_again(message);
             return;
         }
