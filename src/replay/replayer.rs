@@ -345,6 +345,11 @@ impl Replayer {
         self.report.misses.iter().map(|miss| miss.count).sum()
     }
 
+    /// What there is to say of the recording and of what was asked of it so far.
+    pub fn warnings(&self) -> &[String] {
+        &self.report.warnings
+    }
+
     /// The report as it stands, with verdict `open`.
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
