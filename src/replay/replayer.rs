@@ -152,6 +152,8 @@ pub struct Replayer {
     is_http: bool,
     /// HTTP responses that have not ended.
     streams: ByNumber<u32, Stream>,
+    /// The origin by which the last client over HTTP called us: nearly always that of the next one.
+    origin: Arc<str>,
     /// A client has come over HTTP.
     heard_http: bool,
     /// Clients that speak in lines.
@@ -261,6 +263,7 @@ impl Replayer {
             pairings: vec![Pairing::new()],
             added_pairings: HashMap::new(),
             streams: ByNumber::default(),
+            origin: Arc::default(),
             heard_http: false,
             pipes: Pipes::default(),
             pool_live: 0,
