@@ -257,7 +257,7 @@ pub(super) fn note_of_stray(journal: &Path) -> String {
 pub(super) fn note_of_end(journal: &Path, torn: Loss) -> String {
     let Loss { at, bytes } = torn;
     format!(
-        "{}: its last {bytes} bytes, from byte {at} on, are no whole message and were left out",
+        "{}: its end, from byte {at} on ({bytes} B), is no whole message and was left out",
         journal.display()
     )
 }
