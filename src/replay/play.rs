@@ -7,7 +7,7 @@
 
 mod tending;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     clock::{Due, Now},
@@ -39,8 +39,8 @@ pub(super) struct Play {
     next: Vec<u32>,
     runs: Vec<Option<Run>>,
     vacant: Vec<u32>,
-    /// Runs with an item to send, by that item's rank.
-    ready: BTreeMap<(Rank, u32), ()>,
+    /// Runs with an item to send, in the order of these items' ranks.
+    ready: Vec<(Rank, u32)>,
     next_push: usize,
     push_due: Option<Due>,
     /// The highest rank of a client message that has come.
@@ -180,7 +180,7 @@ impl Play {
             next: Vec::new(),
             runs: Vec::new(),
             vacant: Vec::new(),
-            ready: BTreeMap::new(),
+            ready: Vec::new(),
             next_push: 0,
             push_due: None,
             progress: None,
@@ -289,10 +289,17 @@ impl Play {
     fn enqueue(&mut self, scene: Scene<'_>, at: u32) {
         let run = self.runs[at as usize].as_ref().expect("a live run");
         let step = &scene.script.steps[run.step as usize];
-        match scene.script.items(step).get(run.item as usize) {
-            Some(item) => self.ready.insert((item.rank, at), ()),
-            None => self.ready.insert((END, at), ()),
-        };
+        let rank = scene.script.items(step).get(run.item as usize).map_or(END, |item| item.rank);
+        if let Err(place) = self.ready.binary_search(&(rank, at)) {
+            self.ready.insert(place, (rank, at));
+        }
+    }
+
+    /// Takes a run from where [`Play::enqueue`] has put it.
+    fn dequeue(&mut self, rank: Rank, at: u32) {
+        if let Ok(place) = self.ready.binary_search(&(rank, at)) {
+            self.ready.remove(place);
+        }
     }
 
     pub(super) fn run(&self, at: u32) -> Option<&Run> {
@@ -331,7 +338,7 @@ impl Play {
         let Some(run) = self.runs[at as usize].take() else { return };
         let step = &scene.script.steps[run.step as usize];
         let rank = scene.script.items(step).get(run.item as usize).map_or(END, |item| item.rank);
-        self.ready.remove(&(rank, at));
+        self.dequeue(rank, at);
         self.steps[run.step as usize].sent = true;
         self.vacant.push(at);
     }
@@ -354,7 +361,12 @@ impl Play {
 
     /// All runs.
     pub(super) fn live_runs(&self) -> impl Iterator<Item = &Run> {
-        self.runs.iter().flatten()
+        self.numbered_runs().map(|(_, run)| run)
+    }
+
+    /// All runs, each with its number.
+    pub(super) fn numbered_runs(&self) -> impl Iterator<Item = (u32, &Run)> {
+        (0..).zip(&self.runs).filter_map(|(at, run)| Some((at, run.as_ref()?)))
     }
 
     /// Its server has ended: nothing comes any more.
@@ -374,12 +386,12 @@ impl Play {
 
     /// Whether all of a run has gone and it only waits to be cancelled.
     pub(super) fn is_silent(&self, at: u32) -> bool {
-        self.run(at).is_some() && !self.ready.keys().any(|&(_, ready)| ready == at)
+        self.run(at).is_some() && !self.ready.iter().any(|&(_, ready)| ready == at)
     }
 
     /// Leaves a run silent: nothing more is sent, but it can be cancelled.
     pub(super) fn silence(&mut self, at: u32) {
-        self.ready.remove(&(END, at));
+        self.dequeue(END, at);
     }
 
     /// Decides what goes next, and counts it as gone.
@@ -391,7 +403,7 @@ impl Play {
         // Groups in which an item recorded earlier waits, and what the items recorded after it wait for.
         let mut held: Vec<(u32, Held)> = Vec::new();
         let mut found = None;
-        for &(rank, at) in self.ready.keys() {
+        for &(rank, at) in &self.ready {
             let run = self.runs[at as usize].as_ref().expect("ready runs live");
             if let Some((step, due)) = push
                 && scene.script.steps[step as usize].rank < rank
@@ -463,7 +475,7 @@ impl Play {
 
     /// Remembers since when runs are blocked, so that waits have an end.
     fn note_blocked(&mut self, scene: Scene<'_>) {
-        for &(_, at) in self.ready.keys() {
+        for &(_, at) in &self.ready {
             let run = self.runs[at as usize].as_mut().expect("ready runs live");
             run.blocked_since.get_or_insert(scene.now.real);
         }
@@ -473,7 +485,7 @@ impl Play {
     fn lower_run(&self, scene: Scene<'_>, push: u32) -> bool {
         let rank = scene.script.steps[push as usize].rank;
         self.ready
-            .keys()
+            .iter()
             .take_while(|(at, _)| *at < rank)
             .any(|&(_, at)| self.runs[at as usize].as_ref().is_some_and(|run| !run.free))
     }
@@ -493,12 +505,12 @@ impl Play {
                         Action::Finished { run: at }
                     };
                 }
-                self.ready.remove(&(rank, at));
                 run.item += 1;
                 // Whether that was its answer or not: nothing more was recorded before what came next.
                 self.steps[run.step as usize].sent |= run.item as usize == scene.script.items(step).len();
                 run.last = scene.now;
                 run.blocked_since = None;
+                self.dequeue(rank, at);
                 self.enqueue(scene, at);
                 action
             }
@@ -611,16 +623,12 @@ impl Play {
 
     /// Whether something is still owed to the client on a lane.
     pub(super) fn owes(&self, lane: Lane) -> bool {
-        self.ready.keys().any(|&(_, at)| self.run(at).is_some_and(|run| run.lane == lane))
+        self.ready.iter().any(|&(_, at)| self.run(at).is_some_and(|run| run.lane == lane))
     }
 
     /// The runs of the client on a lane.
     pub(super) fn runs_on(&self, lane: Lane) -> Vec<u32> {
-        (0..)
-            .zip(&self.runs)
-            .filter(|(_, run)| run.as_ref().is_some_and(|run| run.lane == lane))
-            .map(|(at, _)| at)
-            .collect()
+        self.numbered_runs().filter(|(_, run)| run.lane == lane).map(|(at, _)| at).collect()
     }
 }
 

@@ -152,6 +152,8 @@ pub struct Replayer {
     is_http: bool,
     /// HTTP responses that have not ended.
     streams: ByNumber<u32, Stream>,
+    /// The origin by which the last client over HTTP called us: nearly always that of the next one.
+    origin: Arc<str>,
     /// A client has come over HTTP.
     heard_http: bool,
     /// Clients that speak in lines.
@@ -261,6 +263,7 @@ impl Replayer {
             pairings: vec![Pairing::new()],
             added_pairings: HashMap::new(),
             streams: ByNumber::default(),
+            origin: Arc::default(),
             heard_http: false,
             pipes: Pipes::default(),
             pool_live: 0,
@@ -345,6 +348,11 @@ impl Replayer {
     /// How many misses there are so far, equal ones counted.
     pub fn misses(&self) -> u64 {
         self.report.misses.iter().map(|miss| miss.count).sum()
+    }
+
+    /// What there is to say of the recording and of what was asked of it so far.
+    pub fn warnings(&self) -> &[String] {
+        &self.report.warnings
     }
 
     /// The report as it stands, with verdict `open`.

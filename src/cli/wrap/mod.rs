@@ -29,8 +29,8 @@ use std::{
 };
 
 use clap::Args;
+use diffy::DiffOptions;
 use mcp_tapedeck::exit_code::ExitCode;
-use similar::TextDiff;
 
 use self::{entry::Mode, plan::Plan};
 use super::{args, failure::Failure, output};
@@ -149,7 +149,9 @@ fn text(path: &Path) -> Result<String, Failure> {
 
 fn difference(file: &Path, old: &str, new: &str) -> String {
     let name = file.display().to_string();
-    TextDiff::from_lines(old, new).unified_diff().context_radius(3).header(&name, &name).to_string()
+    let mut options = DiffOptions::new();
+    options.set_original_filename(name.clone()).set_modified_filename(name);
+    options.create_patch(old, new).to_string()
 }
 
 /// Writes a file whole or not at all. Secrets may stand in it, so it is as private as it was; a new one is private.

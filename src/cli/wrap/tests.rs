@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use similar::TextDiff;
-
 use super::{entry::Mode, plan::Plan};
 
 /// Configurations of each client. Marks in comments say where the entry `a` begins and ends.
@@ -301,8 +299,7 @@ fn differences(
         let after = story.text();
         let keeps = story.copies() > 0 && after == text;
         if after != expected || has_left || keeps {
-            let lines = TextDiff::from_lines(expected, &after);
-            let lines = lines.unified_diff().to_string();
+            let lines = diffy::create_patch(expected, &after);
             wrong.push(format!(
                 "== {name}, {what}, replays {first}, again {again:?}, left {has_left}, keeps a copy {keeps}\n{before}\n--\n{lines}\n{told:#?}"
             ));
