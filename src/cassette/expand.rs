@@ -9,7 +9,7 @@ use super::{
     blob::{self, BlobSource},
     error::{LoadError, LoadErrorKind, Result},
     model::{Cassette, Place},
-    reader::{Marker, MarkerAt, Reader},
+    reader::{Marker, MarkerAt, Reader, skip_space},
     spacing::{Spacing, space, space_until},
 };
 use crate::wire::{Span, jsonrpc, scan};
@@ -111,7 +111,7 @@ fn close(text: &[u8], at: usize, json: &Json, out: &mut Vec<u8>) -> Result<usize
 fn write_lines(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     const NAME: &[u8] = b"\"$lines\"";
     let next = |at: usize, byte: u8| {
-        let at = scan::skip_space(text, at);
+        let at = skip_space(text, at);
         (text.get(at) == Some(&byte)).then_some(at + 1)
     };
     let mut at = next(next(text.strip_prefix(NAME).map(|_| NAME.len())?, b':')?, b'[')?;

@@ -368,7 +368,16 @@ impl Candidate {
 }
 
 /// Like [`scan::skip_space`], but quick over the indentation that a cassette is full of.
-pub(super) fn skip_space(text: &[u8], mut at: usize) -> usize {
+#[inline]
+pub(super) fn skip_space(text: &[u8], at: usize) -> usize {
+    // Most often there is none.
+    match text.get(at) {
+        Some(b' ' | b'\t' | b'\r' | b'\n') => skip_spaces(text, at),
+        _ => at,
+    }
+}
+
+fn skip_spaces(text: &[u8], mut at: usize) -> usize {
     const SPACES: u64 = ONES * b' ' as u64;
     while let Some(b' ' | b'\t' | b'\r' | b'\n') = text.get(at) {
         at += 1;

@@ -14,13 +14,7 @@ use super::{
 #[derive(Args, Clone, Debug)]
 pub(super) struct CassettesOption {
     /// The same, as an option
-    #[arg(
-        long = "cassette",
-        value_name = "C",
-        id = "cassette_option",
-        hide = true,
-        conflicts_with = "cassettes"
-    )]
+    #[arg(long = "cassette", value_name = "C", id = "cassette_option", conflicts_with = "cassettes")]
     pub cassettes: Vec<PathBuf>,
 }
 
@@ -168,7 +162,7 @@ pub(super) enum Repeat {
     Error,
 }
 
-/// The cassette of a command that also takes a server's command.
+/// The cassette of a command that takes one.
 #[derive(Args, Clone, Debug)]
 pub(super) struct CassetteArgs {
     /// The cassette
@@ -181,10 +175,15 @@ pub(super) struct CassetteArgs {
 }
 
 impl CassetteArgs {
-    /// The path that was given, absolute; a `/` at its end stays.
-    pub(super) fn path(&self) -> Result<PathBuf, Failure> {
+    /// The path that was given.
+    pub(super) fn given(&self) -> Result<&PathBuf, Failure> {
         let given = self.cassette_option.as_ref().or(self.cassette.as_ref());
-        absolute(given.ok_or_else(|| Failure::usage("no cassette was given"))?)
+        given.ok_or_else(|| Failure::usage("no cassette was given"))
+    }
+
+    /// The same, absolute; a `/` at its end stays.
+    pub(super) fn path(&self) -> Result<PathBuf, Failure> {
+        absolute(self.given()?)
     }
 }
 

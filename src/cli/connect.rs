@@ -159,6 +159,15 @@ fn failure(error: TlsError) -> Failure {
     }
 }
 
+/// Whether a header cannot be given with `--header`.
+pub(super) fn is_refused(name: &str) -> bool {
+    name.parse::<HeaderName>().map_or(true, |name| name == HOST || is_of_one_connection(&name))
+}
+
+fn is_of_one_connection(name: &HeaderName) -> bool {
+    is_of_connection(name.as_str()) || matches!(name.as_str(), "expect" | "http2-settings")
+}
+
 /// Reads `--header`. Its value is not told in errors, for it may be a secret.
 fn header(
     given: &str,
@@ -174,8 +183,7 @@ fn header(
         return Err(Failure::usage("--header: `Host` is that of --url")
             .hint("give --connect HOST:PORT where the server of that name is reached elsewhere"));
     }
-    // The last two are of a single connection too.
-    if is_of_connection(name.as_str()) || matches!(name.as_str(), "expect" | "http2-settings") {
+    if is_of_one_connection(&name) {
         return Err(Failure::usage(format_args!(
             "--header: `{name}` says how a message is carried from one end of a connection to the other, which nobody \
              but we can say"

@@ -214,7 +214,7 @@ impl Deck {
             }
         };
         let replayer = again(options.clone()).map_err(|error| refused(&path, &error))?;
-        replayer.report().warnings.iter().for_each(|warning| notices.warn(format_args!("{path}: {warning}")));
+        replayer.warnings().iter().for_each(|warning| notices.warn(format_args!("{path}: {warning}")));
         let takes = AtomicU64::new(0);
         let again = Box::new(move || {
             let mut options = options.clone();

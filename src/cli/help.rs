@@ -19,7 +19,26 @@ const GROUPS: [(&str, &[&str]); 3] = [
 pub(super) fn group(mut command: Command) -> Command {
     command.build();
     let page = page(&command);
+    let command = command.mut_subcommands(|command| usages(command, "tapedeck"));
     command.help_template("{about-with-newline}\n{usage-heading} {usage}{after-help}").after_help(page)
+}
+
+/// Has the usage of a command and of those below it name a cassette as what has to be given, and not as one of two ways
+/// to give it.
+fn usages(mut command: Command, before: &str) -> Command {
+    let name = format!("{before} {}", command.get_name());
+    if !command.get_arguments().any(|argument| argument.get_id() == "cassette_option") {
+        return command;
+    }
+    let usage = command.render_usage().to_string().replace("[C]", "<C>");
+    let rest = usage.split_once(command.get_name()).map_or("", |(_, rest)| rest).to_owned();
+    let below = format!("{name} <C>");
+    command.override_usage(format!("{name}{rest}")).mut_subcommands(|mut command| {
+        let usage = command.render_usage().to_string();
+        let rest = usage.split_once(command.get_name()).map_or("", |(_, rest)| rest).to_owned();
+        let name = format!("{below} {}", command.get_name());
+        command.override_usage(format!("{name}{rest}"))
+    })
 }
 
 fn page(command: &Command) -> String {

@@ -286,6 +286,7 @@ impl Opened {
         let ended = front.serve(decks.into_served(upstreams.clone()), command, options, &mut missed);
         let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
         replay::write(report.as_ref(), &ended.report, &notices);
+        replay::say_unused(&ended.report, &notices);
         // A command that failed has said so itself.
         let has_passed = ended.command.as_ref().is_some_and(|end| end.status == Some(0));
         if has_passed && ended.report.calls.is_empty() {

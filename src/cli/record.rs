@@ -254,7 +254,9 @@ pub(super) const HELD_UP: &str = "the disk held up the last messages; they may b
 /// Says what of a session is not in its recording, or not as it was.
 pub(super) fn tell_of_end(session: &str, missed: u64, cleaner: &Cleaner, notices: &Notices) {
     if missed > 0 {
-        notices.warn(format_args!("{missed} messages of {session} were not recorded"));
+        let messages = output::counted(missed, "message", "messages");
+        let were = if missed == 1 { "was" } else { "were" };
+        notices.warn(format_args!("{messages} of {session} {were} not recorded"));
     }
     cleaner.told().iter().for_each(|replaced| notices.info(replaced));
 }
@@ -268,7 +270,7 @@ pub(super) fn told(outcome: &FoldOutcome) -> String {
             format!("{path}: {kept} kept, {changed} changed, {new} new, {gone} gone")
         }
         None if exchanges == 0 => format!("{path}: nothing to add"),
-        None => format!("{path}: {exchanges} exchanges recorded"),
+        None => format!("{path}: {} recorded", output::counted(exchanges as u64, "exchange", "exchanges")),
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
     failure::Failure,
     listen::{FrontArgs, Ready},
     live::{Acting, told},
-    output::Notices,
+    output::{self, Notices},
     privacy::Cleaner,
     record::{self, RecordArgs, Tape},
 };
@@ -97,7 +97,8 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     let ReverseEnded { asked, missed, unreachable, report: last, sink } =
         front.record(tape, options).map_err(Failure::file)?;
     if missed > 0 {
-        notices.warn(format_args!("{missed} messages were not recorded"));
+        notices
+            .warn(format_args!("{} not recorded", output::counted(missed, "message was", "messages were")));
     }
     cleaner.told().iter().for_each(|replaced| notices.info(replaced));
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };

@@ -194,6 +194,7 @@ impl Session {
             let asked = matches!(ended, Ok(Ended::Stopped)).then(|| stop.signal()).flatten();
             real::end(&upstreams, asked, Some(&stop), &notices);
         }
+        say_unused(&last, &notices);
         if last.verdict == Verdict::Bad {
             notices.warn(in_short(&last));
         }
@@ -211,6 +212,15 @@ impl Session {
 pub(super) fn write(file: Option<&ReportFile>, report: &Report, notices: &Notices) {
     if let Some(Err(failure)) = file.map(|file| file.write(report)) {
         notices.warn(failure.one_line());
+    }
+}
+
+/// Says which match rules no request ever met.
+pub(super) fn say_unused(report: &Report, notices: &Notices) {
+    for rule in report.rules.iter().filter(|rule| rule.used == 0) {
+        let server = rule.server.as_ref().map(|server| format!("{server}: ")).unwrap_or_default();
+        let words: Vec<&str> = rule.rule.split_whitespace().collect();
+        notices.info(format_args!("unused match rule: {server}{}", words.join(" ")));
     }
 }
 
@@ -264,7 +274,9 @@ pub(super) fn in_short(report: &Report) -> String {
         why.push(format!("--strict, and {requests} went to the real server"));
     }
     if why.is_empty() {
-        why.push(format!("{} recorded exchanges were not asked for", report.unused.len()));
+        let unused = report.unused.len() as u64;
+        let exchanges = output::counted(unused, "recorded exchange was", "recorded exchanges were");
+        why.push(format!("{exchanges} not asked for"));
     }
     format!("{}: {}", report.cassette, why.join("; "))
 }

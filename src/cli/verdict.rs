@@ -88,9 +88,9 @@ impl Found {
             let _ = write!(text, "{}", Explained(miss));
         }
         for passed in &report.passed_on {
-            let times = if passed.count == 1 { "time" } else { "times" };
+            let times = output::counted(passed.count, "time", "times");
             let (server, request) = (Of(&passed.server), &passed.request);
-            let _ = write!(text, "passed on: {server}{request}, {} {times}", passed.count);
+            let _ = write!(text, "passed on: {server}{request}, {times}");
             if let Some(nearest) = &passed.nearest {
                 let _ = write!(text, " (nearest: {nearest})");
             }
@@ -114,9 +114,9 @@ impl Found {
             let _ = writeln!(text, "answer: {server}{} in {} {told}", answer.method, answer.key);
         }
         for repeat in &report.repeats {
-            let times = if repeat.count == 1 { "time" } else { "times" };
+            let times = output::counted(repeat.count, "time", "times");
             let (server, key) = (Of(&repeat.server), &repeat.key);
-            let _ = writeln!(text, "repeat: {server}{key}, {} {times} more than recorded", repeat.count);
+            let _ = writeln!(text, "repeat: {server}{key}, {times} more than recorded");
         }
         for fault in &report.faults {
             let told = match fault.fired {
@@ -158,15 +158,15 @@ impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for found in self.0 {
             let calls: u64 = found.report.calls.values().sum();
-            let plural = if calls == 1 { "" } else { "s" };
-            writeln!(f, "{}: {}, {calls} message{plural}", found.path.display(), found.verdict())?;
+            let messages = output::counted(calls, "message", "messages");
+            writeln!(f, "{}: {}, {messages}", found.path.display(), found.verdict())?;
             for line in found.details().lines() {
                 writeln!(f, "  {}", output::visible(line))?;
             }
         }
         let good = self.0.iter().filter(|found| found.is_good()).count();
-        let plural = if self.0.len() == 1 { "" } else { "s" };
-        writeln!(f, "{} report{plural}, {good} good", self.0.len())
+        let reports = output::counted(self.0.len() as u64, "report", "reports");
+        writeln!(f, "{reports}, {good} good")
     }
 }
 

@@ -32,7 +32,7 @@ pub enum Position {
 
 pub(super) fn remove(sheet: &mut Sheet<'_>, exchange: usize) {
     if let Some(entries) = entries(sheet) {
-        sheet.change_around(entries.take(exchange));
+        sheet.change_around(entries.take_lines(sheet.text(), exchange));
     }
     same::keep_others(sheet, exchange, true);
     order::keep(sheet, exchange, Gone::Exchange);

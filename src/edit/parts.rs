@@ -73,12 +73,29 @@ impl Parts {
         (span, Vec::new())
     }
 
-    /// Adds a part, on a line of its own where its neighbour stands so.
+    /// The same; where it and the next one begin lines, its own go and no others change.
+    pub(super) fn take_lines(&self, text: &[u8], at: usize) -> Change {
+        let line = |part: &Part| {
+            let start = part.whole().start;
+            indentation(text, start).map(|indent| start - indent.len())
+        };
+        match line(&self.list[at]).zip(self.list.get(at + 1).and_then(line)) {
+            Some((start, end)) => (Span::new(start, end), Vec::new()),
+            None => self.take(at),
+        }
+    }
+
+    /// Adds a part, parted from its neighbours as they are from each other; behind or before all, on a line of its own
+    /// where its neighbour stands so.
     pub(super) fn add(&self, text: &[u8], at: usize, part: &[u8]) -> Change {
         let neighbour = at.saturating_sub(1);
         let Some(beside) = self.list.get(neighbour).map(|part| part.whole()) else {
             return (Span::new(self.container.start + 1, self.container.end - 1), part.to_vec());
         };
+        if let Some(next) = self.list.get(at).filter(|_| at > 0) {
+            let between = Span::new(beside.end, next.whole().start).of(text);
+            return (Span::new(beside.end, beside.end), [between, part].concat());
+        }
         let separator = match indentation(text, beside.start) {
             Some(indent) => [b",\n", indent].concat(),
             None => b", ".to_vec(),
@@ -149,6 +166,14 @@ mod tests {
         check("[1, 2,3]", |parts| parts.take(1), "[1,3]");
         check("{\"a\": 1,\n \"b\": 2\n}", |parts| parts.take(1), "{\"a\": 1\n}");
         check("[ 1 ]", |parts| parts.take(0), "[]");
+        let take = |at, text: &'static str| move |parts: &Parts| parts.take_lines(text.as_bytes(), at);
+        let lines = "[\n 1 ,\n  2  ,\n   3\n]";
+        check(lines, take(0, lines), "[\n  2  ,\n   3\n]");
+        check(lines, take(1, lines), "[\n 1 ,\n   3\n]");
+        check(lines, take(2, lines), "[\n 1 ,\n  2\n]");
+        let first = "[\n  1\n, 2\n, 3\n]";
+        check(first, take(1, first), "[\n  1\n, 3\n]");
+        check("[1 , 2 , 3]", take(1, "[1 , 2 , 3]"), "[1 , 3]");
     }
 
     #[test]
@@ -159,5 +184,7 @@ mod tests {
         check("[ ]", add(0, "[ ]"), "[9]");
         check("[\n  1,\n  2\n]", add(1, "[\n  1,\n  2\n]"), "[\n  1,\n  9,\n  2\n]");
         check("[\n  1\n]", add(0, "[\n  1\n]"), "[\n  9,\n  1\n]");
+        check("[\n  1 ,\n  2]", add(1, "[\n  1 ,\n  2]"), "[\n  1 ,\n  9 ,\n  2]");
+        check("[\n  1\n, 2\n]", add(1, "[\n  1\n, 2\n]"), "[\n  1\n, 9\n, 2\n]");
     }
 }

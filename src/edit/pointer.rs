@@ -67,7 +67,7 @@ impl Pointer {
                 let shown: Vec<_> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
                 match (shown.is_empty(), names.len() > NAMED) {
                     (true, _) => "is an empty object".to_owned(),
-                    (_, true) => format!("has {} and {} more members", shown.join(", "), names.len() - NAMED),
+                    (_, true) => format!("has {} and {} more", shown.join(", "), names.len() - NAMED),
                     _ => format!("has {}", shown.join(", ")),
                 }
             }

@@ -120,7 +120,8 @@ fn exact(wanted: &[String], report: &Report) -> (bool, String) {
     let text = match differs {
         Some(at) => format!("`{}` as number {}, in place of `{}`", found[at], at + 1, wanted[at]),
         None if found.len() < wanted.len() => {
-            format!("{} methods; `{}` did not come", found.len(), wanted[found.len()])
+            let methods = if found.len() == 1 { "method" } else { "methods" };
+            format!("{} {methods}; `{}` did not come", found.len(), wanted[found.len()])
         }
         None if found.len() > wanted.len() => {
             format!("`{}` as number {}, behind the last", found[wanted.len()], wanted.len() + 1)

@@ -195,8 +195,12 @@ impl Engine {
         }
     }
 
-    /// The rules that fit a request, as far as they can act on it. Which of them name it is asked once for each kind:
-    /// most plans are about a few.
+    /// Whether it is known that no rule names the requests of a kind: most plans are about a few.
+    pub fn passes_by(&self, kind: u32) -> bool {
+        self.by_kind.get(kind as usize).and_then(Option::as_deref).is_some_and(<[usize]>::is_empty)
+    }
+
+    /// The rules that fit a request, as far as they can act on it. Which of them name it is asked once for each kind.
     fn fitting(&mut self, request: &Request<'_>) -> Vec<usize> {
         let Self { plan, by_kind, on, .. } = self;
         let is_on = |rule: &Rule| rule.scenario.is_none_or(|at| on[at]);

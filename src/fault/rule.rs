@@ -297,7 +297,7 @@ impl Trigger {
                 other.map(|other| format!("`nth` says on which requests; remove `{other}`"))
             }
             Self { first: Some(first), from: Some(from), .. } if from > first => Some(format!(
-                "the `first` {first} requests are over before number {from}; correct one of them"
+                "`first` ends with number {first}, before `from` begins with number {from}; correct one of them"
             )),
             _ => None,
         };

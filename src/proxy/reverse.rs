@@ -2,25 +2,31 @@
 //!
 //! Each client's connection has one connection to the server of its own, opened with its first request and closed
 //! when either side closes: no pool, no retry, so that a client sees what it would see without us (F10.18). Heads are
-//! read by hyper, since addresses in them have to change; bodies pass as they come, and the read that ends a message
-//! or an event is passed on after it is written.
+//! read, since addresses in them have to change; bodies pass as they come, and the read that ends a message or an event
+//! is passed on after it is written.
 //!
 //! - `connection`: a client's connection and the one to the server
-//! - `exchange`: one request and its response, between their heads
+//! - `relay`: plain exchanges, from socket to socket
+//! - `exchange`: one request and its response by way of hyper, between their heads
 //! - `request`, `response`: their bodies; `inbound`: one that was read before it is passed on
 //! - `faulty`: what stands before all that where faults act
 //! - `endpoint`, `metadata`: the places where the server names its own address to clients
+//! - `said`, `heard`, `heads`: what is recorded of bodies and heads
 //! - `tape`, `item`: what all connections record with
 
 mod connection;
 mod endpoint;
 mod exchange;
 mod faulty;
+mod heads;
+mod heard;
 mod inbound;
 mod item;
 mod metadata;
+mod relay;
 mod request;
 mod response;
+mod said;
 mod tape;
 
 use std::{
@@ -61,6 +67,7 @@ use crate::{
         server::{self, scheme},
         tls::Acceptor,
     },
+    wire::http::is_of_connection,
 };
 
 /// How long calls that are under way may take to end when a signal ends the front. With the journal's end and the
@@ -290,7 +297,11 @@ impl Reverse {
         let (close, closing) = watch::channel(false);
         // It was parsed as a part of a URL, so it is a header's value.
         let host = HeaderValue::from_str(self.origin.authority()).unwrap_or(HeaderValue::from_static(""));
+        let relays = options.faults.is_none()
+            && connector.is_plain()
+            && !options.headers.iter().any(|(name, _)| is_of_connection(name.as_str()));
         let front = Arc::new(Front {
+            relays,
             tape: Arc::new(tape),
             upstream: Upstream { origin: self.origin, host, connector, headers: options.headers },
             acceptor: self.acceptor,
@@ -348,6 +359,8 @@ struct Front {
     acceptor: Option<Acceptor>,
     faults: Option<Arc<Stand>>,
     guard: Guard,
+    /// Whether plain exchanges may pass from socket to socket.
+    relays: bool,
     /// Where it listens.
     address: String,
     head_time: Duration,
@@ -373,6 +386,13 @@ struct Upstream {
 }
 
 impl Front {
+    /// Our origin as a client knows it that names this host.
+    fn origin(&self, host: Option<&[u8]>) -> String {
+        let host = host.filter(|host| host.is_ascii() && !host.is_empty());
+        let host = host.and_then(|host| std::str::from_utf8(host).ok());
+        format!("{}://{}", scheme(self.acceptor.as_ref()), host.unwrap_or(&self.address))
+    }
+
     /// Whether a metadata document lies there.
     fn is_document(&self, path: &str) -> bool {
         path.starts_with(metadata::WELL_KNOWN) || lock(&self.documents).contains(path.as_bytes())

@@ -11,11 +11,13 @@
 //! - `layers` carries what is found in decoded strings back to the message's bytes
 //! - `finder` reads one text in one pass: where `filter` and `clues` see that something can begin, it asks the tables,
 //!   `assignment` (`"password": "x"`, `API_KEY=x`), `address` and `secrets`
+//! - `clean` knows headers that were looked at
 //! - [`vars`] hides values that people named, and shows them again
 //! - `places` says where something stood, for the counts at the end of a recording
 
 mod address;
 mod assignment;
+mod clean;
 mod clues;
 mod filter;
 mod finder;

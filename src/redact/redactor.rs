@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::clean::Clean;
 use super::finder::{self, Secret};
 use super::placeholder::{self, Placeholder};
 use super::places::{self, Place};
@@ -26,6 +27,8 @@ const MOST_PLACES: usize = 1000;
 pub struct Redactor {
     rules: Rules,
     secrets: Secrets,
+    /// Headers without a secret.
+    clean: Clean,
     counts: Vec<Count>,
     /// It has seen a message.
     has_begun: bool,
@@ -53,6 +56,7 @@ impl Redactor {
         Self {
             rules: rules.clone(),
             secrets: Secrets::new(rules.values()),
+            clean: Clean::default(),
             counts: Vec::new(),
             has_begun: false,
             met_late: false,
@@ -85,6 +89,27 @@ impl Redactor {
 
     /// Redacts a header's value. Credentials keep their scheme and cookies their names.
     pub fn header_value<'a>(&mut self, name: &str, value: &'a str) -> Cow<'a, str> {
+        self.unless_clean(name, value, Self::header_anew)
+    }
+
+    /// Looks at a value of this name, unless it has been found clean by all that is known now.
+    fn unless_clean<'a>(
+        &mut self,
+        name: &str,
+        value: &'a str,
+        look: impl FnOnce(&mut Self, &str, &'a str) -> Cow<'a, str>,
+    ) -> Cow<'a, str> {
+        if self.clean.has(name, value, self.secrets.met()) {
+            return Cow::Borrowed(value);
+        }
+        let redacted = look(self, name, value);
+        if matches!(redacted, Cow::Borrowed(_)) {
+            self.clean.add(name, value, self.secrets.met());
+        }
+        redacted
+    }
+
+    fn header_anew<'a>(&mut self, name: &str, value: &'a str) -> Cow<'a, str> {
         if name.eq_ignore_ascii_case("location") {
             return self.address(value, true);
         }
@@ -102,7 +127,7 @@ impl Redactor {
 
     /// Redacts an address, or the target of a request: `/path?query`.
     pub fn url<'a>(&mut self, url: &'a str) -> Cow<'a, str> {
-        self.address(url, false)
+        self.unless_clean(":path", url, |redactor, _, url| redactor.address(url, false))
     }
 
     fn address<'a>(&mut self, url: &'a str, is_redirect: bool) -> Cow<'a, str> {

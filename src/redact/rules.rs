@@ -82,9 +82,7 @@ pub enum RuleError {
         why: String,
     },
     /// A variable whose value is too short to be looked for.
-    #[error(
-        "the value of `{name}` has {length} characters; `--redact-env` removes values of {SHORTEST} or more"
-    )]
+    #[error("`--redact-env` removes values of {SHORTEST} characters or more; that of `{name}` has {length}")]
     ShortValue {
         /// The variable.
         name: String,
@@ -252,11 +250,11 @@ mod tests {
         );
         assert_eq!(
             error(env("short")),
-            "the value of `KEY` has 5 characters; `--redact-env` removes values of 8 or more"
+            "`--redact-env` removes values of 8 characters or more; that of `KEY` has 5"
         );
         assert_eq!(
             error(env("")),
-            "the value of `KEY` has 0 characters; `--redact-env` removes values of 8 or more"
+            "`--redact-env` removes values of 8 characters or more; that of `KEY` has 0"
         );
         assert_eq!(
             error(redact(&["off", "/x"])),

@@ -54,6 +54,8 @@ pub(super) struct Secrets {
     pub(super) filter: Arc<Filter>,
     anchors: HashMap<Window, Vec<Anchor>, WindowHash>,
     values: Vec<Value>,
+    /// How many values were ever looked for.
+    met: u64,
     /// Numbers by the hash of the value: what is forgotten keeps its number, at little cost.
     numbers: HashMap<[u8; 16], Placeholder>,
     next: HashMap<Box<str>, u32>,
@@ -170,6 +172,7 @@ impl Secrets {
             filter: Arc::clone(&Clues::get().filter),
             anchors: HashMap::default(),
             values: Vec::new(),
+            met: 0,
             numbers: HashMap::new(),
             next: HashMap::new(),
             brittle: false,
@@ -264,6 +267,12 @@ impl Secrets {
             self.anchors.entry(window).or_default().push(Anchor { value: index, form, offset });
         }
         self.values.push(value);
+        self.met += 1;
+    }
+
+    /// How many values were ever looked for: as long as it stays, what held none of them holds none.
+    pub(super) const fn met(&self) -> u64 {
+        self.met
     }
 
     /// The known value whose window stands at `at`, if it does; it does not begin before `from`. Of a long one, a long

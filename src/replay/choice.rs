@@ -135,8 +135,9 @@ pub(super) fn gaps(cassette: &Cassette, sessions: &[u32]) -> Vec<String> {
         sessions.iter().map(|&at| &cassette.sessions[at as usize]).filter(|session| session.gap > 0);
     sessions
         .map(|session| {
+            let messages = if session.gap == 1 { "message" } else { "messages" };
             format!(
-                "session {}: {} messages passed unrecorded, because recording failed",
+                "session {}: {} {messages} passed unrecorded, because recording failed",
                 session.number, session.gap
             )
         })

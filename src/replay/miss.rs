@@ -100,7 +100,7 @@ fn sentence(asked: &str, reason: Reason, nearest: Option<&str>, differences: &[D
         Reason::ParamsDiffer => {
             let places: Vec<String> = differences.iter().take(3).map(spell).collect();
             let more = differences.len().saturating_sub(3);
-            let more = if more > 0 { format!(" and {more} more places") } else { String::new() };
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let is_secret =
                 |value: &Option<String>| value.as_ref().is_some_and(|value| value.contains("<redacted:"));
             let was_redacted = differences

@@ -7,7 +7,7 @@
 
 mod tending;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     clock::{Due, Now},
@@ -39,8 +39,8 @@ pub(super) struct Play {
     next: Vec<u32>,
     runs: Vec<Option<Run>>,
     vacant: Vec<u32>,
-    /// Runs with an item to send, by that item's rank.
-    ready: BTreeMap<(Rank, u32), ()>,
+    /// Runs with an item to send, in the order of these items' ranks.
+    ready: Vec<(Rank, u32)>,
     next_push: usize,
     push_due: Option<Due>,
     /// The highest rank of a client message that has come.
@@ -184,7 +184,7 @@ impl Play {
             next: Vec::new(),
             runs: Vec::new(),
             vacant: Vec::new(),
-            ready: BTreeMap::new(),
+            ready: Vec::new(),
             next_push: 0,
             push_due: None,
             progress: None,
@@ -288,7 +288,7 @@ impl Play {
             }
         }
         // What a server's end waits for comes one by one.
-        for &(_, at) in self.ready.range((END, 0)..).map(|(ready, ())| ready) {
+        for &(_, at) in self.ready.iter().rev().take_while(|(rank, _)| *rank == END) {
             self.runs[at as usize].as_mut().expect("ready runs live").blocked_since = None;
         }
     }
@@ -297,10 +297,17 @@ impl Play {
     fn enqueue(&mut self, scene: Scene<'_>, at: u32) {
         let run = self.runs[at as usize].as_ref().expect("a live run");
         let step = &scene.script.steps[run.step as usize];
-        match scene.script.items(step).get(run.item as usize) {
-            Some(item) => self.ready.insert((item.rank, at), ()),
-            None => self.ready.insert((END, at), ()),
-        };
+        let rank = scene.script.items(step).get(run.item as usize).map_or(END, |item| item.rank);
+        if let Err(place) = self.ready.binary_search(&(rank, at)) {
+            self.ready.insert(place, (rank, at));
+        }
+    }
+
+    /// Takes a run from where [`Play::enqueue`] has put it.
+    fn dequeue(&mut self, rank: Rank, at: u32) {
+        if let Ok(place) = self.ready.binary_search(&(rank, at)) {
+            self.ready.remove(place);
+        }
     }
 
     pub(super) fn run(&self, at: u32) -> Option<&Run> {
@@ -339,7 +346,7 @@ impl Play {
         let Some(run) = self.runs[at as usize].take() else { return };
         let step = &scene.script.steps[run.step as usize];
         let rank = scene.script.items(step).get(run.item as usize).map_or(END, |item| item.rank);
-        self.ready.remove(&(rank, at));
+        self.dequeue(rank, at);
         self.steps[run.step as usize].sent = true;
         self.vacant.push(at);
     }
@@ -362,7 +369,12 @@ impl Play {
 
     /// All runs.
     pub(super) fn live_runs(&self) -> impl Iterator<Item = &Run> {
-        self.runs.iter().flatten()
+        self.numbered_runs().map(|(_, run)| run)
+    }
+
+    /// All runs, each with its number.
+    pub(super) fn numbered_runs(&self) -> impl Iterator<Item = (u32, &Run)> {
+        (0..).zip(&self.runs).filter_map(|(at, run)| Some((at, run.as_ref()?)))
     }
 
     /// Its server has ended: nothing comes any more.
@@ -382,12 +394,12 @@ impl Play {
 
     /// Whether all of a run has gone and it only waits to be cancelled.
     pub(super) fn is_silent(&self, at: u32) -> bool {
-        self.run(at).is_some() && !self.ready.keys().any(|&(_, ready)| ready == at)
+        self.run(at).is_some() && !self.ready.iter().any(|&(_, ready)| ready == at)
     }
 
     /// Leaves a run silent: nothing more is sent, but it can be cancelled.
     pub(super) fn silence(&mut self, at: u32) {
-        self.ready.remove(&(END, at));
+        self.dequeue(END, at);
     }
 
     /// Decides what goes next, and counts it as gone.
@@ -399,7 +411,7 @@ impl Play {
         // Groups in which an item recorded earlier waits, and what the items recorded after it wait for.
         let mut held: Vec<(u32, Held)> = Vec::new();
         let mut found = None;
-        for &(rank, at) in self.ready.keys() {
+        for &(rank, at) in &self.ready {
             let run = self.runs[at as usize].as_ref().expect("ready runs live");
             let dying = rank == END && scene.script.steps[run.step as usize].dies;
             let push = push.filter(|(step, _)| scene.script.steps[*step as usize].rank < rank);
@@ -479,7 +491,7 @@ impl Play {
 
     /// Remembers since when runs are blocked, so that waits have an end.
     fn note_blocked(&mut self, scene: Scene<'_>) {
-        for &(_, at) in self.ready.keys() {
+        for &(_, at) in &self.ready {
             let run = self.runs[at as usize].as_mut().expect("ready runs live");
             run.blocked_since.get_or_insert(scene.now.real);
         }
@@ -489,7 +501,7 @@ impl Play {
     fn lower_run(&self, scene: Scene<'_>, push: u32) -> bool {
         let rank = scene.script.steps[push as usize].rank;
         self.ready
-            .keys()
+            .iter()
             .take_while(|(at, _)| *at < rank)
             .any(|&(_, at)| self.runs[at as usize].as_ref().is_some_and(|run| !run.free))
     }
@@ -509,12 +521,12 @@ impl Play {
                         Action::Finished { run: at }
                     };
                 }
-                self.ready.remove(&(rank, at));
                 run.item += 1;
                 // Whether that was its answer or not: nothing more was recorded before what came next.
                 self.steps[run.step as usize].sent |= run.item as usize == scene.script.items(step).len();
                 run.last = scene.now;
                 run.blocked_since = None;
+                self.dequeue(rank, at);
                 self.enqueue(scene, at);
                 action
             }
@@ -665,16 +677,12 @@ impl Play {
 
     /// Whether something is still owed to the client on a lane.
     pub(super) fn owes(&self, lane: Lane) -> bool {
-        self.ready.keys().any(|&(_, at)| self.run(at).is_some_and(|run| run.lane == lane))
+        self.ready.iter().any(|&(_, at)| self.run(at).is_some_and(|run| run.lane == lane))
     }
 
     /// The runs of the client on a lane.
     pub(super) fn runs_on(&self, lane: Lane) -> Vec<u32> {
-        (0..)
-            .zip(&self.runs)
-            .filter(|(_, run)| run.as_ref().is_some_and(|run| run.lane == lane))
-            .map(|(at, _)| at)
-            .collect()
+        self.numbered_runs().filter(|(_, run)| run.lane == lane).map(|(at, _)| at).collect()
     }
 }
 

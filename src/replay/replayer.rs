@@ -152,6 +152,8 @@ pub struct Replayer {
     is_http: bool,
     /// HTTP responses that have not ended.
     streams: ByNumber<u32, Stream>,
+    /// The origin by which the last client over HTTP called us: nearly always that of the next one.
+    origin: Arc<str>,
     /// A client has come over HTTP.
     heard_http: bool,
     /// Clients that speak in lines.
@@ -261,6 +263,7 @@ impl Replayer {
             pairings: vec![Pairing::new()],
             added_pairings: HashMap::new(),
             streams: ByNumber::default(),
+            origin: Arc::default(),
             heard_http: false,
             pipes: Pipes::default(),
             pool_live: 0,
@@ -329,20 +332,27 @@ impl Replayer {
         self.faults.as_ref().map_or(0, Faults::lingers)
     }
 
-    /// The path at which clients reach the server: that of its newest session, or `/mcp`.
+    /// The path at which clients reach the server: that of the first session that is played, or `/mcp`.
     pub fn endpoint(&self) -> &str {
-        let recorded = self.scripts.iter().rev().filter_map(|script| {
+        // What belongs to no session stands first, and counts last.
+        let (pool, sessions) = self.scripts.split_at(1);
+        let mut recorded = sessions.iter().chain(pool).filter_map(|script| {
             let exchange = script.steps.first()?.exchange;
             let session =
                 &self.cassette.sessions[self.cassette.exchanges[exchange as usize].session as usize];
             session.path.as_deref().filter(|_| session.is_http())?.split('?').next()
         });
-        recorded.into_iter().next().unwrap_or("/mcp")
+        recorded.next().unwrap_or("/mcp")
     }
 
     /// How many misses there are so far, equal ones counted.
     pub fn misses(&self) -> u64 {
         self.report.misses.iter().map(|miss| miss.count).sum()
+    }
+
+    /// What there is to say of the recording and of what was asked of it so far.
+    pub fn warnings(&self) -> &[String] {
+        &self.report.warnings
     }
 
     /// The report as it stands, with verdict `open`.

@@ -28,6 +28,8 @@ pub(super) struct Correlators {
     pub recorded_token: Option<Box<[u8]>>,
     /// The token the live request carries.
     pub live_token: Option<Box<[u8]>>,
+    /// The live request is of 2026-07-28 or later: answers may name it as a subscription.
+    pub is_modern: bool,
 }
 
 impl Correlators {
@@ -199,6 +201,7 @@ mod tests {
             live_id: live.into(),
             recorded_token: token(tokens.0),
             live_token: token(tokens.1),
+            is_modern: true,
         }
     }
 

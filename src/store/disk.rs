@@ -81,12 +81,16 @@ impl Disk {
     /// The whole of a file.
     pub(super) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.step(Step::Read)?;
-        let mut file = File::open(path)?;
+        let file = File::open(path)?;
         let length = usize::try_from(file.metadata()?.len()).unwrap_or_default();
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(length)?;
         in_huge_pages(bytes.spare_capacity_mut());
-        file.read_to_end(&mut bytes)?;
+        // The file inside: the one around it, which names itself in errors, has all of the room zeroed first.
+        let read = file.file().read_to_end(&mut bytes);
+        read.map_err(|error| {
+            io::Error::new(error.kind(), format!("failed to read from file `{}`: {error}", path.display()))
+        })?;
         Ok(bytes)
     }
 

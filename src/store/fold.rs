@@ -226,7 +226,12 @@ impl Folding<'_, '_> {
         notes.extend(read.torn.map(|torn| note_of_end(&journal.path, torn)));
         notes.extend(read.losses.iter().map(|loss| {
             let name = journal.path.display();
-            format!("{name}: {} bytes from byte {} on were damaged and are lost", loss.bytes, loss.at)
+            let (bytes, were) = if loss.bytes == 1 {
+                ("byte", "was damaged and is")
+            } else {
+                ("bytes", "were damaged and are")
+            };
+            format!("{name}: {} {bytes} from byte {} on {were} lost", loss.bytes, loss.at)
         }));
     }
 

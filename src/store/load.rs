@@ -35,6 +35,8 @@ pub struct Loaded {
     pub path: PathBuf,
     /// The ids of its journals whose recorders still run.
     pub alive: Vec<String>,
+    /// The ids of its journals whose recorders are gone and had not ended them.
+    pub cut_off: Vec<String>,
 }
 
 impl Loaded {
@@ -97,6 +99,24 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
     together(disk, path, text, folded, notes)
 }
 
+/// How many recorders of a cassette run; of a journal, whether its recorder does.
+///
+/// # Errors
+/// When the files cannot be read.
+pub fn recorders(path: &Path) -> io::Result<usize> {
+    let (disk, path) = (Disk::default(), paths::resolve(path)?);
+    let mut count = 0;
+    for journal in paths::journals(&disk, &path, paths::state_folder().as_deref())?.into_iter().chain([path])
+    {
+        if let Some(journal) = Opened::open(&disk, journal)?
+            && disk.is_locked(&journal.file)?
+        {
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
 /// Everything that keeps the file of a cassette from being read, in the order of the file. Nothing where it can
 /// be read.
 ///
@@ -117,7 +137,14 @@ pub(super) fn load_journal(disk: &Disk, path: PathBuf) -> Result<Loaded, StoreEr
             blobs.put(name, bytes)?;
         }
         let cassette = parse(&path, archive.text, &blobs)?;
-        return Ok(Loaded { cassette, blobs, notes: Vec::new(), path, alive: Vec::new() });
+        return Ok(Loaded {
+            cassette,
+            blobs,
+            notes: Vec::new(),
+            path,
+            alive: Vec::new(),
+            cut_off: Vec::new(),
+        });
     }
     let mut read = journal.read().map_err(failed)?;
     // Whatever it goes on with is not here.
@@ -139,15 +166,17 @@ fn together(
     folded: Vec<(&Opened, Folded)>,
     notes: Vec<String>,
 ) -> Result<Loaded, StoreError> {
-    let alive = folded.iter().filter(|(_, read)| read.tape.is_alive);
-    let alive = alive.map(|(_, read)| read.tape.header.id.clone()).collect();
+    let tapes = || folded.iter().map(|(_, read)| &read.tape);
+    let id = |tape: &Tape| tape.header.id.clone();
+    let alive = tapes().filter(|tape| tape.is_alive).map(id).collect();
+    let cut_off = tapes().filter(|tape| !tape.is_alive && !tape.is_whole).map(id).collect();
     let [recordings, added] = divide(folded);
     let mut loaded = with(disk, path, text, Blobs::of, recordings, notes)?;
     if !added.is_empty() {
         let Loaded { cassette, blobs, notes, path, .. } = loaded;
         loaded = with(disk, path, Some(cassette.text), move |_, _| blobs, added, notes)?;
     }
-    Ok(Loaded { alive, ..loaded })
+    Ok(Loaded { alive, cut_off, ..loaded })
 }
 
 /// A cassette with journals of one kind.
@@ -171,14 +200,14 @@ fn with(
             .map(|&stray| format!("{}; it is left out", note_of_stray(&journals[stray].path))),
     );
     if plan.is_empty() {
-        return Ok(Loaded { cassette: base, blobs, notes, path, alive: Vec::new() });
+        return Ok(Loaded { cassette: base, blobs, notes, path, alive: Vec::new(), cut_off: Vec::new() });
     }
     let mut text = Vec::with_capacity(base.text.len());
     let mut frames = FileFrames::new(journals, &|| true, None);
     let old = Blobs::of(disk, &path);
     plan.write(&mut frames, &old, &mut blobs, &mut text)?;
     let cassette = parse(&path, text, &blobs)?;
-    Ok(Loaded { cassette, blobs, notes, path, alive: Vec::new() })
+    Ok(Loaded { cassette, blobs, notes, path, alive: Vec::new(), cut_off: Vec::new() })
 }
 
 /// The order in which journals are added: that of their start.
@@ -228,7 +257,7 @@ pub(super) fn note_of_stray(journal: &Path) -> String {
 pub(super) fn note_of_end(journal: &Path, torn: Loss) -> String {
     let Loss { at, bytes } = torn;
     format!(
-        "{}: its last {bytes} bytes, from byte {at} on, are no whole message and were left out",
+        "{}: its end, from byte {at} on ({bytes} B), is no whole message and was left out",
         journal.display()
     )
 }

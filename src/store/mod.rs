@@ -31,7 +31,7 @@ pub use error::StoreError;
 pub use event_log::EventLog;
 pub use fold::{FoldOptions, FoldOutcome, Own, fold, fold_own};
 pub use journal::Journal;
-pub use load::{Loaded, faults, load};
+pub use load::{Loaded, faults, load, recorders};
 pub use origin::new_header;
 pub use recover::{LeftJournal, left_journals, recover};
 pub use rewrite::{load_file, rewrite, write_variant};

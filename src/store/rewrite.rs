@@ -68,7 +68,14 @@ fn read(disk: &Disk, path: &Path) -> Result<Loaded, StoreError> {
     let path = paths::resolve(path)?;
     let text = read_text(disk, &path)?;
     let blobs = Blobs::of(disk, &path);
-    Ok(Loaded { cassette: parse(&path, text, &blobs)?, blobs, notes: Vec::new(), path, alive: Vec::new() })
+    Ok(Loaded {
+        cassette: parse(&path, text, &blobs)?,
+        blobs,
+        notes: Vec::new(),
+        path,
+        alive: Vec::new(),
+        cut_off: Vec::new(),
+    })
 }
 
 /// The text of a cassette's file.

@@ -119,8 +119,7 @@ impl<'a> Message<'a> {
         for member in &mut members {
             let member = member?;
             let value = Some(member.value);
-            let name = member.name.of(bytes);
-            match scan::unescape(name).as_ref() {
+            match scan::unescape(member.name.of(bytes)).as_ref() {
                 b"jsonrpc" => is_jsonrpc = scan::string_is(member.value.of(bytes), "2.0"),
                 b"id" => message.id = value,
                 b"method" if bytes[member.value.start] == b'"' => message.has_method(member.value),

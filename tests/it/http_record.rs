@@ -4,6 +4,7 @@
 mod clients;
 mod faults;
 mod passing;
+mod relay;
 mod servers;
 
 use std::{

@@ -533,4 +533,19 @@ fn the_ready_file_names_the_recorded_endpoint() {
     let url = deck.front.as_ref().expect("it runs").url.clone();
     assert_eq!(url, format!("http://{}/base/rpc", deck.host()));
     deck.ends_well();
+    // Of several, that of the first session.
+    let two = cassette(&recorded_call("a", r#""server": [{"result": {}}]"#));
+    let begin = two.find("{\"key\": \"initialize @1\"").expect("an exchange");
+    let second = two[begin..two.rfind(']').expect("an end")].replace("initialize @1", "initialize @2");
+    let second = second
+        .replace("{\"key\": \"a\"", "{\"key\": \"b\"")
+        .replace("\"client\":", "\"session\": 2, \"client\":");
+    let two = two.replace(
+        "\"client\": \"a\"}]",
+        "\"client\": \"a\"}, {\"session\": 2, \"transport\": \"http\", \"path\": \"/second\"}]",
+    );
+    let end = two.rfind(']').expect("an end");
+    let deck = Deck::new(&format!("{},{second}{}", &two[..end], &two[end..]), &[]);
+    assert_eq!(deck.front.as_ref().expect("it runs").url, format!("http://{}/mcp", deck.host()));
+    deck.ends_well();
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bincode::{BorrowDecode, Encode, config};
+use bincode::{BorrowDecode, Encode, config, enc::write::Writer, error::EncodeError};
 use sha2::{Digest, Sha256};
 
 use super::{Continues, JournalHeader, MAGIC, VERSION};
@@ -212,11 +212,22 @@ pub(super) fn encode_part(part: &Entry<'_>, out: &mut Vec<u8>) {
     push_frame(&frame, out);
 }
 
+/// A vector as bincode writes to it: there is no error that would have to be asked for with every byte.
+struct Out<'a>(&'a mut Vec<u8>);
+
+impl Writer for Out<'_> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
 fn push_frame(frame: &Frame<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&MARK);
     out.extend_from_slice(&[0; HEAD - MARK.len()]);
-    bincode::encode_into_std_write(frame, out, CONFIG).expect("a vector takes every frame");
+    bincode::encode_into_writer(frame, Out(out), CONFIG).expect("a vector takes every frame");
     let (head, payload) = out[start..].split_at_mut(HEAD);
     let length = u32::try_from(payload.len()).expect("messages are cut to what a frame holds");
     head[4..8].copy_from_slice(&length.to_le_bytes());

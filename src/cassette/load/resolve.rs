@@ -133,6 +133,7 @@ fn after(exchanges: &[Exchange], keys: &Keys<'_>, name: &str) -> std::result::Re
     if !exists {
         return Err(match found.moment {
             Moment::Answer(_) => "that item has no answer".into(),
+            _ if exchange.server.len() == 1 => "that exchange has one item".into(),
             _ => format!("that exchange has {} items", exchange.server.len()),
         });
     }

@@ -225,7 +225,7 @@ fn references_are_looked_up() {
     );
     check(
         &two(push("a", ""), push("b", "\"after\": \"a #2\", ")),
-        "2:23: `after` names `a #2`, and that exchange has 1 items",
+        "2:23: `after` names `a #2`, and that exchange has one item",
     );
     check(
         &two(push("a", ""), push("b", "\"after\": \"a #1 answer\", ")),

@@ -178,7 +178,10 @@ fn play(command: &[OsString], lines: &[Line], shown: bool) -> Result<Vec<String>
 fn in_short(came: &[String]) -> String {
     let mut text = match came.len() {
         0 | 1 => String::new(),
-        more => format!("{} progress notifications, then ", more - 1),
+        more => {
+            let count = more as u64 - 1;
+            format!("{}, then ", output::counted(count, "progress notification", "progress notifications"))
+        }
     };
     let Some(answer) = came.last().map(|line| Message::read(line.as_bytes())) else { return text };
     let value = answer.outcome().unwrap_or_default();

@@ -18,6 +18,7 @@ use mcp_tapedeck::{
 };
 
 use super::{
+    args::CassetteArgs,
     failure::Failure,
     files,
     output::{self, visible},
@@ -34,9 +35,8 @@ Only what is addressed changes; every other line stays as it is, and what other 
 edited answer as well, by `same_as`, keep the one they had. An edit after which the file would be no cassette is refused.
 `tapedeck show C` lists the keys.")]
 pub(super) struct EditArgs {
-    /// The cassette
-    #[arg(value_name = "C")]
-    path: PathBuf,
+    #[command(flatten)]
+    cassette: CassetteArgs,
 
     /// Write the edited cassette to this file, which must not be there yet, and leave C as it is
     #[arg(long, value_name = "FILE", global = true)]
@@ -153,6 +153,7 @@ a whole response. What the server sent before its answer stays.")]
 }
 
 pub(super) fn run(args: EditArgs) -> Result<ExitCode, Failure> {
+    let path = args.cassette.given()?.clone();
     let edit = args.change.edit()?;
     let mut told = Vec::new();
     let change = |loaded: &Loaded| {
@@ -162,8 +163,8 @@ pub(super) fn run(args: EditArgs) -> Result<ExitCode, Failure> {
         Ok(edited.text)
     };
     let written = match &args.out {
-        Some(out) => store::write_variant(&args.path, out, change),
-        None => store::rewrite(&args.path, change),
+        Some(out) => store::write_variant(&path, out, change),
+        None => store::rewrite(&path, change),
     };
     written.map_err(Refused::failure)?;
     for sentence in told {

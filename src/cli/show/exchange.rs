@@ -150,6 +150,9 @@ fn dedented(text: &[u8], place: Span) -> impl Iterator<Item = &[u8]> {
 fn unknown(cassette: &Cassette, path: &Path, key: &str) -> Failure {
     let path = path.display();
     let failure = Failure::file(format_args!("{path}: no exchange has the key `{}`", visible(key)));
+    if Path::new(key).is_file() {
+        return failure.hint("one cassette is shown at a time; the second word is a key");
+    }
     let lowered = key.to_lowercase();
     let alike = cassette.exchanges.iter().filter(|exchange| exchange.key.to_lowercase().contains(&lowered));
     let alike: Vec<_> = alike.take(5).map(|exchange| format!("`{}`", visible(&exchange.key))).collect();

@@ -13,7 +13,11 @@ use mcp_tapedeck::{
 };
 
 use super::View;
-use crate::cli::{failure::Failure, files, output::visible};
+use crate::cli::{
+    failure::Failure,
+    files,
+    output::{counted, visible},
+};
 
 /// Longer keys than this stand out of their column.
 const KEY_COLUMN: usize = 60;
@@ -133,7 +137,7 @@ fn method(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
 
 /// What came of an exchange: the items beside the answer by kind, then the answer.
 fn outcome(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
-    let mut beside = BTreeMap::<_, usize>::new();
+    let mut beside = BTreeMap::<_, u64>::new();
     let mut answers = Vec::new();
     for item in &exchange.server {
         match item.message.form {
@@ -141,13 +145,12 @@ fn outcome(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
             form => *beside.entry(form.word()).or_default() += 1,
         }
     }
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
-    let beside = beside.iter().map(|(word, count)| match *word {
-        "raw" | "base64" => format!("{count} raw line{}", plural(*count)),
-        "omitted" => format!("{count} omitted message{}", plural(*count)),
-        "body" => format!("{count} other text{}", plural(*count)),
-        "batch" => format!("{count} batch{}", if *count == 1 { "" } else { "es" }),
-        word => format!("{count} {word}{}", plural(*count)),
+    let beside = beside.into_iter().map(|(word, count)| match word {
+        "raw" | "base64" => counted(count, "raw line", "raw lines"),
+        "omitted" => counted(count, "omitted message", "omitted messages"),
+        "body" => counted(count, "other text", "other texts"),
+        "batch" => counted(count, "batch", "batches"),
+        word => counted(count, word, &format!("{word}s")),
     });
     let missing = unanswered(loaded, exchange);
     let http = exchange.http.as_deref().map(carried).unwrap_or_default();
@@ -217,7 +220,7 @@ impl fmt::Display for Heading<'_> {
         let parts: Vec<_> = parts.into_iter().flatten().collect();
         write!(f, ": {}", visible(&parts.join(", ")))?;
         if session.gap > 0 {
-            write!(f, " ({} messages were not recorded)", session.gap)?;
+            write!(f, " ({} not recorded)", counted(session.gap, "message was", "messages were"))?;
         }
         match session.end.as_ref().map(|end| (end.exit, end.signal)) {
             Some((Some(status), _)) => write!(f, ", the server ended with status {status}")?,

@@ -15,7 +15,10 @@ use std::{
 };
 
 use clap::Args;
-use mcp_tapedeck::{exit_code::ExitCode, store::Loaded};
+use mcp_tapedeck::{
+    exit_code::ExitCode,
+    store::{self, Loaded},
+};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -37,7 +40,7 @@ pub(super) struct ShowArgs {
     path: Option<PathBuf>,
 
     /// The same, as an option
-    #[arg(long = "cassette", value_name = "C", id = "cassette_option", hide = true, conflicts_with = "key")]
+    #[arg(long = "cassette", value_name = "C", id = "cassette_option", conflicts_with = "key")]
     cassette_option: Option<PathBuf>,
 
     /// Show this exchange in full
@@ -114,7 +117,9 @@ fn follow(path: &Path, view: &View) -> Result<ExitCode, Failure> {
     let mut shown = Shown::default();
     let mut seen = None;
     loop {
-        let state = files_beside(path);
+        // A recorder that was killed changes no file: its lock is gone.
+        let recorders = store::recorders(path).map_err(|error| Failure::io("read", path, &error))?;
+        let state = (files_beside(path), recorders);
         if seen.as_ref() != Some(&state) {
             show_changes(path, view, &mut shown)?;
             seen = Some(state);
@@ -131,6 +136,8 @@ struct Shown {
     rows: HashMap<String, listing::Row>,
     /// The number of the session that the last line was of.
     headed: Option<u32>,
+    /// The journals that were being written.
+    alive: Vec<String>,
 }
 
 fn show_changes(path: &Path, view: &View, shown: &mut Shown) -> Result<(), Failure> {
@@ -148,7 +155,16 @@ fn show_changes(path: &Path, view: &View, shown: &mut Shown) -> Result<(), Failu
         row.write(FOLLOWED_KEY, view, &mut out).map_err(Failure::output)?;
         shown.rows.insert(row.key().to_owned(), row);
     }
-    out.flush().map_err(Failure::output)
+    out.flush().map_err(Failure::output)?;
+    let path = loaded.path.display();
+    for _ in shown.alive.iter().filter(|id| loaded.cut_off.contains(id)) {
+        output::warning(format!(
+            "a recorder of {path} is gone and had not ended its recording; `tapedeck recover {path}` puts what there is \
+             into the cassette"
+        ));
+    }
+    shown.alive = loaded.alive;
+    Ok(())
 }
 
 /// What the files beside a path look like from outside; anything written to them changes it.

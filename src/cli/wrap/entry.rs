@@ -1,27 +1,36 @@
-//! One server of a configuration, and what becomes of it.
+//! What a server's entry says, and what becomes of it.
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path};
 
-/// Which entry of a configuration: its map of servers, by number, and its name in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub map: usize,
-    pub name: String,
-}
+use super::{
+    super::connect,
+    sheet::{Member, Server, Syntax},
+};
 
 /// A server as a configuration tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
-    pub name: String,
     pub command: Option<String>,
     pub args: Vec<String>,
     pub url: Option<String>,
     /// Headers with a value that stands in the file.
     pub headers: Vec<(String, String)>,
     /// Headers with the name of a variable that holds the value; a part may stand before it.
-    pub variables: Vec<(String, String, String)>,
+    pub variables: Vec<Sent>,
     /// It has variables of its own.
     pub has_env: bool,
+    /// It has headers, of none perhaps, which would become variables.
+    pub has_headers: bool,
+    /// Why it can be neither wrapped nor left.
+    pub wrong: Option<String>,
+}
+
+/// A header as `--header` names it: `NAME: BEFORE env:VARIABLE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub name: String,
+    pub before: String,
+    pub variable: String,
 }
 
 /// How servers are wrapped.
@@ -37,20 +46,47 @@ pub(super) struct Mode {
 /// What becomes of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// The program and these words stand before its command.
-    Before { program: String, words: Vec<String> },
-    /// The program and these words stand in place of its command or URL.
-    Instead {
-        program: String,
-        words: Vec<String>,
-        /// Variables that it gets.
-        env: Vec<(String, String)>,
-        /// Variables of the client's that it needs.
-        pass: Vec<String>,
-    },
+    /// These words stand before its command.
+    Before(Vec<String>),
+    /// These words stand in place of its command or URL.
+    Instead(Vec<String>),
 }
 
 impl Entry {
+    pub(super) fn of(server: &Server, syntax: Syntax) -> Self {
+        let texts = |name: &str| -> Vec<(String, String)> {
+            let members = server.member(name).map(Member::members).unwrap_or_default();
+            members.iter().filter_map(|one| Some((one.name.clone(), one.text()?.to_owned()))).collect()
+        };
+        let text = |name: &str| server.member(name).and_then(Member::text).map(str::to_owned);
+        let args = server.member("args").map(Member::elements).unwrap_or_default();
+        let (headers, variables) = match syntax {
+            Syntax::Json => (texts("headers"), Vec::new()),
+            Syntax::Toml => {
+                let bearer = text("bearer_token_env_var").map(|variable| Sent {
+                    name: "Authorization".to_owned(),
+                    before: "Bearer ".to_owned(),
+                    variable,
+                });
+                let named = texts("env_http_headers").into_iter();
+                let named = named.map(|(name, variable)| Sent { name, before: String::new(), variable });
+                (texts("http_headers"), bearer.into_iter().chain(named).collect())
+            }
+        };
+        Self {
+            command: text("command"),
+            args: args.iter().filter_map(|(_, text)| text.clone()).collect(),
+            url: text("url"),
+            headers,
+            variables,
+            has_headers: ["headers", "http_headers", "env_http_headers", "bearer_token_env_var"]
+                .iter()
+                .any(|name| server.member(name).is_some()),
+            has_env: server.member("env").or(server.member("env_vars")).is_some(),
+            wrong: wrong(server),
+        }
+    }
+
     /// Whether tapedeck stands before it already.
     pub(super) fn is_wrapped(&self) -> bool {
         let program = self.command.as_deref().map(Path::new).and_then(Path::file_stem);
@@ -58,28 +94,74 @@ impl Entry {
         program.is_some_and(|name| name == "tapedeck") && matches!(word, Some("record" | "replay"))
     }
 
-    /// What wraps an entry that `was` this as this one is wrapped; none where no cassette is named.
-    pub(super) fn wrapped_from(&self, was: &Self) -> Option<Change> {
-        let words: Vec<&str> = self.args.iter().map(String::as_str).collect();
-        let (cassette, replays) = match words[..] {
-            ["record", "--cassette", cassette, ..] => (cassette, false),
-            ["replay", cassette, ..] => (cassette, true),
-            _ => return None,
-        };
-        let mode = Mode { program: self.command.clone()?, folder: String::new(), replays };
-        mode.decide(was, cassette, true).ok()
+    /// The words of tapedeck's own that stand before what it wraps.
+    fn front(&self) -> &[String] {
+        let end = self.args.iter().position(|word| word == "--").unwrap_or(self.args.len());
+        &self.args[..end]
     }
 
-    /// Whether its arguments are those, and no more, that replay it in place of a server.
-    pub(super) fn has_our_words(&self) -> bool {
-        matches!(&self.args[..], [replay, _, log, _] if replay == "replay" && log == "--log")
+    /// What stands behind an option in those words, each time it is given.
+    pub(super) fn given<'a>(&'a self, option: &'a str) -> impl Iterator<Item = &'a str> {
+        let front = self.front();
+        front.iter().enumerate().filter_map(move |(n, word)| match word.strip_prefix(option)? {
+            "" => front.get(n + 1).map(String::as_str),
+            value => value.strip_prefix('='),
+        })
     }
 
-    /// The command that stands behind the `--` of a wrapped entry, and how many words stand before it.
-    pub(super) fn wrapped_command(&self) -> Option<(&str, usize)> {
-        let dashes = self.args.iter().position(|word| word == "--")?;
-        Some((self.args.get(dashes + 1)?, dashes + 1))
+    /// The name of the file in which a wrapped entry's cassette stands.
+    pub(super) fn cassette(&self) -> Option<&str> {
+        let bare = self.front().get(1).map(String::as_str).filter(|word| !word.starts_with('-'));
+        let path = self.given("--cassette").next().or(bare)?;
+        Path::new(path).file_name()?.to_str()
     }
+
+    /// The headers that it sends, with the variables that hold their values once it is wrapped.
+    pub(super) fn sent(&self) -> Vec<Sent> {
+        let headers = self.headers.iter().enumerate().filter(|(_, (name, _))| !connect::is_refused(name));
+        let headers = headers.map(|(n, (name, _))| Sent {
+            name: name.clone(),
+            before: String::new(),
+            variable: variable(n),
+        });
+        let variables = self.variables.iter().filter(|sent| !connect::is_refused(&sent.name)).cloned();
+        headers.chain(variables).collect()
+    }
+
+    /// The names of headers that nobody can have sent by `record`.
+    pub(super) fn left_out(&self) -> Vec<&str> {
+        let variables = self.variables.iter().map(|sent| &sent.name);
+        let names = self.headers.iter().map(|(name, _)| name).chain(variables);
+        names.map(String::as_str).filter(|name| connect::is_refused(name)).collect()
+    }
+}
+
+/// The variable for the value of the header of this number, from 0.
+pub(super) fn variable(n: usize) -> String {
+    format!("TAPEDECK_HEADER_{}", n + 1)
+}
+
+/// What about an entry is such that nobody can say what it means.
+fn wrong(server: &Server) -> Option<String> {
+    let Some(members) = &server.members else { return Some("it is no object".to_owned()) };
+    let mut names = HashSet::new();
+    if let Some(twice) = members.iter().find(|member| !names.insert(&member.name)) {
+        return Some(format!("it has `{}` twice", twice.name));
+    }
+    for name in ["command", "url"] {
+        if server.member(name).is_some_and(|member| member.text().is_none()) {
+            return Some(format!("its `{name}` is no text"));
+        }
+    }
+    let is_list = |member: &Member| matches!(&member.holds, super::sheet::Holds::List(_));
+    if server.member("args").is_some_and(|member| !is_list(member)) {
+        return Some("its `args` is no list".to_owned());
+    }
+    let others = |name| server.member(name).into_iter().flat_map(Member::members);
+    let mut headers = others("headers").chain(others("http_headers")).chain(others("env_http_headers"));
+    headers
+        .find(|header| header.text().is_none())
+        .map(|header| format!("its header `{}` is no text", header.name))
 }
 
 impl Mode {
@@ -97,52 +179,39 @@ impl Mode {
 
     /// What becomes of an entry; why it stays as it is.
     pub(super) fn decide(&self, entry: &Entry, cassette: &str, exists: bool) -> Result<Change, String> {
-        let program = self.program.clone();
         let log = format!("{}.log", cassette.strip_suffix(".json").unwrap_or(cassette));
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-        if entry.is_wrapped() {
-            return Err("tapedeck stands before it, and what it was is not known any more".to_owned());
+        if let Some(wrong) = &entry.wrong {
+            return Err(wrong.clone());
+        }
+        if entry.command.is_none() && entry.url.is_none() {
+            return Err("it has neither a `command` nor a `url`".to_owned());
+        }
+        if entry.command.is_none() && entry.has_env && entry.has_headers {
+            return Err("it has a `url` and an `env`; move one of them away".to_owned());
         }
         if self.replays {
-            if entry.command.is_none() && entry.url.is_none() {
-                return Err("it has neither a `command` nor a `url`".to_owned());
-            }
             if !exists {
                 return Err(format!("there is no {cassette}; record it first"));
             }
-            let words = words(&["replay", cassette, "--log", &log]);
-            return Ok(Change::Instead { program, words, env: Vec::new(), pass: Vec::new() });
+            return Ok(Change::Instead(words(&["replay", cassette, "--log", &log])));
         }
-        if entry.command.is_some() {
-            let words = words(&["record", "--cassette", cassette, "--log", &log, "--"]);
-            return Ok(Change::Before { program, words });
-        }
-        let Some(url) = &entry.url else {
-            return Err("it has neither a `command` nor a `url`".to_owned());
+        let Some(url) = entry.url.as_deref().filter(|_| entry.command.is_none()) else {
+            return Ok(Change::Before(words(&["record", "--cassette", cassette, "--log", &log, "--"])));
         };
-        if entry.headers.is_empty() && entry.variables.is_empty() {
+        let sent = entry.sent();
+        if sent.is_empty() {
             return Err(format!(
                 "clients log in to {url} themselves, which nothing between can do for them; to record it, run \
                  `tapedeck record --url {url} --listen 127.0.0.1:8123 --cassette {cassette}` \
                  and give the client http://127.0.0.1:8123 with the same path"
             ));
         }
-        if entry.has_env {
-            return Err("it has a `url` and an `env`; move one of them away".to_owned());
-        }
         let mut words = words(&["record", "--cassette", cassette, "--log", &log, "--url", url]);
-        let mut env = Vec::new();
-        for (n, (name, value)) in (1..).zip(&entry.headers) {
-            let variable = format!("TAPEDECK_HEADER_{n}");
-            words.extend(["--header".to_owned(), format!("{name}: env:{variable}")]);
-            env.push((variable, value.clone()));
-        }
-        let mut pass = Vec::new();
-        for (name, before, variable) in &entry.variables {
+        for Sent { name, before, variable } in sent {
             words.extend(["--header".to_owned(), format!("{name}: {before}env:{variable}")]);
-            pass.push(variable.clone());
         }
-        Ok(Change::Instead { program, words, env, pass })
+        Ok(Change::Instead(words))
     }
 }
 
@@ -163,23 +232,28 @@ mod tests {
 
     #[test]
     fn a_server_that_clients_log_in_to_stays() {
-        let entry = Entry { url: Some("https://h/mcp".into()), ..Entry::default() };
-        let why = mode(false).decide(&entry, "/c/a.json", false).unwrap_err();
-        assert!(why.contains("--url https://h/mcp --listen"), "{why}");
+        let mut entry = Entry { url: Some("https://h/mcp".into()), ..Entry::default() };
+        for headers in [vec![], vec![("Host".to_owned(), "h".to_owned())]] {
+            entry.headers = headers;
+            let why = mode(false).decide(&entry, "/c/a.json", false).unwrap_err();
+            assert!(why.contains("--url https://h/mcp --listen"), "{why}");
+        }
     }
 
     #[test]
     fn a_header_travels_in_a_variable() {
-        let headers = vec![("Authorization".to_owned(), "Bearer ${TOKEN}".to_owned())];
+        let header = |name: &str| (name.to_owned(), "Bearer ${TOKEN}".to_owned());
+        let headers = vec![header("content-length"), header("Authorization")];
         let entry = Entry { url: Some("https://h/mcp".into()), headers, ..Entry::default() };
-        let Ok(Change::Instead { words, env, .. }) = mode(false).decide(&entry, "/c/a.json", false) else {
+        let Ok(Change::Instead(words)) = mode(false).decide(&entry, "/c/a.json", false) else {
             panic!("it is wrapped");
         };
+        let words = words.join(" ");
         assert!(
-            words.join(" ").ends_with("--url https://h/mcp --header Authorization: env:TAPEDECK_HEADER_1")
+            words.ends_with("--url https://h/mcp --header Authorization: env:TAPEDECK_HEADER_2"),
+            "{words}"
         );
-        assert!(!words.join(" ").contains("TOKEN"));
-        assert_eq!(env, [("TAPEDECK_HEADER_1".to_owned(), "Bearer ${TOKEN}".to_owned())]);
+        assert_eq!(entry.left_out(), ["content-length"]);
     }
 
     #[test]
@@ -187,5 +261,15 @@ mod tests {
         let entry = Entry { command: Some("npx".into()), ..Entry::default() };
         assert!(mode(true).decide(&entry, "/c/a.json", false).unwrap_err().contains("record it first"));
         assert!(mode(true).decide(&entry, "/c/a.json", true).is_ok());
+    }
+
+    #[test]
+    fn what_tapedeck_was_given_is_read_in_both_spellings() {
+        let words = |words: &str| words.split(' ').map(str::to_owned).collect();
+        let entry = |args: &str| Entry { args: words(args), ..Entry::default() };
+        assert_eq!(entry("record --cassette=/c/a.json -- x --cassette b").cassette(), Some("a.json"));
+        assert_eq!(entry("record --log l --cassette /c/a.json").cassette(), Some("a.json"));
+        assert_eq!(entry("replay /c/a.json --strict").cassette(), Some("a.json"));
+        assert_eq!(entry("replay --strict -- a").cassette(), None);
     }
 }

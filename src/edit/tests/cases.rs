@@ -351,7 +351,46 @@ fn what_a_person_laid_out_stays_as_it_is() {
     let edited = apply(&cassette, &blobs, &set("a", "/server/0/result/a", "2")).unwrap();
     assert_eq!(String::from_utf8(edited.text).unwrap(), text.replace("1e400", "2"));
     let noted = apply(&cassette, &blobs, &Edit::Note { key: key("a"), text: "n".into() }).unwrap();
-    assert_eq!(String::from_utf8(noted.text).unwrap(), text.replace("\"a\" ,", "\"a\", \"note\": \"n\" ,"));
+    assert_eq!(String::from_utf8(noted.text).unwrap(), text.replace("\"a\" ,", "\"a\" , \"note\": \"n\" ,"));
+}
+
+#[test]
+fn no_line_of_a_neighbour_changes_however_it_is_laid_out() {
+    let entry =
+        |key: &str| format!("{{ \"key\":\"{key}\",\"client\": {{\"request\":{{ \"method\": \"m\"}}}} }}");
+    let (a, b, c) = (entry("a"), entry("b"), entry("c"));
+    for list in [
+        format!("[\n  {a} ,\n\t{b}  ,\n      {c}\n]"),
+        format!("[\n  {a}\n, {b}\n, {c}\n]"),
+        format!("[\n\n  {a},\n\n  {b},\n\n  {c}]"),
+    ] {
+        let text = format!("{{\"cassette\": 1, \"exchanges\": {list}}}\n");
+        let (cassette, blobs) = load(&text);
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        let after = |edit: &Edit| {
+            let edited = apply(&cassette, &blobs, edit).unwrap();
+            lines(std::str::from_utf8(&edited.text).unwrap())
+        };
+        let removed = after(&Edit::Remove { key: key("b"), pointer: None });
+        let without: Vec<String> = lines(&text).into_iter().filter(|line| !line.contains("\"b\"")).collect();
+        let blank =
+            |lines: Vec<String>| lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>();
+        assert_eq!(blank(removed), blank(without));
+        for edit in [
+            Edit::Duplicate { key: key("a"), name: Some("d".to_owned()) },
+            Edit::Insert { entry: entry("d").into(), position: Position::After(key("a")) },
+            Edit::Insert { entry: entry("d").into(), position: Position::Before(key("b")) },
+            Edit::Insert { entry: entry("d").into(), position: Position::Before(key("a")) },
+        ] {
+            let added = after(&edit);
+            let kept: Vec<String> = added.into_iter().filter(|line| !line.contains("\"d\"")).collect();
+            let is_first =
+                matches!(&edit, Edit::Insert { position: Position::Before(before), .. } if before == "a");
+            if !is_first || !list.contains("\n, ") {
+                assert_eq!(blank(kept), blank(lines(&text)), "{edit:?}");
+            }
+        }
+    }
 }
 
 #[test]

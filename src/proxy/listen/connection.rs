@@ -1,8 +1,11 @@
 //! A client's connection to the replaying front.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use hyper::{
@@ -51,8 +54,9 @@ struct Link {
 /// Answers the plain requests of a connection.
 struct Direct {
     link: Arc<Link>,
-    /// The host that was found to be served.
+    /// The host that was found to be served, and our origin by it.
     host: String,
+    origin: String,
 }
 
 /// Serves a client until it leaves, or the front ends.
@@ -68,7 +72,11 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     }
     let (socket, control) = Socket::new(stream);
     let link = link(Arc::clone(&control));
-    let socket = socket.with_shortcut(Box::new(Direct { link: Arc::clone(&link), host: String::new() }));
+    let socket = socket.with_shortcut(Box::new(Direct {
+        link: Arc::clone(&link),
+        host: String::new(),
+        origin: String::new(),
+    }));
     let service = service_fn(move |request| handle(Arc::clone(&link), request));
     server::serve_http1(&server::http1(), (socket, control), service, closing, HEAD_TIME, || false).await;
 }
@@ -81,7 +89,10 @@ impl Shortcut for Direct {
             return false;
         }
         let Ok(route) = front.route(request.target) else { return false };
-        let origin = [front.scheme, "://", &self.host, route.prefix].concat();
+        let origin = match route.prefix {
+            "" => Cow::Borrowed(&self.origin),
+            prefix => Cow::Owned([&self.origin, prefix].concat()),
+        };
         let request = HttpRequest {
             method: "POST",
             target: route.target,
@@ -121,6 +132,7 @@ impl Direct {
         if !is_plain || self.link.front.guard.check(Some(host.as_bytes()), None).is_err() {
             return false;
         }
+        self.origin = [self.link.front.scheme, "://", &host].concat();
         self.host = host.into_owned();
         true
     }

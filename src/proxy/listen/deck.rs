@@ -23,7 +23,7 @@ const MOST_TAKES: usize = 1_000;
 pub(super) struct Deck {
     pub(super) name: String,
     /// By name; the default one has none.
-    takes: Mutex<HashMap<String, Arc<Take>>>,
+    takes: Mutex<BTreeMap<String, Arc<Take>>>,
     /// The reports of takes that have ended before the run did.
     ended: Mutex<Vec<Report>>,
     /// The ids of their sessions, by their names.
@@ -41,7 +41,7 @@ impl Deck {
         let first = Take::begin("", first, Arc::clone(shared), upstreams.clone());
         Self {
             name,
-            takes: Mutex::new(HashMap::from([(String::new(), first)])),
+            takes: Mutex::new(BTreeMap::from([(String::new(), first)])),
             ended: Mutex::default(),
             over: Mutex::default(),
             switched: Mutex::default(),
@@ -74,10 +74,7 @@ impl Deck {
 
     /// All takes by their names.
     pub(super) fn takes(&self) -> Vec<Arc<Take>> {
-        let takes = lock(&self.takes);
-        let mut takes: Vec<(&String, &Arc<Take>)> = takes.iter().collect();
-        takes.sort_by_key(|(name, _)| *name);
-        takes.into_iter().map(|(_, take)| Arc::clone(take)).collect()
+        lock(&self.takes).values().map(Arc::clone).collect()
     }
 
     /// Ends a take, the default one too, of which another one begins; its report with its verdict.
@@ -132,12 +129,9 @@ impl Deck {
     /// The report of all takes. The default one counts only if it was asked for anything, or is the only one.
     pub(super) fn report(&self, is_last: bool) -> Report {
         let takes = lock(&self.takes);
-        let mut names: Vec<&String> = takes.keys().collect();
-        names.sort();
         let ended = lock(&self.ended).clone();
         let is_alone = takes.len() == 1 && ended.is_empty();
-        let running =
-            names.into_iter().map(|name| (name.is_empty() && !is_alone, takes[name].report(is_last)));
+        let running = takes.iter().map(|(name, take)| (name.is_empty() && !is_alone, take.report(is_last)));
         let counting = running.filter(|(may_be_idle, report)| !may_be_idle || report.connections > 0);
         let mut whole: Option<Report> = None;
         for report in ended.into_iter().chain(counting.map(|(_, report)| report)) {

@@ -16,9 +16,10 @@ use hyper::{
 };
 use tokio::{net::TcpStream, sync::watch};
 
-use super::{super::lock, Cut, Front, exchange, faulty, is_reset, request::RequestBody};
+use super::{super::lock, Cut, Front, exchange, faulty, is_reset, relay, request::RequestBody};
 use crate::transport::http::{
     apart::{Apart, this_task},
+    connect::{ConnectError, Connection},
     headers::with_host,
     server,
     socket::{Control, Socket},
@@ -32,6 +33,8 @@ pub(super) struct Link {
     sender: Mutex<Option<Sender<RequestBody>>>,
     to_server: Mutex<ToServer>,
     failure: Mutex<Option<String>>,
+    /// Why there is no connection to the server for the request that is next, where that was tried.
+    refused: Mutex<Option<ConnectError>>,
     /// How many calls are read on without their client, or whether or not it is there.
     reading_on: watch::Sender<usize>,
 }
@@ -63,6 +66,7 @@ impl Link {
             sender: Mutex::default(),
             to_server: Mutex::new(ToServer { task, ..ToServer::default() }),
             failure: Mutex::default(),
+            refused: Mutex::default(),
             reading_on: watch::Sender::new(0),
         })
     }
@@ -101,7 +105,26 @@ impl Link {
         if lock(&self.sender).is_some() {
             return true;
         }
-        match upstream::open(&self.front.upstream.connector).await {
+        let refused = lock(&self.refused).take();
+        self.opened(match refused {
+            Some(why) => Err(why),
+            None => upstream::open(&self.front.upstream.connector).await,
+        })
+    }
+
+    /// Takes over what has come of connecting to the server for the request that is next.
+    async fn take_over(&self, server: Result<Connection, ConnectError>) {
+        match server {
+            Ok(connection) => {
+                let spoken = upstream::speak(connection, &self.front.upstream.connector).await;
+                self.opened(spoken);
+            }
+            Err(why) => *lock(&self.refused) = Some(why),
+        }
+    }
+
+    fn opened(&self, opened: Result<(Sender<RequestBody>, Driver), ConnectError>) -> bool {
+        match opened {
             Ok((sender, driver)) => {
                 lock(&self.front.reach).was_reached = true;
                 *lock(&self.sender) = Some(sender);
@@ -162,12 +185,22 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
         }
         return;
     }
-    let socket = Socket::new(stream);
-    let control = Arc::clone(&socket.1);
-    let task = Some(this_task().await);
+    let (mut socket, control) = Socket::new(stream);
+    let task = this_task().await;
+    let mut server = None;
+    if front.relays {
+        // A stream that is held open by way of hyper does not hold room for it.
+        let served = Box::pin(relay::serve((socket, Arc::clone(&control)), &front, task.clone()));
+        let Some(unserved) = served.await else { return };
+        (socket, server) = (unserved.socket, unserved.server);
+    }
+    let (socket, task) = ((socket, Arc::clone(&control)), Some(task));
     match front.faults.clone() {
         None => {
             let link = Link::new(front, Arc::clone(&control), task);
+            if let Some(server) = server {
+                link.take_over(server).await;
+            }
             let service = {
                 let link = Arc::clone(&link);
                 service_fn(move |request| exchange::handle(Arc::clone(&link), request))

@@ -10,8 +10,8 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri, Version,
     body::{Body, Bytes, Incoming},
     header::{
-        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName,
-        HeaderValue, LOCATION, WWW_AUTHENTICATE,
+        ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName, HeaderValue, LOCATION,
+        WWW_AUTHENTICATE,
     },
     http::request,
 };
@@ -20,9 +20,10 @@ use super::{
     Cut, Upstream,
     connection::Link,
     endpoint::Endpoint,
+    heads::{moved, recorded_request, recorded_response, values},
     inbound::Inbound,
     is_reset,
-    item::{Heads, Item},
+    item::Item,
     metadata,
     request::{GoOn, RequestBody},
     response::{ResponseBody, is_events, read_on_from_head},
@@ -31,14 +32,11 @@ use super::{
 use crate::{
     transport::http::{
         body::next_data,
-        coding::Decoder,
-        headers::{all_go_on, is_coded, list_on, pass_on},
+        headers::{all_go_on, is_coded, pairs, pass_on},
         origin::Origin,
-        server::scheme,
         upstream::Answer,
     },
     wire::{
-        http,
         jsonrpc::{self, Kind, Message},
         lines::Unfinished,
     },
@@ -90,7 +88,7 @@ pub(super) async fn forward(
     let lane = link.front.tape.lane(head.method != Method::GET);
     let asked = Asked::new(&head);
     lane.note(|| {
-        let headers = recorded_request(&head.headers, &asked.ours(link));
+        let headers = recorded_request(&pairs(&head.headers), || asked.ours(link));
         Item::Request(head.method.clone(), target(&head.uri), headers)
     });
     let is_coded = is_coded(&head.headers);
@@ -146,8 +144,7 @@ impl Asked {
 
     /// Our origin as this client knows it.
     fn ours(&self, link: &Link) -> String {
-        let host = self.host.as_ref().and_then(|host| host.to_str().ok()).filter(|host| !host.is_empty());
-        format!("{}://{}", scheme(link.front.acceptor.as_ref()), host.unwrap_or(&link.front.address))
+        link.front.origin(self.host.as_ref().map(HeaderValue::as_bytes))
     }
 }
 
@@ -159,8 +156,9 @@ async fn pass_back(
 ) -> Result<Response<ResponseBody>, Cut> {
     let (mut head, body) = response.into_parts();
     let upstream = &link.front.upstream.origin;
-    metadata::note_challenges(&head.headers, upstream, &link.front.documents);
-    lane.note(|| Item::Response(head.status, recorded_response(&head.headers, upstream)));
+    let challenges = values(&head.headers, "www-authenticate");
+    metadata::note_challenges(challenges, upstream, &link.front.documents);
+    lane.note(|| Item::Response(head.status.as_u16(), recorded_response(&pairs(&head.headers), upstream)));
     let got = asked.got.as_ref();
     let is_document =
         got.is_some_and(|got| head.status == StatusCode::OK && link.front.is_document(got.path()));
@@ -186,7 +184,7 @@ pub(super) fn record(
 ) -> Result<ResponseBody, Cut> {
     let (head, body) = response.into_parts();
     let upstream = &link.front.upstream.origin;
-    lane.note(|| Item::Response(head.status, recorded_response(&head.headers, upstream)));
+    lane.note(|| Item::Response(head.status.as_u16(), recorded_response(&pairs(&head.headers), upstream)));
     ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), &head.headers, None)
 }
 
@@ -224,51 +222,23 @@ fn request_headers(headers: HeaderMap, upstream: &Upstream) -> HeaderMap {
     passed
 }
 
-fn recorded_request(headers: &HeaderMap, ours: &str) -> Heads {
-    list_on(headers, |name, value| {
-        if *name == HOST {
-            None
-        } else if value.as_bytes() == ours.as_bytes() {
-            Some(HeaderValue::from_static(http::ORIGIN))
-        } else {
-            Some(value.clone())
-        }
-    })
-}
-
-/// A response's headers as they are recorded: a body that was decoded is no longer what they say of it.
-fn recorded_response(headers: &HeaderMap, upstream: &Origin) -> Heads {
-    let is_decoded = Decoder::of(headers).is_some();
-    list_on(headers, |name, value| {
-        let is_left_out = is_decoded && (*name == CONTENT_ENCODING || *name == CONTENT_LENGTH);
-        (!is_left_out).then(|| moved(name, value, upstream, http::ORIGIN).unwrap_or_else(|| value.clone()))
-    })
-}
-
 /// A response's headers with another origin in the place of the server's.
 fn rewritten(headers: HeaderMap, upstream: &Origin, by: impl FnOnce() -> String) -> HeaderMap {
     if all_go_on(&headers) && !headers.contains_key(LOCATION) && !headers.contains_key(WWW_AUTHENTICATE) {
         return headers;
     }
     let by = by();
-    pass_on(&headers, |name, value| Some(moved(name, value, upstream, &by).unwrap_or_else(|| value.clone())))
-}
-
-/// The value of a header that names the server's origin, with another one in its place.
-fn moved(name: &HeaderName, value: &HeaderValue, upstream: &Origin, by: &str) -> Option<HeaderValue> {
-    let moved = match *name {
-        LOCATION => upstream.replace(value.as_bytes(), by),
-        WWW_AUTHENTICATE => metadata::rewrite_challenge(value.as_bytes(), upstream, by),
-        _ => None,
-    };
-    // Both parts were headers' values.
-    moved.and_then(|value| HeaderValue::from_bytes(&value).ok())
+    pass_on(&headers, |name, value| {
+        let moved = moved(name.as_str(), value.as_bytes(), upstream, &by);
+        // Both parts were headers' values.
+        let moved = moved.and_then(|value| HeaderValue::from_bytes(&value).ok());
+        Some(moved.unwrap_or_else(|| value.clone()))
+    })
 }
 
 /// The target as it is recorded.
-fn target(uri: &Uri) -> Bytes {
-    let target = uri.path_and_query().map_or("*", |target| target.as_str());
-    Bytes::copy_from_slice(target.as_bytes())
+fn target(uri: &Uri) -> Vec<u8> {
+    uri.path_and_query().map_or("*", |target| target.as_str()).as_bytes().to_vec()
 }
 
 /// Waits for a response; dropped before it came, it reads on where the call does.

@@ -2,11 +2,7 @@
 
 use std::borrow::Cow;
 
-use hyper::{
-    Method, StatusCode,
-    body::Bytes,
-    header::{HeaderName, HeaderValue},
-};
+use hyper::Method;
 
 use super::super::recorder::{Hide, hidden};
 use crate::{
@@ -18,17 +14,45 @@ use crate::{
     },
 };
 
-/// Headers as they are recorded.
-pub(super) type Heads = Vec<(HeaderName, HeaderValue)>;
+/// Headers as they are recorded: names in lower case, and values.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Heads {
+    bytes: Vec<u8>,
+    /// The lengths of each name and its value.
+    lengths: Vec<(usize, usize)>,
+}
+
+impl Heads {
+    pub(super) fn push(&mut self, name: &str, value: &[u8]) {
+        if self.lengths.is_empty() {
+            // What most of them need.
+            self.lengths.reserve(8);
+            self.bytes.reserve(256);
+        }
+        self.lengths.push((name.len(), value.len()));
+        self.bytes.extend_from_slice(name.as_bytes());
+        self.bytes.extend_from_slice(value);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let mut rest = &*self.bytes;
+        self.lengths.iter().map(move |&(name, value)| {
+            let (name, behind) = rest.split_at(name);
+            let (value, behind) = behind.split_at(value);
+            rest = behind;
+            (std::str::from_utf8(name).unwrap_or_default(), value)
+        })
+    }
+}
 
 /// Something that happened.
 pub(super) enum Item {
-    Request(Method, Bytes, Heads),
+    Request(Method, Vec<u8>, Heads),
     /// A message, or once that is known [`OtherBody`](Self::OtherBody).
     RequestBody(Vec<u8>),
     /// A request's body that is no message.
     OtherBody(Vec<u8>),
-    Response(StatusCode, Heads),
+    Response(u16, Heads),
     ResponseBody(Vec<u8>),
     Event(SseEvent<'static>),
     Oversize(Direction, Oversize),
@@ -79,7 +103,7 @@ impl Item {
                 (Direction::ToServer, Payload::Body(hide.message(Direction::ToServer, body)))
             }
             Self::Response(status, head) => {
-                let response = ResponseHead { status: status.as_u16(), headers: headers(hide, head) };
+                let response = ResponseHead { status: *status, headers: headers(hide, head) };
                 (Direction::ToClient, Payload::Response(response))
             }
             Self::ResponseBody(body) => (Direction::ToClient, whole(hide, body)),
@@ -113,8 +137,9 @@ fn whole<'a>(hide: &mut dyn Hide, body: &'a [u8]) -> Payload<'a> {
 }
 
 fn headers<'a>(hide: &mut dyn Hide, headers: &'a Heads) -> Headers<'a> {
-    let each = headers.iter().map(|(name, value)| {
-        (Cow::Borrowed(name.as_str().as_bytes()), hide.header(name.as_str(), value.as_bytes()))
-    });
-    each.collect()
+    let mut hidden = Vec::with_capacity(headers.lengths.len());
+    hidden.extend(
+        headers.iter().map(|(name, value)| (Cow::Borrowed(name.as_bytes()), hide.header(name, value))),
+    );
+    hidden
 }

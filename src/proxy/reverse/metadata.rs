@@ -10,9 +10,9 @@ use std::{
 };
 
 use hyper::{
-    HeaderMap, Response,
+    Response,
     body::{Body, Incoming},
-    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
     http::response,
 };
 
@@ -60,9 +60,12 @@ fn address_in(challenge: &[u8]) -> Option<usize> {
 }
 
 /// Remembers which of the server's documents challenges name.
-pub(super) fn note_challenges(headers: &HeaderMap, upstream: &Origin, documents: &Mutex<HashSet<Vec<u8>>>) {
-    for challenge in headers.get_all(WWW_AUTHENTICATE) {
-        let challenge = challenge.as_bytes();
+pub(super) fn note_challenges<'a>(
+    challenges: impl Iterator<Item = &'a [u8]>,
+    upstream: &Origin,
+    documents: &Mutex<HashSet<Vec<u8>>>,
+) {
+    for challenge in challenges {
         let Some(rest) = address_in(challenge).and_then(|at| upstream.strip(&challenge[at..])) else {
             continue;
         };

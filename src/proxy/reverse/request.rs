@@ -10,8 +10,7 @@ use std::{
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-use super::{super::lock, Cut, inbound::Inbound, item::Item, tape::Lane};
-use crate::{traffic::Direction, wire::lines::Unfinished};
+use super::{super::lock, Cut, inbound::Inbound, said::Said, tape::Lane};
 
 /// How long a client that asked whether to go on is kept waiting for the server's word. Clients themselves wait about
 /// that long (RFC 9110, 10.1.1: they must not wait for ever, since servers of HTTP/1.0 never say it).
@@ -20,12 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A body that is recorded as it passes.
 pub(super) struct RequestBody {
     inner: Inbound,
-    lane: Arc<Lane>,
-    /// What has come of it, where that is recorded.
-    body: Option<Unfinished>,
-    /// It is compressed, so nothing in it could be hidden.
-    is_coded: bool,
-    has_ended: bool,
+    said: Said,
     go_on: Option<(Arc<GoOn>, Pin<Box<Sleep>>)>,
 }
 
@@ -56,21 +50,8 @@ impl GoOn {
 
 impl RequestBody {
     pub(super) fn new(inner: Inbound, lane: Arc<Lane>, is_coded: bool, go_on: Option<Arc<GoOn>>) -> Self {
-        let body = lane.records().then(|| Unfinished::new(if is_coded { 0 } else { lane.max_message() }));
         let go_on = go_on.map(|go_on| (go_on, Box::pin(sleep(PATIENCE))));
-        Self { inner, lane, body, is_coded, has_ended: false, go_on }
-    }
-
-    fn end(&mut self) -> bool {
-        self.has_ended = true;
-        if let Some(body) = self.body.as_mut().filter(|body| body.has_begun()) {
-            self.lane.note(|| match body.end() {
-                Ok(body) => Item::RequestBody(body),
-                Err(measured) if self.is_coded => Item::unreadable(Direction::ToServer, measured),
-                Err(measured) => Item::Oversize(Direction::ToServer, measured),
-            });
-        }
-        self.lane.write()
+        Self { inner, said: Said::new(lane, is_coded), go_on }
     }
 
     /// Whether the client is to send its body.
@@ -93,13 +74,13 @@ impl Body for RequestBody {
         std::task::ready!(self.poll_wanted(cx));
         let passes = match std::task::ready!(Pin::new(&mut self.inner).poll_frame(cx)) {
             Some(Ok(frame)) => {
-                if let (Some(body), Some(data)) = (&mut self.body, frame.data_ref()) {
-                    body.keep(data);
+                if let Some(data) = frame.data_ref() {
+                    self.said.keep(data);
                 }
-                let passes = !self.inner.is_end_stream() || self.end();
+                let passes = !self.inner.is_end_stream() || self.said.end();
                 return Poll::Ready(Some(if passes { Ok(frame) } else { Err(Cut) }));
             }
-            None => self.has_ended || self.end(),
+            None => self.said.has_ended() || self.said.end(),
             Some(Err(_)) => false,
         };
         Poll::Ready((!passes).then_some(Err(Cut)))
@@ -111,16 +92,5 @@ impl Body for RequestBody {
 
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
-    }
-}
-
-impl Drop for RequestBody {
-    /// The server, or the client, did not wait for its end.
-    fn drop(&mut self) {
-        let begun = self.body.as_ref().filter(|body| body.has_begun());
-        if let Some(body) = begun.filter(|_| !self.has_ended && !self.is_coded) {
-            self.lane.note(|| Item::Partial(Direction::ToServer, body.so_far().to_vec()));
-            let _ = self.lane.write();
-        }
     }
 }

@@ -11,30 +11,19 @@ use std::{
 use hyper::{
     HeaderMap,
     body::{Body, Bytes, Frame, Incoming, SizeHint},
-    header::CONTENT_TYPE,
+    header::{CONTENT_TYPE, HeaderValue},
 };
 use tokio::time::timeout;
 
 use super::{
     Cut,
     connection::Link,
-    endpoint::{self, Endpoint},
+    endpoint::Endpoint,
+    heard::{End, Heard, is_event_stream},
     is_reset,
-    item::Item,
     tape::Lane,
 };
-use crate::{
-    traffic::Direction,
-    transport::http::{
-        coding::{Decoder, Undecodable},
-        headers::{is_coded, is_type},
-        upstream::Answer,
-    },
-    wire::{
-        lines::Unfinished,
-        sse::{EventStream, Piece},
-    },
-};
+use crate::transport::http::{headers::codings, upstream::Answer};
 
 /// How long a call whose client left is read on without a byte.
 pub(super) const READ_ON: Duration = Duration::from_secs(300);
@@ -55,68 +44,19 @@ pub(super) struct Passing {
     inner: Incoming,
     lane: Arc<Lane>,
     link: Arc<Link>,
-    kind: Kind,
-    coded: Option<Box<Coded>>,
+    heard: Heard,
     endpoint: Option<Box<Endpoint>>,
     ready: VecDeque<Frame<Bytes>>,
     end: Option<End>,
 }
 
-/// How a body is recorded.
-enum Kind {
-    /// Not at all.
-    Unseen,
-    /// Event by event.
-    Events(EventStream),
-    /// When it is whole.
-    Whole(Unfinished),
-    /// By size and hash: it is compressed in a way that nobody asked for, so nothing in it could be hidden.
-    Measured(Unfinished),
-}
-
-/// A body that is compressed although nobody asked for that, but can be read.
-struct Coded {
-    decoder: Decoder,
-    /// What stands for it, should it turn out to be something else.
-    measured: Unfinished,
-}
-
-impl Kind {
-    /// How a body with this head is recorded.
-    fn of(headers: &HeaderMap, lane: &Lane) -> Self {
-        if !lane.records() {
-            Self::Unseen
-        } else if is_coded(headers) && Decoder::of(headers).is_none() {
-            Self::Measured(Unfinished::new(0))
-        } else if is_events(headers) {
-            Self::Events(EventStream::new(lane.max_message()))
-        } else {
-            Self::Whole(Unfinished::new(lane.max_message()))
-        }
-    }
-
-    /// How much of a compressed body one read may make.
-    fn room(&self, max_message: usize) -> usize {
-        match self {
-            Self::Whole(body) => max_message.saturating_sub(body.so_far().len()),
-            Self::Unseen | Self::Events(_) | Self::Measured(_) => max_message,
-        }
-    }
-}
-
 /// Whether a body with this head is an event stream.
 pub(super) fn is_events(headers: &HeaderMap) -> bool {
-    is_type(headers.get(CONTENT_TYPE), "text/event-stream")
+    is_event_stream(content_type(headers))
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    Clean,
-    Cut {
-        reset: bool,
-    },
-    /// The recording cannot be written, and that is fatal.
-    Refused,
+fn content_type(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes)
 }
 
 impl ResponseBody {
@@ -129,12 +69,11 @@ impl ResponseBody {
         endpoint: Option<Endpoint>,
     ) -> Result<Self, Cut> {
         let is_over = inner.is_end_stream();
-        let kind = Kind::of(headers, &lane);
-        let decoder = if lane.records() { Decoder::of(headers) } else { None };
-        let coded = decoder.map(|decoder| Box::new(Coded { decoder, measured: Unfinished::new(0) }));
+        let upstream = endpoint.as_ref().map(|_| link.front.upstream.origin.clone());
+        let codings: Vec<&[u8]> = codings(headers).collect();
+        let heard = Heard::new(Arc::clone(&lane), content_type(headers), &codings, upstream);
         let endpoint = endpoint.map(Box::new);
-        let mut passing =
-            Passing { inner, lane, link, kind, coded, endpoint, ready: VecDeque::new(), end: None };
+        let mut passing = Passing { inner, lane, link, heard, endpoint, ready: VecDeque::new(), end: None };
         if is_over {
             // hyper does not ask an empty body for anything.
             passing.ends(End::Clean);
@@ -176,48 +115,12 @@ impl Passing {
     }
 
     fn feed(&mut self, data: Bytes) {
-        match &mut self.coded {
-            None => self.keep(&data),
-            Some(coded) => {
-                coded.measured.keep(&data);
-                let limit = self.kind.room(self.lane.max_message());
-                let decoded = coded.decoder.decode(&data, limit);
-                self.keep_decoded(decoded);
-            }
-        }
+        self.heard.feed(&data);
         let data = match &mut self.endpoint {
             Some(endpoint) => endpoint.feed(data),
             None => data,
         };
         self.pass(data);
-    }
-
-    /// Records what has come.
-    fn keep(&mut self, data: &[u8]) {
-        match &mut self.kind {
-            Kind::Unseen => {}
-            Kind::Whole(body) | Kind::Measured(body) => body.keep(data),
-            Kind::Events(stream) => stream.feed(data, |piece| {
-                self.lane.note(|| match piece {
-                    Piece::Event(event) if self.endpoint.is_some() => {
-                        Item::Event(endpoint::recorded(event, &self.link.front.upstream.origin))
-                    }
-                    Piece::Event(event) => Item::Event(event),
-                    Piece::Oversize(measured) => Item::Oversize(Direction::ToClient, measured),
-                });
-            }),
-        }
-    }
-
-    fn keep_decoded(&mut self, decoded: Result<Vec<u8>, Undecodable>) {
-        match decoded {
-            Ok(decoded) => self.keep(&decoded),
-            Err(Undecodable) => {
-                if let Some(coded) = self.coded.take() {
-                    self.kind = Kind::Measured(coded.measured);
-                }
-            }
-        }
     }
 
     fn pass(&mut self, data: Bytes) {
@@ -231,38 +134,7 @@ impl Passing {
         if let Some(rest) = self.endpoint.as_mut().map(|endpoint| endpoint.finish()) {
             self.pass(rest);
         }
-        if end == End::Clean
-            && let Some(coded) = &mut self.coded
-        {
-            let rest = coded.decoder.finish();
-            self.keep_decoded(rest);
-        }
-        let partial = match &mut self.kind {
-            Kind::Unseen => None,
-            Kind::Events(stream) => stream.unfinished(),
-            Kind::Whole(body) | Kind::Measured(body) if !body.has_begun() => None,
-            Kind::Measured(body) => {
-                if let Err(measured) = body.end() {
-                    self.lane.note(|| Item::unreadable(Direction::ToClient, measured));
-                }
-                None
-            }
-            Kind::Whole(body) if end != End::Clean => Some(body.so_far().to_vec()),
-            Kind::Whole(body) => {
-                self.lane.note(|| match body.end() {
-                    Ok(body) => Item::ResponseBody(body),
-                    Err(measured) => Item::Oversize(Direction::ToClient, measured),
-                });
-                None
-            }
-        };
-        if let Some(partial) = partial {
-            self.lane.note(|| Item::Partial(Direction::ToClient, partial));
-        }
-        self.lane.note(|| match end {
-            End::Cut { reset } => Item::Broken { reset },
-            End::Clean | End::Refused => Item::End,
-        });
+        self.heard.ends(end);
     }
 
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {

@@ -175,6 +175,9 @@ impl Matcher {
 
     /// Counts the rules that are applied to a live message.
     pub(crate) fn note_use(&mut self, message: &Message<'_>) {
+        if self.rules.is_empty() {
+            return;
+        }
         for at in self.fitting(message) {
             self.used[at] += 1;
         }

@@ -23,7 +23,7 @@ impl Play {
     pub(in crate::replay) fn waiting(&self, scene: Scene<'_>) -> Vec<(Micros, Option<u32>)> {
         let mut waiting = Vec::new();
         let mut held: Vec<(u32, Micros)> = Vec::new();
-        for &(rank, at) in self.ready.keys().filter(|(rank, _)| *rank != END) {
+        for &(rank, at) in self.ready.iter().filter(|(rank, _)| *rank != END) {
             let run = self.runs[at as usize].as_ref().expect("ready runs live");
             let group = self.bound_to(scene, run);
             let own = match self.blocked(scene, run, rank, false) {

@@ -14,6 +14,8 @@ use crate::{
 pub(super) struct Agenda {
     /// At once; one may stand there more than once.
     now: Vec<usize>,
+    /// Room for that.
+    room: Vec<usize>,
     /// Later, on the real clock.
     real: BTreeSet<(Micros, usize)>,
     /// Later, on that of what is played.
@@ -28,7 +30,7 @@ impl Agenda {
         self.now.push(play);
     }
 
-    /// The plays that are to be asked now, in order.
+    /// The plays that are to be asked now, in order; the list comes [back](Self::have_been_asked).
     pub(super) fn take(&mut self, now: Now) -> Vec<usize> {
         for (later, now) in [(&mut self.real, now.real), (&mut self.played, now.played)] {
             while let Some(&(at, play)) = later.first().filter(|(at, _)| *at <= now) {
@@ -38,7 +40,13 @@ impl Agenda {
         }
         self.now.sort_unstable();
         self.now.dedup();
-        std::mem::take(&mut self.now)
+        std::mem::replace(&mut self.now, std::mem::take(&mut self.room))
+    }
+
+    /// All plays of a list have been asked.
+    pub(super) fn have_been_asked(&mut self, mut plays: Vec<usize>) {
+        plays.clear();
+        self.room = plays;
     }
 
     /// Nothing goes from a play before this time, unless something happens to it.

@@ -29,7 +29,7 @@ const AUTH: u8 = 1;
 const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";
 
 /// What the answer to an HTTP request can depend on beside its message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     path: Box<str>,
     scope: Scope,
@@ -43,27 +43,26 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(request: &HttpRequest<'_>, scope: Scope, skips_auth: bool) -> Self {
-        let (version, accept, last_event_id) = Default::default();
-        let mut facts = Self {
-            path: request.target.into(),
-            scope,
-            version,
-            accept,
-            last_event_id,
-            has_credentials: false,
-            is_get: request.method == "GET",
-            skips_auth,
-        };
-        for (name, value) in request.headers {
+    /// Those of a request. Most of them are `before`, those of the request before it.
+    pub(super) fn of(request: &HttpRequest<'_>, scope: Scope, skips_auth: bool, before: Self) -> Self {
+        let mut has_credentials = false;
+        for (name, _) in request.headers {
             match *name {
-                "mcp-protocol-version" => facts.version.push(Box::from(*value)),
-                "accept" => facts.accept.push(Box::from(*value)),
-                "last-event-id" => facts.last_event_id.push(Box::from(*value)),
-                name => facts.has_credentials |= is_credential(name),
+                // All requests have these.
+                "host" | "accept" | "content-type" | "content-length" => {}
+                name => has_credentials |= is_credential(name),
             }
         }
-        facts
+        Self {
+            path: if *before.path == *request.target { before.path } else { request.target.into() },
+            scope,
+            version: values(request, "mcp-protocol-version", before.version),
+            accept: values(request, "accept", before.accept),
+            last_event_id: values(request, "last-event-id", before.last_event_id),
+            has_credentials,
+            is_get: request.method == "GET",
+            skips_auth,
+        }
     }
 
     /// Whether it carries credentials.
@@ -158,6 +157,12 @@ impl Facts {
         let accepts = |wanted: &str| names_type(&self.accept, wanted);
         accepts("text/event-stream") && (self.is_get || accepts("application/json"))
     }
+}
+
+/// The values of a request's header, which may be those of `before`.
+fn values(request: &HttpRequest<'_>, name: &str, before: Vec<Box<[u8]>>) -> Vec<Box<[u8]>> {
+    let found = || request.headers.iter().filter(|(known, _)| *known == name).map(|(_, value)| *value);
+    if found().eq(before.iter().map(|value| &**value)) { before } else { found().map(Box::from).collect() }
 }
 
 impl Replayer {

@@ -23,6 +23,8 @@ use crate::{
 pub(super) struct Faults {
     engine: Engine,
     stage: Stage,
+    /// A fault has acted: before that, nothing is or was under its hand.
+    has_acted: bool,
     /// The affected request that something is being said because of.
     acting: Option<Acting>,
     /// Ends of pipes that stand behind what is held back.
@@ -50,6 +52,7 @@ impl Faults {
         Self {
             engine: Engine::new(plan),
             stage: Stage::default(),
+            has_acted: false,
             acting: None,
             ending: Vec::new(),
             lost: Vec::new(),
@@ -179,6 +182,17 @@ impl Replayer {
         plan.strangers(scenario, server, for_all, recorded)
     }
 
+    /// The plan, once a fault has acted.
+    fn acting_faults(&mut self) -> Option<&mut Faults> {
+        self.faults.as_mut().filter(|faults| faults.has_acted)
+    }
+
+    /// Whether faults may act on a request that asks for this exchange.
+    pub(super) fn may_be_faulted(&self, asks_for: Option<u32>) -> bool {
+        let passes_by = |faults: &Faults| asks_for.is_some_and(|exchange| faults.engine.passes_by(exchange));
+        self.faults.as_ref().is_some_and(|faults| !passes_by(faults))
+    }
+
     /// Lets faults act on a request; true where one has spoken in the server's place.
     pub(super) fn faulted(
         &mut self,
@@ -204,6 +218,7 @@ impl Replayer {
         let Some(decision) = faults.engine.decide(&request, || self.matcher.form(message)) else {
             return false;
         };
+        faults.has_acted = true;
         let own_lane = self.own_stream(lane);
         let AtHand { id, token, post, facts, .. } = &self.at_hand;
         let is_http = facts.is_some();
@@ -265,14 +280,16 @@ impl Replayer {
 
     /// A request has been dealt with: what no exchange is played for has been said.
     pub(super) fn dealt_with(&mut self) {
-        self.speak_for(None);
-        let acting = self.at_hand.acting.take();
-        self.close_acting(acting);
+        if self.acting_faults().is_some() {
+            self.speak_for(None);
+            let acting = self.at_hand.acting.take();
+            self.close_acting(acting);
+        }
     }
 
     /// What is said from now on is because of this affected request, or of none.
     pub(super) fn speak_for(&mut self, acting: Option<Acting>) {
-        if let Some(faults) = &mut self.faults {
+        if let Some(faults) = self.acting_faults() {
             faults.acting = acting;
         }
     }
@@ -311,10 +328,8 @@ impl Replayer {
 
     /// Something is to be done towards the client.
     pub(super) fn emit(&mut self, output: Output) {
-        let Some(faults) = &mut self.faults else { return self.outputs.push_back(output) };
-        if faults.acting.is_none() && faults.stage.is_idle() {
-            return self.outputs.push_back(output);
-        }
+        let faults = self.faults.as_mut().filter(|faults| faults.acting.is_some() || !faults.stage.is_idle());
+        let Some(faults) = faults else { return self.outputs.push_back(output) };
         match faults.acting.or_else(|| faults.stage.on_lane(&output)) {
             Some(acting) => faults.stage.pass(self.now.played, acting, output, &mut self.outputs),
             None => faults.stage.go(self.now.played, None, output, &mut self.outputs),
@@ -324,7 +339,7 @@ impl Replayer {
 
     /// Moves on what faults have held back.
     pub(super) fn release_faults(&mut self, now: Now) {
-        if let Some(faults) = &mut self.faults {
+        if let Some(faults) = self.faults.as_mut().filter(|faults| !faults.stage.is_idle()) {
             faults.stage.release(now.played, &mut self.outputs);
             let Faults { stage, ending, .. } = faults;
             self.outputs.extend(ending.extract_if(.., |end| !stage.owes(end.lane())));
@@ -334,7 +349,7 @@ impl Replayer {
     /// Whether an output goes out; one that ends more than the replayer knew of is taken in.
     pub(super) fn is_told(&mut self, now: Now, output: &Output) -> bool {
         match output {
-            _ if self.faults.is_none() => true,
+            _ if self.acting_faults().is_none() => true,
             Output::Send { lane, .. } | Output::Raw { lane, .. } if self.pipes.is_shut(*lane) => false,
             Output::EndLane { lane, .. } if self.pipes.has(*lane) => !self.pipes.shut(*lane),
             Output::End { lane, .. } if self.pipes.has(*lane) => {

@@ -73,7 +73,6 @@ impl Replayer {
                 let before = &mut self.lives[self.at_hand.live];
                 live.pipe = before.pipe;
                 live.pending = std::mem::take(&mut before.pending);
-                live.in_flight = std::mem::take(&mut before.in_flight);
             }
             let before = self.at_hand.live;
             self.at_hand.live = self.begin_live(live);

@@ -1,6 +1,6 @@
 //! HTTP requests: which session they belong to, and what they ask for.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{AtHand, Found, Now, Replayer, facts::Facts, paths::Scope, streams::Stream};
 use crate::{
@@ -25,7 +25,8 @@ impl Replayer {
         let by_header = || request.header("mcp-session-id").and_then(|id| self.live_of(id));
         let live = posted.or_else(by_header).unwrap_or_default();
         let scope = if posted.is_some() { Scope::All } else { self.scope(request.target) };
-        let facts = Facts::of(request, scope, self.options.skip_auth);
+        let before = self.at_hand.facts.take().unwrap_or_default();
+        let facts = Facts::of(request, scope, self.options.skip_auth, before);
         let has_credentials = facts.has_credentials();
         // The room of the id before it serves again.
         let mut id = std::mem::take(&mut self.at_hand.id);
@@ -39,7 +40,10 @@ impl Replayer {
             ..AtHand::default()
         };
         self.note_correlation(request);
-        self.streams.insert(lane.0, Stream::new(live, request.origin));
+        if *self.origin != *request.origin {
+            self.origin = request.origin.into();
+        }
+        self.streams.insert(lane.0, Stream::new(live, Arc::clone(&self.origin)));
         let credentials = request.headers.iter().filter(|(name, _)| has_credentials && is_credential(name));
         for (name, value) in credentials {
             // A server may have repeated it in what it sent, and a client may send it in its messages too.

@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
-use super::lives::in_flight;
 use crate::{
     cassette::model::Id,
-    replay::{matcher::canonical::Digest, numbers::ByNumber},
+    replay::{
+        matcher::canonical::{Digest, digest},
+        numbers::ByNumber,
+    },
+    wire::jsonrpc::id_key,
 };
 
 /// So many ids are remembered of a session that are no count; ones beyond are not compared.
@@ -18,7 +21,7 @@ pub(super) struct Ids {
     counted: Range<u64>,
     /// Of those, the ones that may come again.
     again: ByNumber<Digest, ()>,
-    /// What stands for all others ([`in_flight`]).
+    /// What stands for all others ([`known_by`]).
     others: ByNumber<Digest, ()>,
 }
 
@@ -27,30 +30,35 @@ impl Ids {
     pub(super) fn insert(&mut self, id: &[u8]) -> bool {
         if let Some(number) = number(id) {
             if self.counted.contains(&number) {
-                return !self.again.is_empty() && self.again.remove(&in_flight(id)).is_some();
+                return !self.again.is_empty() && self.again.remove(&known_by(id)).is_some();
             }
             if self.counted.is_empty() {
                 self.counted = number..number;
             }
             if number == self.counted.end && number < u64::MAX {
                 self.counted.end += 1;
-                return self.others.is_empty() || self.others.remove(&in_flight(id)).is_none();
+                return self.others.is_empty() || self.others.remove(&known_by(id)).is_none();
             }
         }
-        self.others.len() >= MOST_IDS || self.others.insert(in_flight(id), ()).is_none()
+        self.others.len() >= MOST_IDS || self.others.insert(known_by(id), ()).is_none()
     }
 
     /// An id may come again.
     pub(super) fn forget(&mut self, id: &[u8]) {
         if number(id).is_none_or(|number| !self.counted.contains(&number)) {
-            self.others.remove(&in_flight(id));
+            self.others.remove(&known_by(id));
         } else if self.again.len() < MOST_IDS {
-            self.again.insert(in_flight(id), ());
+            self.again.insert(known_by(id), ());
         } else {
             // Rather all may come again than that one is told which should not be.
             *self = Self { others: std::mem::take(&mut self.others), ..Self::default() };
         }
     }
+}
+
+/// What stands for an id.
+fn known_by(id: &[u8]) -> Digest {
+    digest(&id_key(id))
 }
 
 /// The number that an id is.

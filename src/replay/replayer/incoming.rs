@@ -2,11 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{
-    Found, Now, Replayer,
-    facts::FITS,
-    lives::{Pending, in_flight},
-};
+use super::{Found, Now, Replayer, facts::FITS, lives::Pending};
 use crate::{
     cassette::model::{Form, Unanswered},
     replay::{
@@ -92,7 +88,7 @@ impl Replayer {
         }
         let found = self.find(message);
         let asks_for = found.map(|found| self.step_of(found).exchange);
-        if self.faulted(lane, message, &method, asks_for, found) {
+        if self.may_be_faulted(asks_for) && self.faulted(lane, message, &method, asks_for, found) {
             self.may_come_again(message);
             return;
         }
@@ -249,9 +245,6 @@ impl Replayer {
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.run = Some((found.play, run));
         }
-        if let Some(id) = message.id().filter(|id| message.kind == Kind::Request && *id != b"null") {
-            self.lives[live].in_flight.insert(in_flight(id), (found.play, run));
-        }
         if found.play == 0 {
             self.pool_live = live;
             if !found.repeat {
@@ -271,6 +264,7 @@ impl Replayer {
             live_id: self.at_hand.id.clone(),
             recorded_token: None,
             live_token: self.at_hand.token.clone(),
+            is_modern: message.is_modern(),
         };
         let (mut bytes, mut batch) = (Vec::new(), Vec::new());
         let is_all_answers =
@@ -379,10 +373,8 @@ impl Replayer {
     }
 
     fn cancel(&mut self, now: Now, id: &[u8]) {
-        let requests = &mut self.lives[self.at_hand.live].in_flight;
-        let found = requests.remove(&in_flight(id));
         let mut speaks_on = false;
-        if let Some((play, run)) = found {
+        if let Some((play, run)) = self.in_flight(self.at_hand.live, id) {
             let acting = self.plays[play].run(run).and_then(|run| run.acting);
             let scene = scene!(self, play, now);
             self.plays[play].cancel(scene, run);

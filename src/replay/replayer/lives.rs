@@ -8,13 +8,7 @@ use super::{Replayer, conduct::Conduct, items::Way, resume::Sent, upstream::Aske
 use crate::{
     cassette::model::{Session, StreamEnd},
     redact::Pairing,
-    replay::{
-        matcher::canonical::{Digest, digest},
-        numbers::ByNumber,
-        own::Declared,
-        play::Play,
-        rewrite::Correlators,
-    },
+    replay::{own::Declared, play::Play, rewrite::Correlators},
     traffic::Lane,
     wire::jsonrpc::id_key,
 };
@@ -38,8 +32,6 @@ pub(super) struct Live {
     pub drawn_from: Option<(u32, u32)>,
     /// The client's capabilities, raw.
     pub capabilities: Option<Vec<u8>>,
-    /// Requests in flight, by what stands for their ids ([`in_flight`]).
-    pub in_flight: ByNumber<Digest, (usize, u32)>,
     pub pending: Vec<Pending>,
     /// Its open `GET` stream.
     pub get: Option<Lane>,
@@ -91,11 +83,6 @@ pub(super) struct Held {
     pub to: Arc<Correlators>,
 }
 
-/// What stands for an id among the requests in flight.
-pub(super) fn in_flight(id: &[u8]) -> Digest {
-    digest(&id_key(id))
-}
-
 impl Session {
     /// Whether it was recorded over HTTP+SSE.
     pub(in crate::replay) fn is_sse(&self) -> bool {
@@ -113,6 +100,18 @@ impl Replayer {
     pub(super) fn playing(&self, live: usize) -> Option<usize> {
         let last = || self.lives.iter().rev().filter(|live| live.pipe.is_none()).find_map(|live| live.play);
         self.lives[live].play.or_else(|| if live == 0 { last() } else { None })
+    }
+
+    /// The request with this id that is played for the client of a live session: its play and its run. Of several, that
+    /// of the latest session.
+    pub(super) fn in_flight(&self, live: usize, id: &[u8]) -> Option<(usize, u32)> {
+        let (id, pipe) = (id_key(id), self.lives[live].pipe);
+        let is_its = |of: usize| of == live || (pipe.is_some() && self.lives[of].pipe == pipe);
+        let plays = self.plays.iter().enumerate();
+        let runs = plays.flat_map(|(at, play)| play.numbered_runs().map(move |(run, of)| (at, run, of)));
+        let asked = runs.filter(|(.., run)| is_its(run.live) && id_key(&run.to.live_id) == id);
+        let (play, run, _) = asked.max_by_key(|(.., run)| run.live)?;
+        Some((play, run))
     }
 
     /// The live session that this is the play of.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     Now, Replayer,
     items::{Going, Way},
-    lives::{Pending, in_flight},
+    lives::Pending,
     streams::is_line,
 };
 use crate::{
@@ -38,7 +38,8 @@ impl Replayer {
     /// Performs everything that can go now, in every session of the take.
     pub(super) fn advance(&mut self, now: Now) {
         self.release_faults(now);
-        for at in self.agenda.take(now) {
+        let plays = self.agenda.take(now);
+        for &at in &plays {
             loop {
                 let scene = scene!(self, at, now);
                 match self.plays[at].step(scene) {
@@ -53,6 +54,7 @@ impl Replayer {
                 self.end_drained(now);
             }
         }
+        self.agenda.have_been_asked(plays);
     }
 
     fn perform(&mut self, now: Now, play: usize, action: Action) {
@@ -201,7 +203,8 @@ impl Replayer {
         // As nearly all servers do it.
         let has_same_id = entry.client.as_ref().is_some_and(|client| client.id == message.id);
         let payload = self.cassette.at(message.place);
-        if !matches!(message.form, Form::Result | Form::Error) || rewrite::may_name_a_subscription(payload) {
+        let is_named = || to.is_modern && rewrite::may_name_a_subscription(payload);
+        if !matches!(message.form, Form::Result | Form::Error) || is_named() {
             return None;
         }
         let id = match &message.id {
@@ -327,11 +330,6 @@ impl Replayer {
             && entry.http.as_deref().is_some_and(|http| http.end.is_some() && http.status.is_none());
         let lost = asked && entry.unanswered == Some(Unanswered::Lost);
         let (lost, broke) = (lost && !broke, lost && broke);
-        // The client may have used the id again.
-        let (requests, id) = (&mut self.lives[live].in_flight, in_flight(&to.live_id));
-        if requests.get(&id) == Some(&(play, at)) {
-            requests.remove(&id);
-        }
         let scene = scene!(self, play, now);
         self.plays[play].remove(scene, at);
         if lost {

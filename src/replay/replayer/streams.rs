@@ -1,6 +1,6 @@
 //! HTTP responses on their way: what is sent on them, and how they end.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{Output, Replayer};
 use crate::{
@@ -18,7 +18,7 @@ pub(super) struct Stream {
     /// The run it answers.
     pub run: Option<(usize, u32)>,
     /// The origin by which its client calls us.
-    pub origin: Box<str>,
+    pub origin: Arc<str>,
     /// What it begins with; none once that has gone.
     pub head: Option<ResponseHead>,
     /// Events follow.
@@ -28,17 +28,9 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(live: usize, origin: &str) -> Self {
+    pub(super) fn new(live: usize, origin: Arc<str>) -> Self {
         let head = Some(ResponseHead { status: 200, ..ResponseHead::default() });
-        Self {
-            live,
-            is_modern: false,
-            run: None,
-            origin: origin.into(),
-            head,
-            is_stream: false,
-            is_typed: false,
-        }
+        Self { live, is_modern: false, run: None, origin, head, is_stream: false, is_typed: false }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
-use hyper::{HeaderMap, header::CONTENT_ENCODING};
+use hyper::HeaderMap;
+
+use super::headers::codings;
 
 /// Undoes a content coding, read by read.
 #[derive(Debug)]
@@ -49,8 +51,12 @@ impl Write for Room {
 impl Decoder {
     /// For a body with this head; none where it is coded in another way, or twice.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
-        let mut codings = headers.get_all(CONTENT_ENCODING).iter();
-        let coding = codings.next()?.as_bytes().trim_ascii();
+        Self::of_codings(codings(headers))
+    }
+
+    /// For a body with these values of `Content-Encoding`.
+    pub fn of_codings<'a>(mut codings: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
+        let coding = codings.next()?.trim_ascii();
         if codings.next().is_some() {
             return None;
         }
@@ -122,13 +128,11 @@ impl Decoder {
 mod tests {
     use std::iter;
 
+    use super::*;
     use flate2::{
         Compression,
         write::{DeflateEncoder, GzEncoder, ZlibEncoder},
     };
-    use hyper::header::HeaderValue;
-
-    use super::*;
 
     fn codings(text: &[u8]) -> [(&'static str, Vec<u8>); 4] {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
@@ -147,7 +151,7 @@ mod tests {
     }
 
     fn decoder(coding: &str) -> Option<Decoder> {
-        Decoder::of(&iter::once((CONTENT_ENCODING, HeaderValue::from_str(coding).unwrap())).collect())
+        Decoder::of_codings(iter::once(coding.as_bytes()))
     }
 
     #[test]

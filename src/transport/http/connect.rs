@@ -112,6 +112,13 @@ pub struct Connection {
     pub proxied: Option<Proxied>,
 }
 
+impl Connection {
+    /// With the server itself, in HTTP/1.1.
+    pub const fn plain(stream: Stream) -> Self {
+        Self { stream, is_http2: false, proxied: None }
+    }
+}
+
 /// A proxy that is handed requests, not a tunnel.
 #[derive(Clone, Debug)]
 pub struct Proxied {
@@ -146,6 +153,11 @@ impl Connector {
     /// Whose connections these are.
     pub const fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    /// Whether requests go to the server itself, and in HTTP/1.1 unless it refuses that.
+    pub fn is_plain(&self) -> bool {
+        !self.http2 && (self.proxy.is_none() || self.tls.is_some())
     }
 
     /// Opens one.

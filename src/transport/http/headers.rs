@@ -4,37 +4,100 @@
 
 use hyper::{
     HeaderMap, Request,
-    header::{
-        CONNECTION, CONTENT_ENCODING, COOKIE, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
-    },
+    header::{CONTENT_ENCODING, COOKIE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING},
 };
 
-const HOP_BY_HOP: [&str; 3] = ["keep-alive", "proxy-connection", "proxy-authorization"];
+use super::plain::Fields;
 
-/// Whether a header ends at this hop. The framing that both hops share does not: a chunked body stays chunked.
-pub fn ends_here(name: &HeaderName, headers: &HeaderMap) -> bool {
-    ends_at_hops(name) || connection_options(headers).any(|option| option.eq_ignore_ascii_case(name.as_str()))
+/// What the headers of a message say of the connection that it comes on, asked header by header, in their order.
+#[derive(Debug)]
+pub struct Hop<'a> {
+    is_chunked: bool,
+    /// What `Connection` lists.
+    options: Vec<&'a str>,
+    has_closed: bool,
 }
 
-/// Whether a header ends at any hop.
-fn ends_at_hops(name: &HeaderName) -> bool {
-    *name == CONNECTION
-        || *name == TE
-        || *name == UPGRADE
-        || *name == TRANSFER_ENCODING
-        || HOP_BY_HOP.contains(&name.as_str())
+/// Whether a header goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Onward {
+    /// It does, and is nobody's to change: the framing that both hops share.
+    Framing,
+    /// It does, as `close`.
+    Close,
+    /// It does.
+    Goes,
+    /// It ends here.
+    Ends,
 }
 
-/// Whether the sender closes the connection after this message.
-pub fn closes(headers: &HeaderMap) -> bool {
-    connection_options(headers).any(|option| option.eq_ignore_ascii_case("close"))
+impl<'a> Hop<'a> {
+    /// Of a message with these headers.
+    pub fn of(headers: &[(&'a str, &'a [u8])]) -> Self {
+        let (mut framings, mut is_chunked) = (0, false);
+        // Most connections say nothing of themselves.
+        let mut options = Vec::new();
+        for &(name, value) in headers {
+            match name {
+                "transfer-encoding" => {
+                    framings += 1;
+                    is_chunked = framings == 1 && value.eq_ignore_ascii_case(b"chunked");
+                }
+                "connection" => {
+                    let value = std::str::from_utf8(value).ok().filter(|value| value.is_ascii());
+                    options.extend(value.unwrap_or_default().split(',').map(str::trim));
+                }
+                _ => {}
+            }
+        }
+        Self { is_chunked, options, has_closed: false }
+    }
+
+    /// Whether the header of this name goes on, which is the next one.
+    pub fn onward(&mut self, name: &str) -> Onward {
+        match name {
+            "transfer-encoding" if self.is_chunked => Onward::Framing,
+            "connection" if self.closes() && !std::mem::replace(&mut self.has_closed, true) => Onward::Close,
+            _ if ends_at_hops(name) || self.has_option(name) => Onward::Ends,
+            _ => Onward::Goes,
+        }
+    }
+
+    /// Whether the sender closes the connection after this message.
+    pub fn closes(&self) -> bool {
+        self.has_option("close")
+    }
+
+    /// Whether `Connection` lists this.
+    pub fn has_option(&self, name: &str) -> bool {
+        self.options.iter().any(|option| option.eq_ignore_ascii_case(name))
+    }
+}
+
+/// Whether a header ends at any hop. The framing that both hops share does not: a chunked body stays chunked.
+fn ends_at_hops(name: &str) -> bool {
+    matches!(
+        name,
+        "connection"
+            | "keep-alive"
+            | "proxy-authorization"
+            | "proxy-connection"
+            | "te"
+            | "transfer-encoding"
+            | "upgrade"
+    )
 }
 
 /// Whether the body is framed by chunks and nothing else.
-pub fn is_chunked(headers: &HeaderMap) -> bool {
+fn is_chunked(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     codings.next().is_some_and(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
         && codings.next().is_none()
+}
+
+/// The same headers as text and bytes.
+pub fn pairs(headers: &HeaderMap) -> Fields<'_> {
+    headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
 }
 
 /// A request of HTTP/2 in the terms of HTTP/1.1: the authority is the host, and cookies stand on one line (RFC 9113,
@@ -63,62 +126,41 @@ pub fn pass_on(
     mut each: impl FnMut(&HeaderName, &HeaderValue) -> Option<HeaderValue>,
 ) -> HeaderMap {
     let mut passed = HeaderMap::with_capacity(headers.len() + 1);
-    going_on(headers, |name, value, is_ours| {
-        if let Some(value) = if is_ours { Some(value.clone()) } else { each(name, value) } {
+    let mut hop = Hop::of(&pairs(headers));
+    for (name, value) in headers {
+        let value = match hop.onward(name.as_str()) {
+            Onward::Framing => Some(value.clone()),
+            Onward::Close => Some(HeaderValue::from_static("close")),
+            Onward::Goes => each(name, value),
+            Onward::Ends => None,
+        };
+        if let Some(value) = value {
             passed.append(name, value);
         }
-    });
-    passed
-}
-
-/// The same as a list, for those who only read it.
-pub fn list_on(
-    headers: &HeaderMap,
-    mut each: impl FnMut(&HeaderName, &HeaderValue) -> Option<HeaderValue>,
-) -> Vec<(HeaderName, HeaderValue)> {
-    let mut passed = Vec::with_capacity(headers.len());
-    going_on(headers, |name, value, is_ours| {
-        if let Some(value) = if is_ours { Some(value.clone()) } else { each(name, value) } {
-            passed.push((name.clone(), value));
-        }
-    });
+    }
     passed
 }
 
 /// Whether every header goes on as it is, so that values may be changed in place.
 pub fn all_go_on(headers: &HeaderMap) -> bool {
-    !headers.contains_key(CONNECTION)
-        && headers.keys().all(|name| !ends_at_hops(name) || *name == TRANSFER_ENCODING && is_chunked(headers))
-}
-
-/// Gives each header that goes on to `push`, and whether its value is ours.
-fn going_on(headers: &HeaderMap, mut push: impl FnMut(&HeaderName, &HeaderValue, bool)) {
-    let is_chunked = is_chunked(headers);
-    // Most connections say nothing of themselves.
-    let has_options = headers.contains_key(CONNECTION);
-    let closes = has_options && closes(headers);
-    let mut has_closed = false;
-    for (name, value) in headers {
-        if *name == TRANSFER_ENCODING && is_chunked {
-            push(name, value, true);
-        } else if *name == CONNECTION && closes && !has_closed {
-            has_closed = true;
-            push(name, &HeaderValue::from_static("close"), true);
-        } else if !if has_options { ends_here(name, headers) } else { ends_at_hops(name) } {
-            push(name, value, false);
-        }
-    }
-}
-
-fn connection_options(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).map(str::trim)
+    headers
+        .keys()
+        .all(|name| !ends_at_hops(name.as_str()) || *name == TRANSFER_ENCODING && is_chunked(headers))
 }
 
 /// Whether a body is compressed, or otherwise not what it stands for.
 pub fn is_coded(headers: &HeaderMap) -> bool {
-    let mut codings = headers.get_all(CONTENT_ENCODING).iter();
-    codings.any(|coding| !matches!(coding.as_bytes().trim_ascii(), b"" | b"identity"))
+    codings(headers).any(is_coding)
+}
+
+/// The values of `Content-Encoding`.
+pub fn codings(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes)
+}
+
+/// Whether a value of `Content-Encoding` names any.
+pub fn is_coding(value: &[u8]) -> bool {
+    !matches!(value.trim_ascii(), b"" | b"identity")
 }
 
 /// Whether a content type is this one, whatever its case and parameters.

@@ -7,7 +7,9 @@
 //! - [`guard`]: whom a front on loopback serves
 //! - [`server`]: HTTP on a client's connection, and the limits it has
 //! - [`socket`]: a client's connection that can be cut off, with a reset too
-//! - [`shortcut`]: a way past hyper for what is plain
+//! - [`plain`], [`chunks`]: heads and bodies as they stand in a connection's bytes
+//! - [`way`]: bytes from one socket to another
+//! - [`shortcut`]: a way past hyper for what is plain and is answered at once
 //! - [`coding`]: what a compressed body says
 //! - [`connect`], [`proxies`]: the way to a server
 //! - [`upstream`]: HTTP/1.1 or HTTP/2 on the connection to a server
@@ -17,17 +19,20 @@ use std::time::Duration;
 
 pub mod apart;
 pub mod body;
+pub mod chunks;
 pub mod coding;
 pub mod connect;
 pub mod guard;
 pub mod headers;
 pub mod origin;
+pub mod plain;
 pub mod proxies;
 pub mod server;
 pub mod shortcut;
 pub mod socket;
 pub mod tls;
 pub mod upstream;
+pub mod way;
 
 /// How many lines a head may have: far more than anybody sends in good faith. hyper prepares room for all of them each
 /// time that it reads a head, which with a thousand takes longer than all else that it does with one.

@@ -6,7 +6,6 @@
 //! response has gone. Where nobody here can tell where a request ends, the connection is hyper's from then on.
 
 use std::{
-    mem::MaybeUninit,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -15,10 +14,10 @@ use std::{
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::ReadBuf;
 
-use super::socket::Control;
-
-/// So many headers a plain request has at most.
-const MOST_HEADERS: usize = 32;
+use super::{
+    plain::{self, Fields, Names},
+    socket::Control,
+};
 
 /// How long a plain request is at most, and how much of one is waited for here.
 const LONGEST: usize = 256 << 10;
@@ -39,7 +38,7 @@ pub struct Plain<'a> {
     /// Path and query.
     pub target: &'a str,
     /// Header names in lower case, and values, in order.
-    pub headers: Vec<(&'a str, &'a [u8])>,
+    pub headers: Fields<'a>,
     /// The body.
     pub body: &'a [u8],
 }
@@ -53,8 +52,7 @@ pub(super) struct Direct {
     /// What is to be written, and how much of it was.
     unsent: Vec<u8>,
     sent: usize,
-    /// Room for the names of headers.
-    names: Vec<u8>,
+    names: Names,
 }
 
 /// Whose the next bytes are.
@@ -236,58 +234,20 @@ impl Direct {
 }
 
 /// What stands at the beginning of `bytes`.
-fn look<'a>(bytes: &'a [u8], names: &'a mut Vec<u8>) -> Ahead<'a> {
-    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
-    let mut request = httparse::Request::new(&mut []);
-    let head = match request.parse_with_uninit_headers(bytes, &mut room) {
-        Ok(httparse::Status::Complete(head)) => head,
-        Ok(httparse::Status::Partial) => return Ahead::Part { has_head: false },
-        Err(_) => return Ahead::Unknown,
+fn look<'a>(bytes: &'a [u8], names: &'a mut Names) -> Ahead<'a> {
+    let head = match plain::request(bytes, names) {
+        plain::Request::Head(head) => head,
+        plain::Request::Part => return Ahead::Part { has_head: false },
+        plain::Request::Unknown => return Ahead::Unknown,
     };
-    let Some(target) = request.path.filter(|target| request.version == Some(1) && is_usual(target)) else {
-        return Ahead::Unknown;
-    };
-    names.clear();
-    request.headers.iter().for_each(|header| names.extend_from_slice(header.name.as_bytes()));
-    names.make_ascii_lowercase();
-    let Ok(mut rest) = std::str::from_utf8(names) else { return Ahead::Unknown };
-    let mut headers = Vec::with_capacity(request.headers.len());
-    let mut body = None;
-    for header in &*request.headers {
-        let (name, behind) = rest.split_at(header.name.len());
-        match name {
-            "content-length" => match length(header.value) {
-                Some(length) if body.is_none() => body = Some(length),
-                _ => return Ahead::Unknown,
-            },
-            "connection" if header.value.eq_ignore_ascii_case(b"keep-alive") => {}
-            "connection" | "transfer-encoding" | "upgrade" | "expect" => return Ahead::Unknown,
-            _ => {}
-        }
-        headers.push((name, header.value));
-        rest = behind;
-    }
-    let length = head + body.unwrap_or_default();
-    if request.method != Some("POST") || body.is_none() || length > LONGEST {
+    let length = head.length + head.body.unwrap_or_default();
+    if head.method != "POST" || head.body.is_none() || length > LONGEST {
         return Ahead::Other(length);
     }
-    match bytes.get(head..length) {
-        Some(body) => Ahead::Plain(Plain { target, headers, body }, length),
+    match bytes.get(head.length..length) {
+        Some(body) => Ahead::Plain(Plain { target: head.target, headers: head.fields, body }, length),
         None => Ahead::Part { has_head: true },
     }
-}
-
-/// The length of a body, where that is as usual.
-fn length(value: &[u8]) -> Option<usize> {
-    let digits = std::str::from_utf8(value).ok()?;
-    let is_number = digits.len() < 10 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_number)
-}
-
-/// Whether a target is a path, perhaps with a query, of what stands for itself there.
-fn is_usual(target: &str) -> bool {
-    let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%?=&+:@,;!*".contains(&byte);
-    target.len() <= 4096 && target.starts_with('/') && target.bytes().all(is_usual)
 }
 
 /// A body that tells its connection when it is over.
@@ -430,7 +390,7 @@ mod tests {
             post("/x", "", "a").replace("Length: 1", "Length: +1"),
             "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
             "\u{16}\u{3}\u{1}".to_owned(),
-            post("/x", &"X: y\r\n".repeat(MOST_HEADERS), "a"),
+            post("/x", &"X: y\r\n".repeat(plain::MOST_HEADERS), "a"),
             format!("GET / HTTP/1.1\r\nX: {}", "y".repeat(LONGEST)),
         ] {
             let all = [&other, &post("/b", "", "2")].map(String::as_bytes).concat();

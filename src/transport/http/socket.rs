@@ -37,6 +37,8 @@ const HANDED_OVER: Duration = Duration::from_millis(20);
 pub struct Socket {
     stream: Accepted,
     control: Arc<Control>,
+    /// What was read of it before hyper has it.
+    ahead: Vec<u8>,
     /// Where requests may be answered before hyper sees them.
     direct: Option<Direct>,
 }
@@ -114,7 +116,7 @@ impl Socket {
     /// The connection, and what it is controlled by.
     pub fn new(stream: Accepted) -> (Self, Arc<Control>) {
         let control = Arc::new(Control::new(Of::Connection));
-        (Self { stream, control: Arc::clone(&control), direct: None }, control)
+        (Self { stream, control: Arc::clone(&control), ahead: Vec::new(), direct: None }, control)
     }
 
     /// Requests are shown to this shortcut before hyper gets them.
@@ -124,7 +126,22 @@ impl Socket {
         self
     }
 
+    /// The next bytes to be read are these, which have come already.
+    #[must_use]
+    pub fn with_ahead(mut self, ahead: Vec<u8>) -> Self {
+        self.ahead = ahead;
+        self
+    }
+
     fn poll_read_on(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let count = self.ahead.len().min(buf.remaining());
+            buf.put_slice(&self.ahead[..count]);
+            self.ahead.drain(..count);
+            self.ahead.shrink_to(0);
+            self.control.has_read();
+            return Poll::Ready(Ok(()));
+        }
         let before = buf.filled().len();
         let outcome = each!(self, stream => Pin::new(stream).poll_read(cx, buf));
         if buf.filled().len() > before {

@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 
 use super::{
     MAX_HEAD, MAX_HEADERS,
-    connect::{ConnectError, Connector, Proxied},
+    connect::{ConnectError, Connection, Connector, Proxied},
     origin::Origin,
 };
 
@@ -46,7 +46,22 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let connection = connector.connect().await?;
+    speak(connector.connect().await?, connector).await
+}
+
+/// Speaks HTTP on a connection that is open, and on which nothing is under way.
+///
+/// # Errors
+/// When it is not spoken there.
+pub async fn speak<B>(
+    connection: Connection,
+    connector: &Connector,
+) -> Result<(Sender<B>, Driver), ConnectError>
+where
+    B: Body + Unpin + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let io = TokioIo::new(connection.stream);
     let (inner, driver): (_, Driver) = if connection.is_http2 {
         let mut builder = http2::Builder::new(TokioExecutor::new());

@@ -288,9 +288,18 @@ fn a_session_can_be_watched_while_it_is_recorded() {
     held("").stdout("waiting for the answer");
     held("--json").stdout(r#""outcome":"waiting for the answer""#);
     deck.run_words(["show", "held.json", "resources/subscribe @1"], "").stdout("\nwaiting for the answer\n");
+    let mut held_watcher = deck.spawn("show held.json --follow");
+    let mut held_seen = BufReader::new(held_watcher.stdout.take().expect("a pipe")).lines();
+    let mut held_sees = |part: &str| held_seen.by_ref().any(|line| line.expect("a line").contains(part));
+    assert!(held_sees("waiting for the answer"));
     holder.kill().expect("it is running");
     holder.wait().expect("it ends");
     held("").stdout("no answer: lost");
+    // No file has changed, and yet it is told.
+    assert!(held_sees("no answer: lost"));
+    drop(held_seen);
+    let said = held_watcher.wait_with_output().expect("it ends");
+    assert!(String::from_utf8_lossy(&said.stderr).contains("a recorder of "), "{said:?}");
     // Without a reader it ends by itself.
     drop(seen);
     assert!(watcher.wait().expect("it ends").success());

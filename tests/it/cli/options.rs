@@ -62,10 +62,35 @@ fn a_cassette_is_named_by_a_word_or_by_an_option() {
     deck.run_words(["show", "--cassette", "c.json", "initialize @1"], "")
         .status(ExitCode::Good)
         .stdout("client: request");
+    let by = |words: &[&str]| {
+        let out = ["--out", "edited.json"];
+        deck.run_words([words, &["note", "initialize @1", "text"], &out].concat(), "").status(ExitCode::Good);
+        let edited = deck.read("edited.json");
+        std::fs::remove_file(deck.path("edited.json")).expect("it is there");
+        edited
+    };
+    assert_eq!(by(&["edit", "--cassette", "c.json"]), by(&["edit", "c.json"]));
+    let usages = [
+        ("show", "show [OPTIONS] <C> [KEY]"),
+        ("edit", "edit [OPTIONS] <C> <COMMAND>"),
+        ("lint", "lint [OPTIONS] <C>..."),
+        ("record", "record [OPTIONS] <C> [-- <CMD>...]"),
+        ("edit set", "edit <C> set [OPTIONS] <KEY> <POINTER> <VALUE>"),
+    ];
+    for (command, usage) in usages {
+        let usage = format!("Usage: tapedeck {usage}\n");
+        deck.run(&format!("{command} --help")).status(ExitCode::Good).stdout(&usage);
+    }
+    deck.run("show --cassette c.json c.json")
+        .status(ExitCode::File)
+        .stderr("one cassette is shown at a time");
     deck.run("run --cassette c.json -- true").status(ExitCode::Good);
     for words in ["show c.json KEY", "lint c.json", "fmt c.json", "replay c.json", "record c.json"] {
         deck.run(&format!("{words} --cassette c.json")).status(ExitCode::Usage).stderr("cannot be used with");
     }
+    deck.run("edit c.json --cassette c.json note KEY text")
+        .status(ExitCode::Usage)
+        .stderr("cannot be used with");
 }
 
 const TWO: &str = r#"{
@@ -96,6 +121,12 @@ fn options_of_playing_and_recording_reach_the_core() {
     assert!(deck.read("s.json").contains("\"seed\": 7"), "{}", deck.read("s.json"));
     deck.talk("replay c.json --report r.json", asked).status(ExitCode::Good);
     deck.run("verdict r.json").stdout("unused match rule: ");
+    deck.talk("replay c.json --log l.log", asked).status(ExitCode::Good);
+    deck.run("run c.json --log l.log -- true").status(ExitCode::Good);
+    assert_eq!(
+        deck.read("l.log").matches("unused match rule: {\"when\": {\"method\": \"never\"}").count(),
+        2
+    );
     let secret =
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"password\":\"hunter2hunter2\"}}\n";
     for (options, is_kept) in [("", false), ("--keep /params/password", true)] {

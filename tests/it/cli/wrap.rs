@@ -92,65 +92,149 @@ fn what_cannot_be_wrapped_is_named() {
     assert_eq!(deck.read("mcp.json"), recorded);
 }
 
+/// Changes a file as a person would.
+#[track_caller]
+fn edit(deck: &Deck, name: &str, changes: &[(&str, &str)]) {
+    let mut text = deck.read(name);
+    for (old, new) in changes {
+        assert_eq!(text.matches(old).count(), 1, "{old} in {text}");
+        text = text.replace(old, new);
+    }
+    std::fs::write(deck.path(name), text).expect("it is written");
+}
+
 #[test]
-fn what_was_edited_since_stays_and_where_it_wraps_nothing_is_undone() {
-    let far = r#""far": {"type": "http", "url": "https://h.example/mcp", "headers": {"X-Key": "k"}}"#;
-    let local = format!("\"local\": {{\"command\": \"{PROGRAM}\", \"args\": [\"demo-server\"]}}");
-    let bare = format!("\"bare\": {{\"command\": \"{PROGRAM}\"}}");
-    let before = format!("{{\"mcpServers\": {{\n  {local},\n  {bare},\n  {far}\n}}}}\n");
-    let deck =
-        Deck::new().with("mcp.json", &*before).with("tapes/local.json", "").with("tapes/bare.json", "");
-    let edit = |changes: &[(&str, &str)]| {
-        let mut text = deck.read("mcp.json");
-        for (old, new) in changes {
-            assert_eq!(text.matches(old).count(), 1, "{old} in {text}");
-            text = text.replace(old, new);
-        }
-        std::fs::write(deck.path("mcp.json"), text).expect("it is written");
-    };
-    let env = |config: &str| {
-        let config = config.replace("[\"demo-server\"]}", "[\"demo-server\"], \"env\": {\"A\": \"b\"}}");
-        config.replace(&bare, &bare.replace('}', ", \"timeout\": 5}"))
-    };
-
-    // Behind the recorder, and beside it.
-    deck.run("wrap mcp.json --record tapes").status(ExitCode::Good).stdout("far: recorded into ");
-    edit(&[
-        ("\"demo-server\"]}", "\"demo-server\", \"--more\"], \"env\": {\"A\": \"b\"}}"),
-        (&format!("\"--\", \"{PROGRAM}\"]}}"), &format!("\"--\", \"{PROGRAM}\"], \"timeout\": 5}}")),
-    ]);
-    deck.run("wrap mcp.json --undo")
-        .status(ExitCode::Good)
-        .stdout("local: as it was\nbare: as it was\nfar: as");
-    let kept = env(&before).replace("[\"demo-server\"]", "[\"demo-server\", \"--more\"]");
-    assert_eq!(deck.read("mcp.json"), kept.replace(", \"timeout\"", ", \"args\": [], \"timeout\""));
-
-    // Beside the replay, of which nothing else is left in the file.
-    std::fs::write(deck.path("mcp.json"), &before).expect("it is written");
-    deck.run("wrap mcp.json --replay tapes").status(ExitCode::Good).stdout("far: left as it is");
-    edit(&[
-        ("local.log\"]}", "local.log\"], \"env\": {\"A\": \"b\"}}"),
-        ("bare.log\"]}", "bare.log\"], \"timeout\": 5}"),
-    ]);
-    deck.run("wrap mcp.json --undo").status(ExitCode::Good).stdout("local: as it was\nbare: as it was\n");
-    assert_eq!(deck.read("mcp.json"), env(&before));
-
-    // In the words that stand in the place of a URL.
-    std::fs::write(deck.path("mcp.json"), &before).expect("it is written");
+fn a_server_that_was_added_in_between_comes_back_too() {
+    let deck = Deck::new().with("mcp.json", configuration());
     deck.run("wrap mcp.json --record tapes").status(ExitCode::Good);
-    edit(&[("\"https://h.example/mcp\"", "\"https://h.example/other\"")]);
+    let added = |text: &str| {
+        text.replace(
+            "// mine",
+            "// mine\n    \"new\": {\"url\": \"https://n/\", \"headers\": {\"A\": \"b\", \"Host\": \"n\"}},",
+        )
+    };
+    std::fs::write(deck.path("mcp.json"), added(&deck.read("mcp.json"))).expect("it is written");
+    let ran = deck.run("wrap mcp.json --record tapes").status(ExitCode::Good);
+    ran.stdout("new: recorded into ").stdout("; without its header `Host`");
+    assert!(!deck.read("mcp.json").contains("Host: "));
+    assert_eq!(deck.read("mcp.json.before-tapedeck"), added(&configuration()));
+    deck.run("wrap mcp.json --undo").status(ExitCode::Good).stdout("local: as it was\nnew: as it was\n");
+    assert_eq!(deck.read("mcp.json"), added(&configuration()));
+    assert_eq!(deck.names(), ["mcp.json"]);
+}
+
+#[test]
+fn without_the_copy_a_recorded_server_is_left_all_the_same() {
+    let far = r#""far": {"url": "https://h/mcp", "headers": {"X-Key": "k"}}"#;
+    let config = configuration().replace("\"far\"", &format!("{far},\n    \"farther\""));
+    let deck = Deck::new().with("mcp.json", &*config);
+    deck.run("wrap mcp.json --record tapes").status(ExitCode::Good).stdout("far: recorded into ");
+    std::fs::remove_file(deck.path("mcp.json.before-tapedeck")).expect("it is there");
+    edit(&deck, "mcp.json", &[("/tapes/far.json", "/elsewhere/far.json"), ("\"far\"", "\"near\"")]);
+    deck.run("wrap mcp.json --undo").status(ExitCode::Good).stdout("local: as it was\nnear: as it was\n");
+    assert_eq!(deck.read("mcp.json"), config.replace("\"far\"", "\"near\""));
+}
+
+#[test]
+fn what_cannot_come_back_is_left_and_its_copy_stays() {
+    let deck = Deck::new().with("mcp.json", configuration()).with("tapes/local.json", "{}");
+    deck.run("wrap mcp.json --replay tapes").status(ExitCode::Good).stdout("local: replayed from");
+    edit(&deck, "mcp.json", &[("\"local\"", "\"mine\""), ("/local.json", "/mine.json")]);
     let edited = deck.read("mcp.json");
     let ran = deck.run("wrap mcp.json --undo").status(ExitCode::Bad);
-    ran.stdout("far: left as it is: ").stdout("mcp.json.before-tapedeck");
-    let is_far = |text: &str| text.lines().find(|line| line.contains("\"far\"")).map(str::to_owned);
-    assert_eq!(is_far(&deck.read("mcp.json")), is_far(&edited));
-    assert!(deck.read("mcp.json").contains(&local));
-    assert_eq!(deck.read("mcp.json.before-tapedeck"), before);
+    ran.stdout("mine: left as it is: what it was is not known any more");
+    assert_eq!(deck.read("mcp.json"), edited);
+    assert_eq!(deck.read("mcp.json.before-tapedeck"), configuration());
 
-    // Under another name nobody knows what it was; the copy does.
-    edit(&[("\"https://h.example/other\"", "\"https://h.example/mcp\""), ("\"far\"", "\"farther\"")]);
+    // Wrapped again with another server beside it, which needs a copy too.
+    edit(&deck, "mcp.json", &[("// mine", "// mine\n    \"b\": {\"command\": \"b\"},")]);
+    let ran = deck.run("wrap mcp.json --record tapes").status(ExitCode::Good);
+    ran.stdout("mine: left as it is: tapedeck stands before it already").stdout("b: recorded into");
+    assert_eq!(deck.read("mcp.json.before-tapedeck"), configuration());
+    edit(&deck, "mcp.json", &[("\"mine\"", "\"local\"")]);
+    let ran = deck.run("wrap mcp.json --undo").status(ExitCode::Good);
+    ran.stdout("local: as it was\nb: as it was\n");
+    let expected = configuration().replace("// mine", "// mine\n    \"b\": {\"command\": \"b\"},");
+    assert_eq!(deck.read("mcp.json"), expected);
+}
+
+#[test]
+fn a_server_that_is_gone_stays_in_the_copy() {
+    let text = r#"{"servers": {"a": {"command": "a"}, "b": {"command": "b"}}}"#;
+    let deck = Deck::new().with("mcp.json", text);
+    deck.run("wrap mcp.json").status(ExitCode::Good);
+    let wrapped = deck.read("mcp.json");
+    let without = format!("{{\"servers\": {{\"b\"{}", wrapped.split_once("\"b\"").expect("b").1);
+    std::fs::write(deck.path("mcp.json"), without).expect("it is written");
+    let ran = deck.run("wrap mcp.json --undo").status(ExitCode::Good);
+    ran.stdout("b: as it was\n").stdout("mcp.json.before-tapedeck is kept: `a` is otherwise in it");
+    assert_eq!(deck.read("mcp.json"), r#"{"servers": {"b": {"command": "b"}}}"#);
+    assert_eq!(deck.read("mcp.json.before-tapedeck"), text);
+}
+
+#[test]
+fn a_front_that_a_person_put_there_is_no_business_of_ours() {
+    let mine = r#""mine": {"command": "tapedeck", "args": ["record", "--cassette", "/c/m.json", "--", "m"]}"#;
+    let text = format!("{{\"mcpServers\": {{{mine}, \"b\": {{\"command\": \"b\"}}}}}}\n");
+    let deck = Deck::new().with("mcp.json", &*text);
+    deck.run("wrap mcp.json").status(ExitCode::Good).stdout("mine: left as it is: tapedeck stands before it");
+    deck.run("wrap mcp.json").status(ExitCode::Good).stdout("mine: left as it is: tapedeck stood before it");
     deck.run("wrap mcp.json --undo")
-        .status(ExitCode::Bad)
-        .stdout("farther: what it was is not known any more");
-    assert_eq!(deck.read("mcp.json.before-tapedeck"), before);
+        .status(ExitCode::Good)
+        .stdout("mine: left as it is: ")
+        .stdout("b: as it was");
+    assert_eq!(deck.read("mcp.json"), text);
+    // Unless it is asked for.
+    deck.run("wrap mcp.json --undo").status(ExitCode::Good).stdout("mine: as it was");
+    assert_eq!(deck.read("mcp.json"), text.replace(mine, r#""mine": {"command": "m"}"#));
+}
+
+#[test]
+fn odd_entries_are_named_and_stay() {
+    let text = r#"{"mcpServers": {
+  "a": {"command": "x", "command": "y"},
+  "b": "x", "c": {"command": 1}, "d": {"command": "x", "args": "-y"},
+  "e": {"command": "x"}, "e": {"command": "y"},
+  "f": {"url": "u", "headers": {"A": 1}}, "g": {},
+  "h": {"url": "u", "headers": {}, "env": {"A": "b"}}
+}}"#;
+    let deck = Deck::new().with("mcp.json", text);
+    let ran = deck.run("wrap mcp.json").status(ExitCode::Good).silent();
+    for line in [
+        "a: left as it is: it has `command` twice\n",
+        "b: left as it is: it is no object\n",
+        "c: left as it is: its `command` is no text\n",
+        "d: left as it is: its `args` is no list\n",
+        "e: left as it is: its name stands there twice\n",
+        "f: left as it is: its header `A` is no text\n",
+        "g: left as it is: it has neither",
+        "h: left as it is: it has a `url` and an `env`",
+    ] {
+        assert!(ran.stdout.contains(line), "{ran:#?}");
+    }
+    assert_eq!(deck.read("mcp.json"), text);
+    let apart = "[mcp_servers.t]\nurl = 'u'\n[mcp_servers.t.env_http_headers]\nX = 'V'\n";
+    let deck = Deck::new().with("config.toml", apart);
+    deck.run("wrap config.toml")
+        .status(ExitCode::Good)
+        .stdout("t: left as it is: it cannot be changed in place");
+    assert_eq!(deck.read("config.toml"), apart);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_one_and_a_read_only_file_is_not_written() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let deck = Deck::new().with("real/mcp.json", configuration());
+    std::os::unix::fs::symlink("real/mcp.json", deck.path("mcp.json")).expect("a link");
+    deck.run("wrap mcp.json").status(ExitCode::Good);
+    assert!(deck.read("real/mcp.json").contains("\"record\""));
+    deck.run("wrap mcp.json --undo").status(ExitCode::Good);
+    assert_eq!(deck.read("real/mcp.json"), configuration());
+    assert!(std::fs::symlink_metadata(deck.path("mcp.json")).expect("a file").is_symlink());
+    let only_read = std::fs::Permissions::from_mode(0o444);
+    std::fs::set_permissions(deck.path("real/mcp.json"), only_read).expect("it is set");
+    deck.run("wrap mcp.json").status(ExitCode::File).stderr("is read-only").stderr("--out");
+    assert_eq!(deck.names(), ["mcp.json", "real"]);
 }

@@ -51,7 +51,7 @@ fn what_is_wrong_with_a_rule_is_told_with_the_valid_choices() {
         (r#"{"do": "timeout", "nth": 1, "every": 2}"#, "2:1: `nth` says on which requests; remove `every`"),
         (
             r#"{"do": "timeout", "first": 2, "from": 3}"#,
-            "2:1: the `first` 2 requests are over before number 3; correct one of them",
+            "2:1: `first` ends with number 2, before `from` begins with number 3; correct one of them",
         ),
         (
             r#"{"do": "timeout", "script": ["ok"]}"#,

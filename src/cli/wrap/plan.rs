@@ -1,0 +1,164 @@
+//! What becomes of a configuration.
+
+use std::{fs, path::Path};
+
+use super::{
+    super::failure::Failure,
+    back::{self, Back},
+    copies::Copies,
+    entry::Mode,
+    put,
+    sheet::Sheet,
+    write,
+};
+
+/// What is to be done to a configuration.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub old: String,
+    pub new: String,
+    /// What is to be said, by lines.
+    pub told: Vec<String>,
+    /// A wrapped server is left as it is.
+    pub has_left: bool,
+    after: Rewritten,
+    copies: Copies,
+    wraps: bool,
+}
+
+#[derive(Debug)]
+struct Rewritten {
+    sheet: Sheet,
+    without: Sheet,
+    told: Vec<String>,
+    has_left: bool,
+}
+
+impl Plan {
+    /// What a mode asks for; without one, each server is left again.
+    pub(super) fn of(file: &Path, mode: Option<&Mode>) -> Result<Self, Failure> {
+        let old = fs::read_to_string(file).map_err(|error| Failure::io("read", file, &error))?;
+        let copies = Copies::read(file)?;
+        let mut after = rewrite(file, without_mark(&old), &copies, mode)?;
+        let new = format!("{}{}", mark(&old), after.sheet.text);
+        let told = std::mem::take(&mut after.told);
+        Ok(Self { new, told, has_left: after.has_left, wraps: mode.is_some(), old, after, copies })
+    }
+
+    /// Changes the file and its copies; what else there is to say.
+    pub(super) fn carry_out(&self, file: &Path) -> Result<Option<String>, Failure> {
+        if self.new != self.old {
+            if fs::metadata(file).is_ok_and(|known| known.permissions().readonly()) {
+                return Err(Failure::file(format_args!(
+                    "cannot write `{}`: it is read-only",
+                    file.display()
+                ))
+                .hint("make it writable, or write another file with `--out`"));
+            }
+            // The copy first: what was stands in one of the two at any moment.
+            if self.wraps {
+                let text = format!("{}{}", mark(&self.old), self.after.without.text);
+                self.copies.keep(&text, self.has_left)?;
+            }
+            write(file, &self.new)?;
+        }
+        if self.wraps || self.has_left { Ok(None) } else { self.copies.remove(&self.after.sheet) }
+    }
+}
+
+/// Editors of some systems begin a file with a byte order mark, which no parser takes.
+pub(super) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+fn mark(text: &str) -> &str {
+    &text[..text.len() - without_mark(text).len()]
+}
+
+/// A configuration's new text, and that without us.
+fn rewrite(file: &Path, text: &str, copies: &Copies, mode: Option<&Mode>) -> Result<Rewritten, Failure> {
+    let wrong = |error| Failure::file(format_args!("{}:{error}", file.display()));
+    let found = Sheet::parse(copies.syntax, text).map_err(wrong)?;
+    let count = found.servers.len();
+    if count == 0 && mode.is_some() {
+        return Err(Failure::file(format_args!("{} names no servers", file.display()))
+            .hint("they stand under `mcpServers`, `servers` or `[mcp_servers.NAME]`"));
+    }
+    let mut without = found.clone();
+    // Why a wrapped server is left as it is.
+    let mut left = vec![None; count];
+    let (mut told, mut has_left) = (Vec::new(), false);
+    for (index, left) in left.iter_mut().enumerate() {
+        if !found.entry(index).is_wrapped() {
+            continue;
+        }
+        let old = copies.find(&found, index);
+        *left = if old.is_some_and(|old| old.entry().is_wrapped()) {
+            Some("tapedeck stood before it already when the configuration was wrapped".to_owned())
+        } else if mode.is_some() && old.is_none() {
+            has_left |= !copies.is_empty();
+            let undo = format!("`tapedeck wrap {} --undo` takes it away", file.display());
+            Some(format!("tapedeck stands before it already; {undo}"))
+        } else {
+            let back = back::take_back(&mut without, index, old);
+            has_left |= back != Back::AsItWas;
+            match back {
+                Back::AsItWas => None,
+                Back::Edited => Some(format!("it was edited in what wraps it{}", copies.hint(old))),
+                Back::Unknown => Some("what it was is not known any more".to_owned()),
+            }
+        };
+        if mode.is_none() {
+            let what = left.as_ref().map_or("as it was".to_owned(), |why| format!("left as it is: {why}"));
+            told.push(format!("{}: {what}", found.servers[index].name));
+        }
+    }
+    let mut sheet = if mode.is_some() { found.clone() } else { without.clone() };
+    let mut taken = Vec::new();
+    for (index, left) in left.into_iter().enumerate() {
+        let Some(mode) = mode else { break };
+        let name = &found.servers[index].name;
+        let cassette = mode.cassette(name, &mut taken);
+        let kept = sheet.clone();
+        let done = left.map_or(Ok(()), Err).and_then(|()| {
+            if found.entry(index).is_wrapped() {
+                back::take_back(&mut sheet, index, copies.find(&found, index));
+            }
+            wrap(&mut sheet, index, mode, &cassette)
+        });
+        told.push(match done {
+            Ok(more) => {
+                let verb = if mode.replays { "replayed from" } else { "recorded into" };
+                format!("{name}: {verb} {cassette}{more}")
+            }
+            Err(why) => {
+                // What was wrapped stays so.
+                sheet = kept;
+                format!("{name}: left as it is: {why}")
+            }
+        });
+    }
+    if told.is_empty() {
+        told.push("no server was wrapped".to_owned());
+    }
+    Ok(Rewritten { sheet, without, told, has_left })
+}
+
+/// Stands before a server; what else there is to say, or why it stays as it is.
+fn wrap(sheet: &mut Sheet, index: usize, mode: &Mode, cassette: &str) -> Result<String, String> {
+    let entry = sheet.entry(index);
+    let (map, name) = (sheet.servers[index].map, &sheet.servers[index].name);
+    if sheet.servers.iter().filter(|other| (other.map, &other.name) == (map, name)).count() > 1 {
+        return Err("its name stands there twice".to_owned());
+    }
+    let change = mode.decide(&entry, cassette, Path::new(cassette).exists())?;
+    if !put::put(sheet, index, &mode.program, &change) {
+        return Err("it cannot be changed in place; write each of its members on one line".to_owned());
+    }
+    let left_out: Vec<String> = entry.left_out().iter().map(|name| format!("`{name}`")).collect();
+    if left_out.is_empty() || mode.replays || entry.command.is_some() {
+        return Ok(String::new());
+    }
+    let headers = if left_out.len() == 1 { "header" } else { "headers" };
+    Ok(format!("; without its {headers} {}, which only the connection can have", left_out.join(" and ")))
+}

@@ -1,0 +1,352 @@
+//! Whatever a person does in between, what comes back is the file with that and nothing else.
+
+use std::fs;
+
+use super::{entry::Mode, plan::Plan};
+
+/// Configurations of each client. Marks in comments say where the entry `a` begins and ends.
+const CONFIGS: &[(&str, &str)] = &[
+    (
+        "plain.json",
+        r#"{"mcpServers":{"a":{"command":"npx"},"r":{"url":"https://h/mcp","headers":{"X-Key":"k"}}}}"#,
+    ),
+    (
+        "commented.json",
+        r#"// mine
+{
+  // servers of mine, in no order
+  "mcpServers": {
+    /*<*/ "a": { // the first
+      "command" : "npx", /* , yes */
+      "args": [ // words
+        "-y", // no question
+        /* , */ "${workspaceFolder}/x", "ü \"漢\" \u00e9\/", // , last
+      ], // done
+      "env": {"K": "v", /* b, */ "L": "w"}
+    }, /*>*/
+    "b": {"command": "caf\u00e9"},
+    "c": {
+      "command": "c" // no more
+    },
+    "d": {"command": "d", "args": []},
+    "e": {"command": "e", "args": [ /* none */ ], "x": 1,},
+    "f": {"args": ["first"], "command": "f", },
+    "r": {
+      "type": "http", // over HTTP
+      "url": "https:\/\/h/mcp", // there
+      "headers": { // who I am
+        "Authorization": "Bearer ${TOKEN}", // , secret
+        /* b */ "X-Key" : "k" , "Host": "elsewhere",
+      }, // and
+      "timeout": 5,
+    },
+    "s": {"headers": {"X-Key": "k"}, "url": "https://s/mcp", "args": ["of no use"]},
+    "far": {"type": "http", "url": "https://far/mcp"},
+    "odd": 5,
+  },
+  "other": [1, /* 2, */ 3]
+}
+// the end
+"#,
+    ),
+    (
+        "vscode.json",
+        r#"{
+	"inputs": [{"id": "key", "type": "promptString"}],
+	"servers": {
+		"a": {
+			"type": "stdio",
+			"command": "uvx",
+			"args": ["-y", "a b"],
+			"envFile": "${workspaceFolder}/.env"
+		},
+		"r": {"type": "sse", "url": "https://h/sse", "headers": {"X-Key": "${input:key}"}}
+	}
+}"#,
+    ),
+    (
+        "settings.json",
+        r#"{"mcp": {"servers": {"a": {"command": "x", "args": ["-y"], "env": {}}}}, "servers": {}}"#,
+    ),
+    (
+        "config.toml",
+        r#"model = "o" # mine
+
+# what I use
+[mcp_servers.a] #<
+command = "npx" # here
+args = [ # words
+  "-y", # no, question
+  'C:\x', # ,
+]
+startup_timeout_sec = 5
+[mcp_servers.a.env] # variables
+K = "v"
+#>
+[mcp_servers.b]
+command = 'b' # alone
+
+[mcp_servers."my server"]
+  "command" = "c"
+  args = []
+
+[mcp_servers.e]
+args = [ # none
+]
+command = """e"""
+
+[mcp_servers.r]
+url = 'https://h/mcp' # there
+# who I am
+bearer_token_env_var = "TOKEN" # secret
+http_headers = { X-Key = "k", "X Y" = 'b', Host = "h" } # more
+env_http_headers = { "X-A" = "A_VAR" , X-B = "B_VAR" }
+enabled = true
+
+[mcp_servers.s]
+url = "https://s/mcp"
+env_http_headers = { X-A = "A_VAR" }
+
+[mcp_servers.t]
+url = "https://t/mcp"
+[mcp_servers.t.http_headers] # a table
+X-Key = "k" # k
+
+[mcp_servers.u]
+url = "https://u/mcp"
+bearer_token_env_var = "T"
+[mcp_servers.u.http_headers]
+[mcp_servers.far]
+url = "https://far/mcp"
+env_http_headers = {}
+
+[other]
+x = 1"#,
+    ),
+    (
+        "inline.toml",
+        r#"[mcp_servers]
+a = { command = "npx", args = ["-y"], env = { K = "v" } } # one
+b.command = "b"
+c = { command = "c" }
+r = { url = "https://h/mcp", http_headers = { X-Key = "k" }, bearer_token_env_var = "T" }
+"#,
+    ),
+];
+
+/// What a person does: a name, and texts with what stands in their place then.
+const EDITS: &[(&str, &[(&str, &str)])] = &[
+    ("nothing", &[]),
+    (
+        "a server is added",
+        &[
+            ("\"mcpServers\": {\n", "\"mcpServers\": {\n    \"new\": {\"command\": \"n\" /* n */},\n"),
+            ("\"mcpServers\":{\"", "\"mcpServers\":{\"new\":{\"command\":\"n\"},\""),
+            ("\"servers\": {\"a\"", "\"servers\": {\"new\": {\"command\": \"n\", \"args\": []}, \"a\""),
+            ("# what I use", "[mcp_servers.new]\ncommand = 'n' # n"),
+            ("[mcp_servers]\n", "[mcp_servers]\nnew = { command = 'n' }\n"),
+        ],
+    ),
+    (
+        "a member is added",
+        &[
+            ("\"timeout\": 5,", "\"timeout\": 6, \"more\": {\"a\": [1]},"),
+            ("// the first", "\"disabled\": false,"),
+            ("\"k\"}", "\"k\"}, \"more\": 1"),
+            ("\"x\": 1", "\"x\": 2"),
+            ("startup_timeout_sec = 5", "startup_timeout_sec = 6 # longer"),
+            ("enabled = true", "enabled = false\nrequired = true"),
+        ],
+    ),
+    (
+        "arguments are changed",
+        &[("\"-y\"", "\"-y\", \"--more\""), ("'C:\\x'", "'D:\\x', \"y\""), ("\"first\"", "\"second\"")],
+    ),
+    ("arguments are removed", &[("\"-y\"]", "]"), ("\"first\"]", "]")]),
+    (
+        "a header is changed",
+        &[
+            ("\"Bearer ${TOKEN}\"", "\"Basic ${TOKEN}\""),
+            ("\"k\"", "\"other\" "),
+            ("\"${input:key}\"", "\"fixed\""),
+        ],
+    ),
+    ("an address is changed", &[("https://h/", "https://other/"), ("https:\\/\\/h/", "https://other/")]),
+    (
+        "an entry is renamed",
+        &[
+            ("\"a\":", "\"alpha\":"),
+            ("\"r\":", "\"rho\":"),
+            ("[mcp_servers.a", "[mcp_servers.alpha"),
+            ("[mcp_servers.r", "[mcp_servers.rho"),
+            ("a = { command", "alpha = { command"),
+        ],
+    ),
+    ("comments are changed", &[("// ", "//"), ("#", "# #"), ("/* none */", ""), (" /* , */", "")]),
+];
+
+/// What a person does with the words that are ours.
+const MOVES: &[(&str, &[(&str, &str)])] = &[
+    ("the cassette is moved", &[("/tapes/", "/elsewhere/")]),
+    (
+        "the words are laid out anew",
+        &[("\"record\", \"--cassette\", ", "\"record\",\n  \"--cassette\"  ,\n ")],
+    ),
+    (
+        "an option is added",
+        &[("\"--log\"", "\"--verbose\", \"--log\""), ("\"record\", ", "\"record\", \"--keep-journal\",")],
+    ),
+    ("the program is moved", &[("/bin/tapedeck", "/usr/local/bin/tapedeck")]),
+];
+
+/// Without the entry `a`, where marks say which that is.
+fn removed(text: &str) -> String {
+    for (begin, end) in [("/*<*/", "/*>*/"), ("[mcp_servers.a] #<", "#>")] {
+        if let Some((before, rest)) = text.split_once(begin) {
+            return format!("{before}{}", rest.split_once(end).expect("an end").1);
+        }
+    }
+    text.to_owned()
+}
+
+/// How a file is written: line ends, byte order mark, an end without a line end.
+fn spelled(text: &str) -> [String; 4] {
+    let crlf = text.replace('\n', "\r\n");
+    [text.to_owned(), format!("\u{feff}{crlf}"), text.trim_end().to_owned(), crlf]
+}
+
+struct Story {
+    folder: tempfile::TempDir,
+    file: std::path::PathBuf,
+}
+
+impl Story {
+    fn new(name: &str, text: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join(name);
+        let story = Self { folder, file };
+        story.write(text);
+        fs::create_dir(story.folder.path().join("tapes")).expect("a folder");
+        for name in ["a", "b", "c", "d", "e", "f", "r", "s", "t", "u", "alpha", "my-server"] {
+            fs::write(story.folder.path().join(format!("tapes/{name}.json")), "{}").expect("a cassette");
+        }
+        story
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(&self.file, text).expect("it is written");
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(&self.file).expect("it is read")
+    }
+
+    fn wrap(&self, replays: bool) -> Vec<String> {
+        let folder = self.folder.path().join("tapes").to_str().expect("text").to_owned();
+        self.carry_out(Some(&Mode { program: "/bin/tapedeck".to_owned(), folder, replays })).0
+    }
+
+    /// What is said, and whether a server was left.
+    fn undo(&self) -> (Vec<String>, bool) {
+        self.carry_out(None)
+    }
+
+    fn carry_out(&self, mode: Option<&Mode>) -> (Vec<String>, bool) {
+        let plan = Plan::of(&self.file, mode).unwrap_or_else(|failure| panic!("{failure}"));
+        let more = plan.carry_out(&self.file).unwrap_or_else(|failure| panic!("{failure}"));
+        (plan.told.iter().cloned().chain(more).collect(), plan.has_left)
+    }
+
+    fn copies(&self) -> usize {
+        let names = fs::read_dir(self.folder.path()).expect("a folder");
+        let names = names.map(|entry| entry.expect("a name").file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.contains("before-tapedeck")).count()
+    }
+}
+
+/// What differs after the file was wrapped, edited, wrapped again or not, and left.
+fn differences(
+    name: &str,
+    text: &str,
+    edit: impl Fn(&str) -> String,
+    expected: &str,
+    what: &str,
+) -> Vec<String> {
+    // A replay's words stand where arguments and addresses stood.
+    let is_in_words = ["arguments", "address", "comments"].iter().any(|word| what.contains(word));
+    let mut wrong = Vec::new();
+    for (first, again) in [
+        (false, None),
+        (true, None),
+        (false, Some(false)),
+        (false, Some(true)),
+        (true, Some(false)),
+        (true, Some(true)),
+    ] {
+        if first && is_in_words {
+            continue;
+        }
+        let story = Story::new(name, text);
+        story.wrap(first);
+        let wrapped = story.text();
+        assert!(wrapped.contains("/bin/tapedeck"), "{name} is wrapped: {wrapped}");
+        story.write(&edit(&wrapped));
+        if let Some(replays) = again {
+            story.wrap(replays);
+        }
+        let before = story.text();
+        let (told, has_left) = story.undo();
+        let after = story.text();
+        let keeps = story.copies() > 0 && after == text;
+        if after != expected || has_left || keeps {
+            let lines = diffy::create_patch(expected, &after);
+            wrong.push(format!(
+                "== {name}, {what}, replays {first}, again {again:?}, left {has_left}, keeps a copy {keeps}\n{before}\n--\n{lines}\n{told:#?}"
+            ));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn what_was_comes_back_with_what_a_person_did_in_between() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for (at, (name, text)) in CONFIGS.iter().enumerate() {
+        let spellings = spelled(text);
+        // Two of the spellings for each edit, so that all come to each configuration.
+        let of = |n: usize| [&spellings[(at + n) % 4], &spellings[(at + n + 1) % 4]];
+        for (n, (what, changes)) in EDITS.iter().enumerate() {
+            for text in of(n) {
+                let line_end = if text.contains('\r') { "\r\n" } else { "\n" };
+                let edit = |text: &str| {
+                    let text = text.replace("\r\n", "\n");
+                    changes
+                        .iter()
+                        .fold(text, |text, (old, new)| text.replace(old, new))
+                        .replace('\n', line_end)
+                };
+                let expected = edit(text);
+                if *what == "nothing" || expected != *text {
+                    wrong.extend(differences(name, text, edit, &expected, what));
+                    count += 1;
+                }
+            }
+        }
+        for text in &spellings[..2] {
+            let expected = removed(text);
+            if expected != *text {
+                wrong.extend(differences(name, text, removed, &expected, "an entry is removed"));
+                count += 1;
+            }
+        }
+        for (n, (what, changes)) in MOVES.iter().enumerate() {
+            let edit =
+                |text: &str| changes.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new));
+            for text in of(n) {
+                wrong.extend(differences(name, text, edit, text, what));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are otherwise:\n{}", wrong.len(), wrong[..wrong.len().min(5)].join("\n"));
+    assert!(count > 60, "{count} edits acted");
+}

@@ -1,0 +1,170 @@
+//! What is recorded of a response's body.
+
+use std::sync::Arc;
+
+use super::{endpoint, item::Item, tape::Lane};
+use crate::{
+    traffic::Direction,
+    transport::http::{
+        coding::{Decoder, Undecodable},
+        headers::is_coding,
+        origin::Origin,
+    },
+    wire::{
+        http::is_type,
+        lines::Unfinished,
+        sse::{EventStream, Piece},
+    },
+};
+
+/// A body as far as it has come.
+pub(super) struct Heard {
+    lane: Arc<Lane>,
+    kind: Kind,
+    coded: Option<Box<Coded>>,
+    /// Where its events may name their server's address: that address.
+    upstream: Option<Origin>,
+}
+
+/// How a body is recorded.
+enum Kind {
+    /// Not at all.
+    Unseen,
+    /// Event by event.
+    Events(EventStream),
+    /// When it is whole.
+    Whole(Unfinished),
+    /// By size and hash: it is compressed in a way that nobody asked for, so nothing in it could be hidden.
+    Measured(Unfinished),
+}
+
+/// A body that is compressed although nobody asked for that, but can be read.
+struct Coded {
+    decoder: Decoder,
+    /// What stands for it, should it turn out to be something else.
+    measured: Unfinished,
+}
+
+/// How a body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Clean,
+    Cut {
+        reset: bool,
+    },
+    /// The recording cannot be written, and that is fatal.
+    Refused,
+}
+
+impl Kind {
+    /// How much of a compressed body one read may make.
+    fn room(&self, max_message: usize) -> usize {
+        match self {
+            Self::Whole(body) => max_message.saturating_sub(body.so_far().len()),
+            Self::Unseen | Self::Events(_) | Self::Measured(_) => max_message,
+        }
+    }
+}
+
+/// Whether a content type is that of an event stream.
+pub(super) fn is_event_stream(content_type: Option<&[u8]>) -> bool {
+    content_type.is_some_and(|value| is_type(value, "text/event-stream"))
+}
+
+impl Heard {
+    /// A body with this content type and these codings.
+    pub(super) fn new(
+        lane: Arc<Lane>,
+        content_type: Option<&[u8]>,
+        codings: &[&[u8]],
+        upstream: Option<Origin>,
+    ) -> Self {
+        if !lane.records() {
+            return Self { lane, kind: Kind::Unseen, coded: None, upstream };
+        }
+        let decoder = Decoder::of_codings(codings.iter().copied());
+        let kind = if decoder.is_none() && codings.iter().any(|coding| is_coding(coding)) {
+            Kind::Measured(Unfinished::new(0))
+        } else if is_event_stream(content_type) {
+            Kind::Events(EventStream::new(lane.max_message()))
+        } else {
+            Kind::Whole(Unfinished::new(lane.max_message()))
+        };
+        let coded = decoder.map(|decoder| Box::new(Coded { decoder, measured: Unfinished::new(0) }));
+        Self { lane, kind, coded, upstream }
+    }
+
+    /// So much more of it has come.
+    pub(super) fn feed(&mut self, data: &[u8]) {
+        match &mut self.coded {
+            None => self.keep(data),
+            Some(coded) => {
+                coded.measured.keep(data);
+                let limit = self.kind.room(self.lane.max_message());
+                let decoded = coded.decoder.decode(data, limit);
+                self.keep_decoded(decoded);
+            }
+        }
+    }
+
+    fn keep(&mut self, data: &[u8]) {
+        match &mut self.kind {
+            Kind::Unseen => {}
+            Kind::Whole(body) | Kind::Measured(body) => body.keep(data),
+            Kind::Events(stream) => stream.feed(data, |piece| {
+                self.lane.note(|| match (piece, &self.upstream) {
+                    (Piece::Event(event), Some(upstream)) => Item::Event(endpoint::recorded(event, upstream)),
+                    (Piece::Event(event), None) => Item::Event(event),
+                    (Piece::Oversize(measured), _) => Item::Oversize(Direction::ToClient, measured),
+                });
+            }),
+        }
+    }
+
+    fn keep_decoded(&mut self, decoded: Result<Vec<u8>, Undecodable>) {
+        match decoded {
+            Ok(decoded) => self.keep(&decoded),
+            Err(Undecodable) => {
+                if let Some(coded) = self.coded.take() {
+                    self.kind = Kind::Measured(coded.measured);
+                }
+            }
+        }
+    }
+
+    /// Nothing more comes of it.
+    pub(super) fn ends(&mut self, end: End) {
+        if end == End::Clean
+            && let Some(coded) = &mut self.coded
+        {
+            let rest = coded.decoder.finish();
+            self.keep_decoded(rest);
+        }
+        let partial = match &mut self.kind {
+            Kind::Unseen => None,
+            Kind::Events(stream) => stream.unfinished(),
+            Kind::Whole(body) | Kind::Measured(body) if !body.has_begun() => None,
+            Kind::Measured(body) => {
+                if let Err(measured) = body.end() {
+                    self.lane.note(|| Item::unreadable(Direction::ToClient, measured));
+                }
+                None
+            }
+            Kind::Whole(body) if end != End::Clean => Some(body.so_far().to_vec()),
+            Kind::Whole(body) => {
+                self.lane.note(|| match body.end() {
+                    Ok(body) => Item::ResponseBody(body),
+                    Err(measured) => Item::Oversize(Direction::ToClient, measured),
+                });
+                None
+            }
+        };
+        if let Some(partial) = partial {
+            self.lane.note(|| Item::Partial(Direction::ToClient, partial));
+        }
+        self.lane.note(|| match end {
+            End::Cut { reset } => Item::Broken { reset },
+            End::Clean | End::Refused => Item::End,
+        });
+    }
+}

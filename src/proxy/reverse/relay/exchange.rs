@@ -1,0 +1,324 @@
+//! One request and its response, from socket to socket.
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use hyper::Method;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{
+    super::{
+        Front,
+        heard::{End, Heard},
+        is_reset,
+        item::Item,
+        said::Said,
+        tape::Lane,
+    },
+    Ways,
+    request::Asked,
+    response::{Answer, Form},
+};
+use crate::transport::http::{
+    chunks::Came,
+    plain::{self, BadResponse},
+    way::{Inbox, Outbox, Side},
+};
+
+/// The longest head of a response: as long as hyper takes them.
+const LONGEST_HEAD: usize = 408 << 10;
+
+/// An exchange that is under way.
+pub(super) struct Exchange {
+    lane: Arc<Lane>,
+    said: Said,
+    /// How many bytes of the request's body have not come.
+    body_left: usize,
+    /// Whether the server still reads, and whether it has reset the connection.
+    takes: bool,
+    resets: bool,
+    response: Response,
+    is_last: bool,
+}
+
+/// How far the response has come.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a connection has one of them, and room for it would be made each time"
+)]
+enum Response {
+    Head,
+    Body(Form, Heard),
+    Over(End),
+}
+
+/// How an exchange ends.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// In good order; and whether both connections end with it.
+    Whole { is_last: bool },
+    /// The client's connection is to be cut off.
+    Cut { reset: bool },
+    /// The client has left; the call may go on without it.
+    Left { goes_on: bool },
+}
+
+impl Exchange {
+    /// Begins with a request whose head stands at the beginning of `inbox` and whose words are ready to go. None where
+    /// it cannot be recorded and that is fatal.
+    pub(super) fn begin(
+        asked: Asked,
+        front: &Front,
+        inbox: &mut Inbox,
+        to_server: &mut Outbox,
+    ) -> Option<Self> {
+        let lane = front.tape.lane(true);
+        if let Some((target, heads)) = asked.noted {
+            lane.note(|| Item::Request(Method::POST, target, heads));
+        }
+        inbox.take(asked.length);
+        let mut exchange = Self {
+            said: Said::new(Arc::clone(&lane), asked.is_coded),
+            lane,
+            body_left: asked.body,
+            takes: true,
+            resets: false,
+            response: Response::Head,
+            is_last: false,
+        };
+        exchange.take_request(inbox, to_server).then_some(exchange)
+    }
+
+    /// Moves what there is to move.
+    pub(super) fn poll<C, S>(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut Side<C>,
+        server: &mut Side<S>,
+        ways: &mut Ways,
+        front: &Front,
+    ) -> Poll<Outcome>
+    where
+        C: AsyncRead + AsyncWrite + Unpin,
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        // First, so that it counts when a client left before its answer came.
+        let is_watched = self.said.has_ended();
+        if self.is_left(cx, client, &ways.to_server) {
+            return Poll::Ready(self.left(front));
+        }
+        loop {
+            let mut moves = false;
+            if self.poll_sent(cx, &mut client.inbox, server, ways) && self.body_left > 0 {
+                if client.inbox.is_empty()
+                    && let Poll::Ready(read) = client.poll_read(cx)
+                    && !matches!(read, Ok(1..))
+                {
+                    return Poll::Ready(self.breaks_off());
+                }
+                if !client.inbox.is_empty() {
+                    if !self.take_request(&client.inbox, &mut ways.to_server) {
+                        return Poll::Ready(Outcome::Cut { reset: false });
+                    }
+                    moves = true;
+                }
+            }
+            match ways.to_client.poll_write(cx, &mut client.stream, &mut server.inbox) {
+                Poll::Pending => {}
+                Poll::Ready(Err(_)) => return Poll::Ready(self.left(front)),
+                Poll::Ready(Ok(())) => match self.response {
+                    Response::Over(End::Cut { reset }) => return Poll::Ready(Outcome::Cut { reset }),
+                    Response::Over(End::Refused) => return Poll::Ready(Outcome::Cut { reset: false }),
+                    Response::Over(End::Clean) if self.is_sent(ways) => {
+                        let is_last = self.is_last || !self.takes;
+                        return Poll::Ready(Outcome::Whole { is_last });
+                    }
+                    Response::Over(End::Clean) => {}
+                    Response::Head | Response::Body(..) => {
+                        moves |= self.poll_response(cx, server, ways, front).is_ready();
+                    }
+                },
+            }
+            if moves {
+                continue;
+            }
+            return match !is_watched && self.is_left(cx, client, &ways.to_server) {
+                true => Poll::Ready(self.left(front)),
+                false => Poll::Pending,
+            };
+        }
+    }
+
+    /// The same without a client: ready each time that something has come; whether more may.
+    pub(super) fn poll_alone<S>(
+        &mut self,
+        cx: &mut Context<'_>,
+        inbox: &mut Inbox,
+        server: &mut Side<S>,
+        ways: &mut Ways,
+        front: &Front,
+    ) -> Poll<bool>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        self.poll_sent(cx, inbox, server, ways);
+        ways.to_client.drop_all(&mut server.inbox);
+        if !matches!(self.response, Response::Over(_)) {
+            ready!(self.poll_response(cx, server, ways, front));
+        }
+        Poll::Ready(!matches!(self.response, Response::Over(_)))
+    }
+
+    /// Sends what may be sent; whether all of it was.
+    fn poll_sent<S>(
+        &mut self,
+        cx: &mut Context<'_>,
+        inbox: &mut Inbox,
+        server: &mut Side<S>,
+        ways: &mut Ways,
+    ) -> bool
+    where
+        S: AsyncWrite + Unpin,
+    {
+        if !self.takes {
+            return false;
+        }
+        match ways.to_server.poll_write(cx, &mut server.stream, inbox) {
+            Poll::Pending => false,
+            Poll::Ready(Ok(())) => true,
+            Poll::Ready(Err(error)) => {
+                // It may have answered before it left.
+                (self.takes, self.resets) = (false, is_reset(&error));
+                ways.to_server.drop_all(inbox);
+                false
+            }
+        }
+    }
+
+    /// Whether a client whose request has come has closed its side. One that asks on has not, and its next request
+    /// waits.
+    fn is_left<C>(&self, cx: &mut Context<'_>, client: &mut Side<C>, to_server: &Outbox) -> bool
+    where
+        C: AsyncRead + Unpin,
+    {
+        let waits = client.inbox.unread().len() > to_server.behind;
+        self.said.has_ended()
+            && !waits
+            && matches!(client.poll_read(cx), Poll::Ready(read) if !matches!(read, Ok(1..)))
+    }
+
+    /// Whether the server has the whole request, or does not want it.
+    fn is_sent(&self, ways: &Ways) -> bool {
+        !self.takes || self.body_left == 0 && ways.to_server.is_empty()
+    }
+
+    /// Takes in what has come of the request's body; whether it may go on.
+    fn take_request(&mut self, inbox: &Inbox, to_server: &mut Outbox) -> bool {
+        let rest = &inbox.unread()[to_server.behind..];
+        let count = rest.len().min(self.body_left);
+        self.said.keep(&rest[..count]);
+        self.body_left -= count;
+        to_server.behind += count;
+        self.body_left > 0 || self.said.end()
+    }
+
+    /// Reads what the server says, and has ready what may go on. Ready where something has come.
+    fn poll_response<S>(
+        &mut self,
+        cx: &mut Context<'_>,
+        server: &mut Side<S>,
+        ways: &mut Ways,
+        front: &Front,
+    ) -> Poll<()>
+    where
+        S: AsyncRead + Unpin,
+    {
+        match ready!(server.poll_read(cx)) {
+            Ok(0) => self.ends(match self.response {
+                Response::Body(Form::ToEnd, _) => End::Clean,
+                _ => End::Cut { reset: self.resets },
+            }),
+            Ok(_) => {
+                if self.take_in(&mut server.inbox, ways, front).is_err() {
+                    self.ends(End::Cut { reset: false });
+                }
+            }
+            Err(error) => self.ends(End::Cut { reset: self.resets || is_reset(&error) }),
+        }
+        if !self.lane.write() {
+            ways.to_client.drop_all(&mut server.inbox);
+            self.response = Response::Over(End::Refused);
+        }
+        Poll::Ready(())
+    }
+
+    /// Takes in what the server has said.
+    fn take_in(&mut self, inbox: &mut Inbox, ways: &mut Ways, front: &Front) -> Result<(), BadResponse> {
+        while let Response::Head = self.response {
+            let bytes = inbox.unread();
+            let head = match plain::response(bytes, &mut ways.names)? {
+                Some(head) => head,
+                None if bytes.len() > LONGEST_HEAD => return Err(BadResponse),
+                None => return Ok(()),
+            };
+            let length = head.length;
+            if head.is_folded() {
+                let unfolded = plain::unfolded(&bytes[..length]);
+                inbox.replace(length, &unfolded);
+                continue;
+            }
+            if matches!(head.status, 100 | 102..200) {
+                ways.to_client.head.extend_from_slice(&bytes[..length]);
+            } else {
+                let at = (front, &*ways.host);
+                let answer = Answer::new(&head, bytes, at, &self.lane, &mut ways.to_client.head)?;
+                self.is_last = answer.is_last;
+                self.response = Response::Body(answer.form, answer.heard);
+            }
+            inbox.take(length);
+            if inbox.is_empty() && matches!(self.response, Response::Head) {
+                return Ok(());
+            }
+        }
+        let Response::Body(form, heard) = &mut self.response else { return Ok(()) };
+        let (count, came) = form.feed(inbox.unread(), |data| heard.feed(data));
+        ways.to_client.behind = count;
+        match came {
+            Came::Open => Ok(()),
+            Came::Whole => {
+                self.ends(End::Clean);
+                Ok(())
+            }
+            Came::Broken => Err(BadResponse),
+        }
+    }
+
+    /// Notes how the response ends.
+    fn ends(&mut self, end: End) {
+        match &mut self.response {
+            Response::Body(_, heard) => heard.ends(end),
+            _ => self.lane.note(|| Item::Broken { reset: end == End::Cut { reset: true } }),
+        }
+        self.response = Response::Over(end);
+    }
+
+    /// The client's connection has ended.
+    fn left(&self, front: &Front) -> Outcome {
+        let is_over = matches!(self.response, Response::Over(_));
+        let goes_on = !is_over && self.lane.client_left() && !*front.closing.borrow();
+        Outcome::Left { goes_on }
+    }
+
+    /// It has ended within the request's body, which is no request then.
+    fn breaks_off(&mut self) -> Outcome {
+        self.said.break_off();
+        if !matches!(self.response, Response::Over(_)) {
+            self.ends(End::Cut { reset: false });
+            // There is nothing left to refuse.
+            let _ = self.lane.write();
+        }
+        Outcome::Left { goes_on: false }
+    }
+}

@@ -1,0 +1,143 @@
+//! A plain request, and how it goes on.
+
+use super::{
+    super::{Front, Upstream, heads::recorded_request, item::Heads},
+    Ways,
+};
+use crate::transport::http::{
+    MAX_HEAD,
+    headers::{Hop, Onward, is_coding},
+    plain::{self, Fields, Request, RequestHead},
+};
+
+/// What stands at the beginning of what a client has sent.
+pub(super) enum Next {
+    /// A request that is passed on here; how its head goes on is written already.
+    Asked(Asked),
+    /// A part of a head.
+    Part,
+    /// What is not for here.
+    Other,
+}
+
+/// What of a request matters behind its head.
+pub(super) struct Asked {
+    /// Its target and its headers, where they are recorded.
+    pub(super) noted: Option<(Vec<u8>, Heads)>,
+    /// Its body is compressed.
+    pub(super) is_coded: bool,
+    /// How many bytes the head has, and the body.
+    pub(super) length: usize,
+    pub(super) body: usize,
+}
+
+/// Reads the head of a request.
+pub(super) fn read(bytes: &[u8], ways: &mut Ways, front: &Front) -> Next {
+    let Ways { to_server, names, host, .. } = ways;
+    let head = match plain::request(bytes, names) {
+        Request::Head(head) => head,
+        Request::Part if bytes.len() <= MAX_HEAD => return Next::Part,
+        Request::Part | Request::Unknown => return Next::Other,
+    };
+    let (true, Some(body)) = (head.method == "POST", head.body) else { return Next::Other };
+    if !is_served(&head, host, front) || !write(&head, bytes, &front.upstream, &mut to_server.head) {
+        to_server.head.clear();
+        return Next::Other;
+    }
+    let noted = front.tape.records().then(|| {
+        let ours = || front.origin(Some(host));
+        (head.target.as_bytes().to_vec(), recorded_request(&grouped(&head.fields), ours))
+    });
+    let is_coded = head.fields.iter().any(|(name, value)| *name == "content-encoding" && is_coding(value));
+    Next::Asked(Asked { noted, is_coded, length: head.length, body })
+}
+
+/// Whether its client is served; `host` is what the one before named, and now what this one does.
+fn is_served(head: &RequestHead<'_>, host: &mut Vec<u8>, front: &Front) -> bool {
+    let (mut hosts, mut named, mut origin) = (0, None, None);
+    for &(name, value) in &head.fields {
+        match name {
+            "host" => (hosts, named) = (hosts + 1, Some(value)),
+            "origin" if origin.is_none() => origin = Some(value),
+            _ => {}
+        }
+    }
+    let Some(named) = named.filter(|_| hosts == 1) else { return false };
+    // It is nearly always the same.
+    let is_known = !host.is_empty() && *host == named;
+    if front.guard.check(Some(named).filter(|_| !is_known), origin).is_err() {
+        return false;
+    }
+    if !is_known {
+        host.clear();
+        host.extend_from_slice(named);
+    }
+    true
+}
+
+/// Appends the head as the server is to have it: its own authority as the host, and no coding that we could not read.
+/// Whether it can be.
+fn write(head: &RequestHead<'_>, bytes: &[u8], upstream: &Upstream, out: &mut Vec<u8>) -> bool {
+    let mut lines = bytes[..head.length].split_inclusive(|byte| *byte == b'\n');
+    let is_line = |line: &[u8]| line.ends_with(b"\r\n");
+    match lines.next() {
+        Some(first) if first.starts_with(b"POST ") && is_line(first) => out.extend_from_slice(first),
+        _ => return false,
+    }
+    let mut hop = Hop::of(&head.fields);
+    let (mut has_coding, mut placed) = (false, vec![false; upstream.headers.len()]);
+    for (&(name, _), line) in head.fields.iter().zip(lines) {
+        if !is_line(line) || line.get(name.len()) != Some(&b':') {
+            return false;
+        }
+        if hop.onward(name) != Onward::Goes {
+            continue;
+        }
+        let spelled = &line[..name.len()];
+        let ours = upstream.headers.iter().rposition(|(ours, _)| ours.as_str() == name);
+        let value = match (ours, name) {
+            // Ours stands where the first of the client's did.
+            (Some(ours), _) => {
+                let is_first = !std::mem::replace(&mut placed[ours], true);
+                Some(upstream.headers[ours].1.as_bytes()).filter(|_| is_first)
+            }
+            (None, "host") => Some(upstream.host.as_bytes()),
+            (None, "accept-encoding") => {
+                Some(&b"identity"[..]).filter(|_| !std::mem::replace(&mut has_coding, true))
+            }
+            (None, _) => {
+                out.extend_from_slice(line);
+                continue;
+            }
+        };
+        if let Some(value) = value {
+            put(out, spelled, value);
+        }
+    }
+    for (place, (name, value)) in upstream.headers.iter().enumerate() {
+        let is_last = !upstream.headers[place + 1..].iter().any(|(later, _)| later == name);
+        if is_last && !placed[place] {
+            put(out, name.as_str().as_bytes(), value.as_bytes());
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    true
+}
+
+/// Appends a header.
+pub(super) fn put(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The same headers with those of one name together, as hyper has them and as they are recorded.
+pub(super) fn grouped<'a>(fields: &Fields<'a>) -> Fields<'a> {
+    let mut grouped: Fields<'a> = Vec::with_capacity(fields.len());
+    for &(name, value) in fields {
+        let behind = grouped.iter().rposition(|(other, _)| *other == name);
+        grouped.insert(behind.map_or(grouped.len(), |at| at + 1), (name, value));
+    }
+    grouped
+}

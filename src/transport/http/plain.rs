@@ -1,0 +1,229 @@
+//! Heads as they stand in the bytes of a connection, for those who get by without a general implementation of HTTP.
+//!
+//! A request is read here only where it is as plain as nearly all of them are; of whatever else comes nothing is said.
+//! A response is read as hyper reads it, since it cannot be given to somebody else any more.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Status};
+
+use super::MAX_HEADERS;
+
+/// So many headers a plain request has at most, and so much room is made for those of a response at first.
+pub const MOST_HEADERS: usize = 32;
+
+/// Headers in their order: names in lower case, and values.
+pub type Fields<'a> = Vec<(&'a str, &'a [u8])>;
+
+/// Room for the names of headers, used again.
+pub type Names = Vec<u8>;
+
+/// What stands at the beginning of what a client has sent.
+#[derive(Debug)]
+pub enum Request<'a> {
+    /// The head of a request that says nothing of its connection but that it stays.
+    Head(RequestHead<'a>),
+    /// A part of a head.
+    Part,
+    /// A request that is not plain, or none.
+    Unknown,
+}
+
+/// The head of a request.
+#[derive(Debug)]
+pub struct RequestHead<'a> {
+    /// As it was sent.
+    pub method: &'a str,
+    /// Path and query.
+    pub target: &'a str,
+    /// All headers.
+    pub fields: Fields<'a>,
+    /// How many bytes the head has.
+    pub length: usize,
+    /// How many bytes the body has, where that is said.
+    pub body: Option<usize>,
+}
+
+/// The head of a response.
+#[derive(Debug)]
+pub struct ResponseHead<'a> {
+    /// From 100 on.
+    pub status: u16,
+    /// HTTP/1.1, and not HTTP/1.0.
+    pub is_http11: bool,
+    /// All headers.
+    pub fields: Fields<'a>,
+    /// How many bytes the head has.
+    pub length: usize,
+}
+
+/// What a server sends is no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a response that cannot be read")]
+pub struct BadResponse;
+
+/// Reads the head of a request.
+pub fn request<'a>(bytes: &'a [u8], names: &'a mut Names) -> Request<'a> {
+    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut []);
+    let length = match request.parse_with_uninit_headers(bytes, &mut room) {
+        Ok(Status::Complete(length)) => length,
+        Ok(Status::Partial) => return Request::Part,
+        Err(_) => return Request::Unknown,
+    };
+    let target = request.path.filter(|target| request.version == Some(1) && is_usual(target));
+    let (Some(method), Some(target)) = (request.method, target) else { return Request::Unknown };
+    let mut body = None;
+    let fields = fields(request.headers, names);
+    for &(name, value) in &fields {
+        match name {
+            "content-length" => match self::length(value) {
+                Some(length) if body.is_none() => body = Some(length),
+                _ => return Request::Unknown,
+            },
+            "connection" if value.eq_ignore_ascii_case(b"keep-alive") => {}
+            "connection" | "transfer-encoding" | "upgrade" | "expect" => return Request::Unknown,
+            _ => {}
+        }
+    }
+    Request::Head(RequestHead { method, target, fields, length, body })
+}
+
+/// Reads the head of a response; none where it is not yet whole.
+///
+/// # Errors
+/// When it is none.
+pub fn response<'a>(bytes: &'a [u8], names: &'a mut Names) -> Result<Option<ResponseHead<'a>>, BadResponse> {
+    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    match parse_response(bytes, &mut room) {
+        Err(httparse::Error::TooManyHeaders) => {}
+        outcome => return read_response(outcome, names),
+    }
+    let mut room = Box::new([const { MaybeUninit::uninit() }; MAX_HEADERS]);
+    read_response(parse_response(bytes, &mut *room), names)
+}
+
+type Parsed<'a, 'b> = Result<Option<(usize, u16, u8, &'b [Header<'a>])>, httparse::Error>;
+
+fn parse_response<'a, 'b>(bytes: &'a [u8], room: &'b mut [MaybeUninit<Header<'a>>]) -> Parsed<'a, 'b> {
+    let mut response = httparse::Response::new(&mut []);
+    let mut config = ParserConfig::default();
+    config
+        .allow_obsolete_multiline_headers_in_responses(true)
+        .allow_spaces_after_header_name_in_responses(true);
+    match config.parse_response_with_uninit_headers(&mut response, bytes, room)? {
+        Status::Partial => Ok(None),
+        Status::Complete(length) => Ok(Some((
+            length,
+            response.code.unwrap_or_default(),
+            response.version.unwrap_or_default(),
+            response.headers,
+        ))),
+    }
+}
+
+fn read_response<'a>(
+    parsed: Parsed<'a, '_>,
+    names: &'a mut Names,
+) -> Result<Option<ResponseHead<'a>>, BadResponse> {
+    let Some((length, status, version, headers)) = parsed.map_err(|_| BadResponse)? else { return Ok(None) };
+    if status < 100 {
+        return Err(BadResponse);
+    }
+    Ok(Some(ResponseHead { status, is_http11: version == 1, fields: fields(headers, names), length }))
+}
+
+fn fields<'a>(headers: &[Header<'a>], names: &'a mut Names) -> Fields<'a> {
+    names.clear();
+    headers.iter().for_each(|header| names.extend_from_slice(header.name.as_bytes()));
+    names.make_ascii_lowercase();
+    // They are tokens, which are ASCII.
+    let mut rest = std::str::from_utf8(names).unwrap_or_default();
+    let mut fields = Vec::with_capacity(headers.len());
+    for header in headers {
+        let (name, behind) = rest.split_at(header.name.len());
+        fields.push((name, header.value));
+        rest = behind;
+    }
+    fields
+}
+
+impl ResponseHead<'_> {
+    /// Whether a value goes on over several lines.
+    pub fn is_folded(&self) -> bool {
+        self.fields.iter().any(|(_, value)| memchr::memchr2(b'\r', b'\n', value).is_some())
+    }
+}
+
+/// A head whose values go on over several lines, with each of them on one (RFC 9112, 5.2).
+pub fn unfolded(head: &[u8]) -> Vec<u8> {
+    let mut unfolded = Vec::with_capacity(head.len());
+    for line in head.split_inclusive(|byte| *byte == b'\n') {
+        if line.starts_with(b" ") || line.starts_with(b"\t") {
+            unfolded.truncate(unfolded.trim_ascii_end().len());
+            unfolded.push(b' ');
+            unfolded.extend_from_slice(line.trim_ascii());
+            unfolded.extend_from_slice(b"\r\n");
+        } else {
+            unfolded.extend_from_slice(line);
+        }
+    }
+    unfolded
+}
+
+/// The length of a body, where that is as usual.
+fn length(value: &[u8]) -> Option<usize> {
+    let digits = std::str::from_utf8(value).ok()?;
+    let is_number = digits.len() < 10 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number)
+}
+
+/// Whether a target is a path, perhaps with a query, of what stands for itself there.
+fn is_usual(target: &str) -> bool {
+    let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%?=&+:@,;!*".contains(&byte);
+    target.len() <= 4096 && target.starts_with('/') && target.bytes().all(is_usual)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_is_read_as_soon_as_its_head_is_whole() {
+        let text = b"HTTP/1.1 299 Quite Fine\r\nX-A: 1\r\nEmpty:\r\nx-a : \xe9 \r\n\r\n";
+        for cut in 0..text.len() {
+            assert!(matches!(response(&text[..cut], &mut Names::new()), Ok(None)), "{cut}");
+        }
+        let mut names = Names::new();
+        let head = response(text, &mut names).unwrap().unwrap();
+        assert_eq!((head.status, head.is_http11, head.length), (299, true, text.len()));
+        assert_eq!(head.fields, [("x-a", &b"1"[..]), ("empty", b""), ("x-a", b"\xe9")]);
+        assert!(!head.is_folded());
+    }
+
+    #[test]
+    fn many_headers_are_read_and_more_are_refused() {
+        let head = |count: usize| format!("HTTP/1.0 200\r\n{}\r\n", "X: 1\r\n".repeat(count));
+        let mut names = Names::new();
+        let text = head(MAX_HEADERS);
+        let read = response(text.as_bytes(), &mut names).unwrap().unwrap();
+        assert_eq!((read.fields.len(), read.is_http11), (MAX_HEADERS, false));
+        assert_eq!(response(head(MAX_HEADERS + 1).as_bytes(), &mut names).err(), Some(BadResponse));
+        for bad in
+            ["SSH-2.0-OpenSSH\r\n\r\n", "HTTP/1.1 099 X\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n"]
+        {
+            assert_eq!(response(bad.as_bytes(), &mut names).err(), Some(BadResponse), "{bad}");
+        }
+    }
+
+    #[test]
+    fn values_over_several_lines_come_on_one() {
+        let text = b"HTTP/1.1 200 OK\r\nX: a \r\n\t b\n  c\r\nY: d\r\n\r\n";
+        let mut names = Names::new();
+        assert!(response(text, &mut names).unwrap().unwrap().is_folded());
+        let unfolded = unfolded(text);
+        assert_eq!(unfolded, b"HTTP/1.1 200 OK\r\nX: a b c\r\nY: d\r\n\r\n");
+        let head = response(&unfolded, &mut names).unwrap().unwrap();
+        assert_eq!((head.is_folded(), head.fields[0]), (false, ("x", &b"a b c"[..])));
+    }
+}

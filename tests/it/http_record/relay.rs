@@ -1,0 +1,358 @@
+//! Plain exchanges pass from socket to socket, all others by way of hyper: nobody may tell which it was.
+
+use super::*;
+
+/// What a client and a server do with each other.
+type Script<'a> = dyn Fn(Peer, &mut dyn FnMut() -> Peer) + 'a;
+
+/// What is recorded of the last exchange of a connection: its first, or one behind a request that is not plain.
+fn recorded(is_plain: bool, script: &Script<'_>) -> Vec<String> {
+    let scene = Scene::with(|options| options.max_message = 2000);
+    let mut client = scene.client();
+    let mut lane = "1 ";
+    let mut server = None;
+    if !is_plain {
+        lane = "2 ";
+        client.say("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let mut accepted = scene.accept();
+        accepted.head();
+        let response = "HTTP/1.1 204 No Content\r\n\r\n";
+        accepted.say(response);
+        client.hears(response);
+        server = Some(accepted);
+    }
+    script(client, &mut || server.take().unwrap_or_else(|| scene.accept()));
+    scene.end().iter().filter_map(|line| line.strip_prefix(lane)).map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn same(what: &str, script: &Script<'_>) -> Vec<String> {
+    let lines = recorded(true, script);
+    assert_eq!(lines, recorded(false, script), "{what}");
+    assert!(lines.len() > 1, "{what}: {lines:#?}");
+    lines
+}
+
+fn post(headers: &str, body: &str) -> String {
+    format!(
+        "POST /mcp?a=1 HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// Responses, and whether the connection stays behind them.
+fn responses() -> Vec<(Vec<u8>, bool)> {
+    let event = format!("event: message\nid: 1\ndata: {ANSWER}\n\n");
+    let ok = "HTTP/1.1 200 OK\r\n";
+    let long = "x".repeat(3000);
+    let packed = gzip(ANSWER.as_bytes());
+    let staying = [
+        json(ANSWER),
+        json("no message"),
+        json(""),
+        json(&long),
+        STREAM.to_owned() + &chunk(&event) + "0\r\n\r\n",
+        STREAM.to_owned() + &chunk(": hi\n\n") + &chunk(&event[..20]) + &chunk(&event[20..]) + "0\r\n\r\n",
+        STREAM.to_owned() + &chunk(&format!("data: {long}\n\n{event}")) + "0\r\n\r\n",
+        STREAM.to_owned() + &chunk("data: half") + "0\r\n\r\n",
+        format!("{STREAM}3;x=\"y\"\r\n: a\r\n2\r\n\n\n\r\n0\r\nX-Sum: 1\r\n\r\n"),
+        format!(
+            "{ok}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n",
+            chunk(ANSWER)
+        ),
+        format!(
+            "{ok}Set-Cookie: a=1\r\nX: \r\nset-cookie: b=2\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\n\
+                 Keep-Alive: timeout=5\r\nEmpty:\r\nContent-Length: 2\r\n\r\n{{}}"
+        ),
+        "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
+        "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n".to_owned(),
+        "HTTP/1.1 299 Quite Fine\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nab".to_owned(),
+        format!("HTTP/1.1 102 X\r\nA: b\r\n\r\nHTTP/1.1 103 Y\r\n\r\n{}", json(ANSWER)),
+        "HTTP/1.1 307 X\r\nLocation: http://elsewhere.example/\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        "HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer realm=\"a\"\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        format!("{ok}X: a \r\n\t b\r\nY : c\r\nContent-Length: 1\r\n\r\n1"),
+        format!("{ok}Content-Encoding: br\r\nContent-Length: 6\r\n\r\nsecret"),
+        format!("{ok}X: {}\r\n{}Content-Length: 1\r\n\r\n1", "y".repeat(20_000), "A: b\r\n".repeat(100)),
+    ];
+    let ending = [
+        format!("{ok}Content-Type: text/event-stream\r\n\r\n{event}data: half"),
+        format!("{ok}Content-Type: application/json\r\n\r\n{ANSWER}"),
+        format!("{ok}\r\n"),
+        format!("{ok}Connection: close\r\nContent-Length: 2\r\n\r\n{{}}"),
+        "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}".to_owned(),
+        // Cut off.
+        "HTTP/1.1 200 O".to_owned(),
+        String::new(),
+        format!("{ok}Content-Length: 9\r\n\r\n{{\"a\""),
+        format!("{STREAM}{}1", chunk(&event)),
+        format!("{STREAM}20\r\ndata: 1\n\nda"),
+        format!("{STREAM}{}zz\r\n", chunk(&event)),
+        format!("{ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nabc"),
+        "SSH-2.0-OpenSSH\r\n\r\n".to_owned(),
+    ];
+    let mut all: Vec<_> = staying.map(|text| (text.into_bytes(), true)).into();
+    let head = format!("{ok}Content-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", packed.len());
+    all.push(([head.as_bytes(), &packed].concat(), true));
+    all.extend(ending.map(|text| (text.into_bytes(), false)));
+    all
+}
+
+#[test]
+fn whatever_a_server_answers_is_recorded_as_hyper_has_it() {
+    for (response, stays) in responses() {
+        let what = String::from_utf8_lossy(&response[..response.len().min(300)]).into_owned();
+        let lines = same(&what, &|mut client, accept| {
+            client.say(post("", CALL));
+            let mut server = accept();
+            server.takes_call();
+            server.say(&response);
+            if stays {
+                // All of it has passed when the next answer has.
+                client.say(post("", "2"));
+                server.head();
+                server.hears("2");
+                server.say("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n\0the end");
+                let mut heard = Vec::new();
+                while !heard.ends_with(b"\0the end") {
+                    let mut room = [0; 4096];
+                    let length = client.0.read(&mut room).unwrap();
+                    assert!(length > 0, "{what}");
+                    heard.extend_from_slice(&room[..length]);
+                }
+            } else {
+                drop(server);
+                client.rest();
+            }
+        });
+        let end = lines.last().unwrap();
+        assert!(["< closed", "< cut"].contains(&&**end), "{what}: {lines:#?}");
+    }
+}
+
+#[test]
+fn whatever_a_client_asks_is_recorded_as_hyper_has_it() {
+    let ours = "http://localhost";
+    for (headers, body) in [
+        (String::new(), ""),
+        (String::new(), "no message"),
+        ("Content-Encoding: gzip\r\n".to_owned(), "secret"),
+        (format!("Origin: {ours}\r\nAccept-Encoding: gzip\r\nAccept-encoding: br\r\n"), CALL),
+        (
+            "X-A: 1\r\nB: 2\r\nx-a: 3\r\nTE: trailers\r\nKeep-Alive: 1\r\nConnection: Keep-Alive\r\n"
+                .to_owned(),
+            CALL,
+        ),
+        (String::new(), &*"x".repeat(100_000)),
+    ] {
+        let lines = same(&headers, &|mut client, accept| {
+            client.say(post(&headers, body));
+            let mut server = accept();
+            let head = server.head();
+            assert!(!head.contains("gzip\r\nAccept") && !head.contains("trailers"), "{head}");
+            server.hears(body);
+            server.say(json(ANSWER));
+            client.hears(json(ANSWER));
+        });
+        assert!(lines.iter().all(|line| !line.contains("secret")), "{lines:#?}");
+    }
+}
+
+#[test]
+fn whoever_leaves_or_resets_leaves_the_recording_that_hyper_makes() {
+    let modern = r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+    let event = chunk(&format!("data: {ANSWER}\n\n"));
+    // How far the response has come when the client leaves, and what the server says then.
+    for body in [CALL, modern, "no message"] {
+        for (before, behind) in [
+            ("", STREAM.to_owned() + &event + "0\r\n\r\n"),
+            (STREAM, event.clone() + "0\r\n\r\n"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"a\"", ":123}".to_owned()),
+        ] {
+            for is_reset in [false, true] {
+                same(&format!("{before:?} {body}"), &|mut client, accept| {
+                    client.say(post("", body));
+                    let mut server = accept();
+                    server.head();
+                    server.hears(body);
+                    server.say(before);
+                    client.hears(before);
+                    match is_reset {
+                        true => client.reset(),
+                        false => drop(client),
+                    }
+                    if body == CALL {
+                        server.say(&behind);
+                    }
+                    server.rest();
+                });
+            }
+        }
+    }
+    // Within its body, before and behind an answer.
+    let half = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"half\"";
+    for early in [
+        "",
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"a\"",
+        "HTTP/1.1 413 X\r\nContent-Length: 1\r\n\r\na",
+    ] {
+        same(early, &|mut client, accept| {
+            client.say(half);
+            let mut server = accept();
+            server.head();
+            server.hears("{\"half\"");
+            server.say(early);
+            client.hears(early);
+            drop(client);
+            server.rest();
+        });
+    }
+    // The server resets, wherever it is.
+    for before in ["", STREAM, "HTTP/1.1 200 OK\r\n\r\na"] {
+        let lines = same(before, &|mut client, accept| {
+            client.say(post("", CALL));
+            let mut server = accept();
+            server.takes_call();
+            if !before.is_empty() {
+                server.say(before);
+                let mut byte = [0];
+                client.0.read_exact(&mut byte).unwrap();
+            }
+            server.reset();
+            let mut heard = Vec::new();
+            let _ = client.0.read_to_end(&mut heard);
+        });
+        assert_eq!(lines.last().unwrap(), "< reset", "{lines:#?}");
+    }
+}
+
+#[test]
+fn a_plain_exchange_passes_as_it_is_spelled() {
+    let scene = Scene::new();
+    let mut client = scene.client();
+    let request = format!(
+        "POST /m HTTP/1.1\r\nx-ONE:  a \r\nhOST:localhost\r\nX-Two:\r\nX-One: b\r\nContent-LENGTH: {}\r\n\r\n{CALL}",
+        CALL.len()
+    );
+    client.say(&request);
+    let mut server = scene.accept();
+    server.hears(request.replace("hOST:localhost", &format!("hOST: {}", scene.upstream())));
+    for response in [
+        "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n",
+        "HTTP/1.1 299 Quite  Fine\r\nset-COOKIE:a\r\nX:\r\nSet-Cookie:  b \r\nTransfer-encoding:Chunked\r\n\r\n",
+        "00002;a=b\r\n{}\r\n",
+        "0\r\nSum:  1\r\n\r\n",
+    ] {
+        server.say(response);
+        client.hears(response);
+    }
+    drop(scene.end());
+}
+
+#[test]
+fn a_response_passes_wherever_it_is_cut() {
+    let scene = Scene::new();
+    let (mut client, mut server) = scene.called();
+    // Each piece goes when it is said.
+    [&client, &server].iter().for_each(|peer| peer.0.set_nodelay(true).unwrap());
+    for (response, _) in responses().into_iter().filter(|(response, stays)| *stays && response.len() < 300) {
+        let text = String::from_utf8_lossy(&response).into_owned();
+        // Such lines are written anew.
+        if ["Keep-Alive", "Content-Length: 2\r\nContent-Length", "\t b"].iter().any(|odd| text.contains(odd))
+        {
+            continue;
+        }
+        let body = memchr::memmem::find(&response, b"\r\n\r\n").unwrap() + 4;
+        for cut in 1..response.len() {
+            client.say(post("", CALL));
+            server.takes_call();
+            let (now, later) = response.split_at(cut);
+            server.say(now);
+            // What has come of a body does not wait for the rest of it.
+            let passed = if cut >= body && !text.contains("102") { cut } else { 0 };
+            client.hears(&now[..passed]);
+            server.say(later);
+            client.hears(&response[passed..]);
+        }
+    }
+    drop(scene.end());
+}
+
+#[test]
+fn a_connection_is_hypers_from_the_first_request_that_is_not_plain() {
+    let get = "GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned();
+    let chunked = format!(
+        "POST /b HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n",
+        chunk(CALL)
+    );
+    let plain = || post("", CALL);
+    for requests in [
+        vec![plain(), get.clone(), plain(), chunked.clone()],
+        vec![get.clone(), plain(), get],
+        vec![plain(), plain(), chunked, plain()],
+    ] {
+        for is_pipelined in [false, true] {
+            let scene = Scene::new();
+            let mut client = scene.client();
+            if is_pipelined {
+                client.say(requests.concat());
+            }
+            let mut server = None;
+            for (number, request) in requests.iter().enumerate() {
+                if !is_pipelined {
+                    client.say(request);
+                }
+                // One connection, whoever serves it.
+                let server = server.get_or_insert_with(|| scene.accept());
+                let head = server.head();
+                assert_eq!(head.lines().next(), request.lines().next());
+                let body = request.split_once("\r\n\r\n").unwrap().1;
+                server.hears(body);
+                server.say(json(&number.to_string()));
+                client.hears(json(&number.to_string()));
+            }
+            let count = requests.len();
+            let lines = scene.end();
+            let bodies: Vec<_> = lines.iter().filter(|line| line.contains("< body")).cloned().collect();
+            let expected: Vec<_> =
+                (0..count).map(|number| format!("{} < body {number}", number + 1)).collect();
+            assert_eq!(bodies, expected, "{lines:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_leaves_between_two_requests_is_not_asked_again_by_anybody() {
+    for next in [post("", CALL), "GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned()] {
+        let scene = Scene::new();
+        let (mut client, server) = scene.called();
+        server.reset();
+        assert_eq!(client.rest(), (String::new(), true));
+        let _ = client.0.write_all(next.as_bytes());
+        scene.server.set_nonblocking(true).unwrap();
+        assert_eq!(scene.server.accept().map(drop).unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert!(scene.end().iter().all(|line| line.starts_with("1 ")));
+    }
+}
+
+#[test]
+fn a_body_that_nobody_reads_waits_where_it_is() {
+    // Far more than sockets hold: neither side's memory may.
+    let long = "a".repeat(64 << 20);
+    let scene = Scene::passing();
+    let mut client = scene.client();
+    let asking = {
+        let mut client = Peer::new(client.0.try_clone().unwrap());
+        let request = post("", &long);
+        std::thread::spawn(move || client.say(request))
+    };
+    let mut server = scene.accept();
+    server.head();
+    server.hears(&long);
+    asking.join().unwrap();
+    let answering = std::thread::spawn(move || server.say(json(&"b".repeat(64 << 20))));
+    client.head();
+    client.hears("b".repeat(64 << 20));
+    answering.join().unwrap();
+    drop(scene.end());
+}
