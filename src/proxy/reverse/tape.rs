@@ -178,8 +178,9 @@ impl Lane {
             return true;
         }
         let mut state = lock(&self.state);
-        let pending = std::mem::take(&mut state.pending);
-        pending.is_empty() || self.tape.write(self.number, &pending)
+        let passes = state.pending.is_empty() || self.tape.write(self.number, &state.pending);
+        state.pending.clear();
+        passes
     }
 
     /// The client's connection ended although the response has not. Whether the call goes on without it, so that its

@@ -155,10 +155,21 @@ impl ResponseHead<'_> {
     }
 }
 
+/// The lines of a head, with their ends.
+pub fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = head;
+    std::iter::from_fn(move || {
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+        let line;
+        (line, rest) = rest.split_at(end);
+        (!line.is_empty()).then_some(line)
+    })
+}
+
 /// A head whose values go on over several lines, with each of them on one (RFC 9112, 5.2).
 pub fn unfolded(head: &[u8]) -> Vec<u8> {
     let mut unfolded = Vec::with_capacity(head.len());
-    for line in head.split_inclusive(|byte| *byte == b'\n') {
+    for line in lines(head) {
         if line.starts_with(b" ") || line.starts_with(b"\t") {
             unfolded.truncate(unfolded.trim_ascii_end().len());
             unfolded.push(b' ');

@@ -78,7 +78,7 @@ fn is_served(head: &RequestHead<'_>, host: &mut Vec<u8>, front: &Front) -> bool 
 /// Appends the head as the server is to have it: its own authority as the host, and no coding that we could not read.
 /// Whether it can be.
 fn write(head: &RequestHead<'_>, bytes: &[u8], upstream: &Upstream, out: &mut Vec<u8>) -> bool {
-    let mut lines = bytes[..head.length].split_inclusive(|byte| *byte == b'\n');
+    let mut lines = plain::lines(&bytes[..head.length]);
     let is_line = |line: &[u8]| line.ends_with(b"\r\n");
     match lines.next() {
         Some(first) if first.starts_with(b"POST ") && is_line(first) => out.extend_from_slice(first),

@@ -16,7 +16,7 @@ use super::{
 use crate::transport::http::{
     chunks::{Came, Chunks},
     headers::{Hop, Onward},
-    plain::{BadResponse, ResponseHead},
+    plain::{self, BadResponse, ResponseHead},
 };
 
 /// How a body is framed.
@@ -140,7 +140,7 @@ fn write(
 ) {
     // Empty lines may stand before it.
     let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or_default();
-    let mut lines = bytes[start..head.length].split_inclusive(|byte| *byte == b'\n');
+    let mut lines = plain::lines(&bytes[start..head.length]);
     let first = lines.next().unwrap_or_default().trim_ascii_end();
     out.extend_from_slice(b"HTTP/1.1");
     out.extend_from_slice(first.get(8..).unwrap_or_default());
