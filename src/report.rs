@@ -45,7 +45,7 @@ pub struct Report {
     pub repeats: Vec<Repeat>,
     /// Waits for order that ran out, and answers to server requests that did not come.
     pub waits: Vec<Wait>,
-    /// Keys of recorded exchanges nobody asked for; where there are several servers, each as `SERVER: KEY`.
+    /// Keys of recorded exchanges nobody asked for; of a batch of which others were, `KEY METHOD NAME`; where there are several servers, each as `SERVER: KEY`.
     pub unused: Vec<String>,
     /// Requests that the cassette has no answer for, and that went to the real server.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

@@ -83,7 +83,7 @@ pub(super) struct PlayArgs {
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = values::duration)]
     pub order_grace: Duration,
 
-    /// Wait so long for the client's answer to a server's request
+    /// Wait so long for the client's answer to a server's request, or for a request recorded before the server's end
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     pub answer_timeout: Duration,
 

@@ -3,7 +3,7 @@
 use std::{env, path::PathBuf, time::Duration};
 
 use clap::Args;
-use hyper::header::{HOST, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_ENCODING, HOST, HeaderName, HeaderValue};
 use mcp_tapedeck::{
     transport::http::{
         connect::{ConnectOptions, ConnectorError},
@@ -190,6 +190,12 @@ fn header(
         ))
         .hint("leave it out"));
     }
+    if name == CONTENT_ENCODING {
+        return Err(Failure::usage(
+            "--header: `content-encoding` says how a body is packed, and ours is not",
+        )
+        .hint("leave it out"));
+    }
     let mut words = Vec::new();
     for word in value.trim().split(' ') {
         words.push(match word.strip_prefix("env:") {
@@ -226,6 +232,7 @@ mod tests {
             ("TE: trailers", "`te`"),
             ("Upgrade: h2c", "`upgrade`"),
             ("Trailer: x", "`trailer`"),
+            ("Content-Encoding: gzip", "`content-encoding` says how a body is packed"),
             ("Host: elsewhere.example", "`Host` is that of --url"),
         ] {
             let failure = header(given, variable).unwrap_err().to_string();

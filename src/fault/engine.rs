@@ -94,10 +94,14 @@ impl Chosen {
         self.fault.effect(&self.target(of))
     }
 
-    /// It at work on a request. `acts_by_itself`: whatever is said because of that.
-    pub fn work(&self, of: &Target<'_>, acts_by_itself: bool) -> Work {
-        let effect = self.effect(of).filter(|_| !acts_by_itself);
-        Work::new((self.name, self.ends), of.lane, effect, self.fired.clone())
+    /// It at work on a request. `holds` is how long it holds the request back, where that is what it does: whatever is
+    /// said because of that.
+    pub fn work(&self, of: &Target<'_>, holds: Option<Micros>) -> Work {
+        let (name, fired) = ((self.name, self.ends), self.fired.clone());
+        if holds.or_else(|| self.fault.lingers()) == Some(0) {
+            return Work::idle(name, of.lane, fired);
+        }
+        Work::new(name, of.lane, self.effect(of).filter(|_| holds.is_none()), fired)
     }
 
     const fn target<'a>(&self, of: &Target<'a>) -> Target<'a> {

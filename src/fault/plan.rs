@@ -384,7 +384,7 @@ impl Plan {
         };
         let rules = self.rules_of(scenario).filter(is_here).filter(|rule| rule.when.names_something());
         let strange = rules.filter(|rule| !recorded(&|request| rule.names(request))).collect::<Vec<_>>();
-        strange.into_iter().map(|rule| Stranger::of(rule, &mut recorded)).collect()
+        strange.into_iter().map(|rule| Stranger::of(rule, self.scope, &mut recorded)).collect()
     }
 }
 

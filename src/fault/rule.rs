@@ -6,6 +6,7 @@ use super::{
     Fault, Request,
     catalogue::{self, Acts, Kind, On, Where},
     error::{PlanError, list},
+    plan::Scope,
     value::{Object, Value},
     when::When,
 };
@@ -176,6 +177,20 @@ impl Rule {
             on => on.fits(request),
         };
         self.when.names(request) && self.does.acts().any(can_act)
+    }
+
+    /// Why it does nothing to a recorded request that its `when` names, and what can be done there.
+    pub(super) fn passes_by(&self, request: &Request<'_>, scope: Option<Scope>) -> Option<String> {
+        let method = request.method;
+        let why = self.does.acts().find_map(|act| act.kind.not_on(method))?;
+        let able = catalogue::TABLE.iter().filter(|kind| {
+            scope.is_none_or(|scope| kind.cannot(scope).is_none()) && kind.not_on(method).is_none()
+        });
+        let it = request.key.unwrap_or(method);
+        Some(format!(
+            "{why}, and `{it}` asks for {method}; there can act {}",
+            list(able.map(|kind| kind.name))
+        ))
     }
 
     /// That something is wrong with it.

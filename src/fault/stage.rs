@@ -120,15 +120,42 @@ impl Stage {
         }
     }
 
+    /// As [`Stage::pass`], of a message without an end that is put as a whole one. Where that would go as it was, and
+    /// nothing behind it, it goes as it stands (`cut`); if that is not given it does not go, which is told.
+    pub fn pass_last(
+        &mut self,
+        now: Micros,
+        acting: Acting,
+        (whole, cut): (Output, Option<Output>),
+        out: &mut VecDeque<Output>,
+    ) -> bool {
+        let mut steps = self.worked(acting, vec![Step::Do(whole.clone())]);
+        let is_as_it_was = steps.pop_if(|last| *last == Step::Do(whole)).is_some();
+        let is_left = is_as_it_was && cut.is_none();
+        steps.extend(cut.filter(|_| is_as_it_was).map(Step::Do));
+        self.schedule(now, acting, steps, out);
+        is_left
+    }
+
     /// Performs what a fault says in the server's place: later effects act on it too.
     pub fn perform(&mut self, now: Micros, acting: Acting, steps: Vec<Step>, out: &mut VecDeque<Output>) {
-        let has_others = self.yields(Some(acting));
-        let Some(under) = self.under[acting.0 as usize].as_mut() else { return };
-        let mut steps = steps;
+        let steps = self.worked(acting, steps);
+        self.schedule(now, acting, steps, out);
+    }
+
+    /// What faults make of steps.
+    fn worked(&mut self, acting: Acting, mut steps: Vec<Step>) -> Vec<Step> {
+        let Some(under) = self.under[acting.0 as usize].as_mut() else { return steps };
         for work in &mut under.works {
             steps = work.pass(steps);
         }
         self.idle.extend(under.take_idle());
+        steps
+    }
+
+    fn schedule(&mut self, now: Micros, acting: Acting, steps: Vec<Step>, out: &mut VecDeque<Output>) {
+        let has_others = self.yields(Some(acting));
+        let Some(under) = self.under[acting.0 as usize].as_mut() else { return };
         let was_due = under.due();
         let mut going = Vec::new();
         for step in steps {

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeSet, fmt};
 
-use super::{engine::Request, error::list, rule::Rule};
+use super::{engine::Request, error::list, plan::Scope, rule::Rule};
 use crate::cassette::{model, nearest};
 
 /// So many choices are listed.
@@ -11,18 +11,20 @@ const MOST_LISTED: usize = 12;
 /// A rule that fits nothing that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stranger {
-    name: String,
+    name: Box<str>,
     place: Option<Box<str>>,
     by_option: bool,
     /// What of its `when` says most, and which values of it were recorded.
     member: &'static str,
-    wanted: String,
+    wanted: Box<str>,
     known: BTreeSet<String>,
+    /// What it is about all the same, and why it does nothing there.
+    passes_by: Option<Box<str>>,
 }
 
 impl Stranger {
     /// `recorded` shows each recorded request until it is told that this is the one.
-    pub(super) fn of<F>(rule: &Rule, recorded: &mut F) -> Self
+    pub(super) fn of<F>(rule: &Rule, scope: Option<Scope>, recorded: &mut F) -> Self
     where
         F: FnMut(&dyn Fn(&Request<'_>) -> bool) -> bool,
     {
@@ -44,8 +46,17 @@ impl Stranger {
             });
             false
         });
-        let (name, place, by_option) = (rule.short_name(), rule.place.clone(), rule.by_option);
-        Self { name, place, by_option, member, wanted, known: known.into_inner() }
+        let passes_by = RefCell::new(None);
+        recorded(&|request| {
+            let is_it = rule.when.names(request);
+            if is_it {
+                *passes_by.borrow_mut() = rule.passes_by(request, scope).map(Into::into);
+            }
+            is_it
+        });
+        let (name, place, by_option) = (rule.short_name().into(), rule.place.clone(), rule.by_option);
+        let (known, passes_by, wanted) = (known.into_inner(), passes_by.into_inner(), wanted.into());
+        Self { name, place, by_option, member, wanted, known, passes_by }
     }
 
     /// Whether it stands in an option of the command line.
@@ -76,13 +87,16 @@ impl Stranger {
 
 impl fmt::Display for Stranger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, place, member, wanted, known, .. } = self;
+        let Self { name, place, member, wanted, known, passes_by, .. } = self;
         write!(f, "the fault rule {name}")?;
         if let Some(place) = place {
             write!(f, " ({place})")?;
         }
+        if let Some(why) = passes_by {
+            return write!(f, " can never act: {why}");
+        }
         f.write_str(" fits nothing that was recorded; ")?;
-        if known.contains(wanted) {
+        if known.contains(&**wanted) {
             return f.write_str("correct its `when`");
         }
         // Of numbers none is meant rather than another.

@@ -2,6 +2,7 @@
 
 use super::{
     Effect, Fired,
+    catalogue::framing::framed,
     step::{Output, Step},
 };
 use crate::traffic::Lane;
@@ -39,6 +40,11 @@ impl Work {
         Self { name, ends, effect, lane, fired, held: None, is_idle: false }
     }
 
+    /// One that can change nothing of a request.
+    pub fn idle((name, ends): (&'static str, bool), lane: Lane, fired: Fired) -> Self {
+        Self { name, ends, effect: None, lane, fired: Some(fired), held: None, is_idle: true }
+    }
+
     /// What becomes of what is said.
     pub(super) fn pass(&mut self, steps: Vec<Step>) -> Vec<Step> {
         if self.effect.is_none() {
@@ -66,16 +72,16 @@ impl Work {
             self.held = Some(before);
             return;
         }
-        let held = self.held.take();
-        let as_it_was = held.iter().chain([&before]).map(Some);
-        let is_same = as_it_was.eq(passed.iter().map(|step| match step {
-            Step::Do(output) => Some(output),
-            _ => None,
-        }));
+        let as_it_was: Vec<Step> =
+            self.held.take().into_iter().chain([before.clone()]).map(Step::Do).collect();
         let is_end = matches!(before, Output::EndLane { .. } | Output::End { .. });
-        if !is_same {
+        if passed != as_it_was && !is_seen_as(passed, &as_it_was) {
             self.fired = None;
-        } else if before.lane() == self.lane && (is_end || !effect.acts_behind() && before.is_response()) {
+            return;
+        }
+        out.truncate(from);
+        out.extend(as_it_was);
+        if before.lane() == self.lane && (is_end || !effect.acts_behind() && before.is_response()) {
             self.is_over();
         }
     }
@@ -101,4 +107,36 @@ impl Work {
     pub(super) const fn is_at_work(&self) -> bool {
         !self.is_idle
     }
+}
+
+/// Whether a client sees nothing else in these steps than in those: no time passes, and the bytes are the same, in as
+/// many pieces.
+fn is_seen_as(steps: &[Step], others: &[Step]) -> bool {
+    let waits = |step: &Step| matches!(step, Step::Wait(1..) | Step::Yield(1..));
+    !steps.iter().any(waits) && at_once(steps) == at_once(others)
+}
+
+/// What is done without its waits, in the bytes that go.
+fn at_once(steps: &[Step]) -> Vec<Output> {
+    let mut seen: Vec<Output> = Vec::new();
+    for step in steps {
+        let Step::Do(output) = step else { continue };
+        let output = match framed(output) {
+            Some(bytes) => Output::Raw { lane: output.lane(), bytes, goes_on: false },
+            None => output.clone(),
+        };
+        match (seen.last_mut(), output) {
+            // What breaks off goes with the end.
+            (
+                Some(Output::Raw { lane, bytes, goes_on: true }),
+                Output::EndLane { lane: on, partial, end },
+            ) if *lane == on => {
+                let partial = [std::mem::take(bytes), partial].concat();
+                seen.pop();
+                seen.push(Output::EndLane { lane: on, partial, end });
+            }
+            (_, output) => seen.push(output),
+        }
+    }
+    seen
 }

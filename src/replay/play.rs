@@ -100,6 +100,8 @@ pub(super) struct Run {
     cancelled: bool,
     /// Bound by no order: a repeat, or `--order free`.
     free: bool,
+    /// The server's end in its middle does not wait any longer for requests recorded before that.
+    ends_early: bool,
     /// Since when, on the real clock.
     blocked_since: Option<Micros>,
 }
@@ -130,6 +132,8 @@ pub(super) enum Gate {
     Answer(u32),
     /// Its cancelling the request.
     Cancel,
+    /// The request of this step, which it sent before the server ended.
+    Request(u32),
 }
 
 /// Why a run's next item does not go.
@@ -283,6 +287,10 @@ impl Play {
                 group.missing += 1;
             }
         }
+        // What a server's end waits for comes one by one.
+        for &(_, at) in self.ready.iter().rev().take_while(|(rank, _)| *rank == END) {
+            self.runs[at as usize].as_mut().expect("ready runs live").blocked_since = None;
+        }
     }
 
     /// Puts a run where its next item's rank belongs, or ends it.
@@ -405,15 +413,19 @@ impl Play {
         let mut found = None;
         for &(rank, at) in &self.ready {
             let run = self.runs[at as usize].as_ref().expect("ready runs live");
-            if let Some((step, due)) = push
-                && scene.script.steps[step as usize].rank < rank
-                && !run.free
+            let dying = rank == END && scene.script.steps[run.step as usize].dies;
+            let push = push.filter(|(step, _)| scene.script.steps[*step as usize].rank < rank);
+            if let Some((_, due)) = push
+                && (!run.free || dying)
                 && !held_back
                 && due.has_come(scene.now)
             {
                 break;
             }
             let mut blocked = self.blocked(scene, run, rank, held_back);
+            if let (Blocked::No, Some((_, due)), true) = (&blocked, push, dying) {
+                blocked = Blocked::Until(due);
+            }
             let group = self.bound_to(scene, run);
             if matches!(blocked, Blocked::No)
                 && let Some((_, held)) = held.iter().find(|(held, _)| Some(*held) == group)
@@ -438,7 +450,11 @@ impl Play {
                     let why = is_closed.then_some("the client closed its side");
                     let since = run.blocked_since.unwrap_or(scene.now.real);
                     let over = since + scene.options.answer_timeout;
-                    let why = why.or((over <= scene.now.real).then_some("the answer did not come in time"));
+                    let late = match gate {
+                        Gate::Request(_) => "it did not come in time",
+                        Gate::Answer(_) | Gate::Cancel => "the answer did not come in time",
+                    };
+                    let why = why.or((over <= scene.now.real).then_some(late));
                     if let Some(why) = why {
                         found = Some(Action::GateOpened { run: at, gate, why });
                         break;
@@ -519,6 +535,7 @@ impl Play {
                 match gate {
                     Gate::Answer(item) => run.gates.retain(|&open| open != item),
                     Gate::Cancel => run.cancelled = true,
+                    Gate::Request(_) => run.ends_early = true,
                 }
                 run.blocked_since = None;
                 action
@@ -546,8 +563,11 @@ impl Play {
             return Blocked::Gate(Gate::Cancel);
         }
         let dying = rank == END && step.dies;
+        if dying && let Some(missing) = self.not_asked(scene, run) {
+            return Blocked::Gate(Gate::Request(missing));
+        }
         if rank != END || dying {
-            let group = self.bound_to(scene, run);
+            let group = self.bound_to(scene, run).filter(|_| !run.ends_early);
             let missing = group.and_then(|group| {
                 let missing = self.groups[group as usize].missing as usize;
                 scene.script.groups.get(group)[missing..]
@@ -570,6 +590,25 @@ impl Play {
             }
         }
         Blocked::No
+    }
+
+    /// The first request that had come while a run's was under way and has not come yet. What SDKs ask by themselves
+    /// may never come.
+    fn not_asked(&self, scene: Scene<'_>, run: &Run) -> Option<u32> {
+        let group = scene.script.steps[run.step as usize].group()?;
+        if run.ends_early || scene.options.order == Order::Free {
+            return None;
+        }
+        let may_come = |step: u32| {
+            let (plan, fate) = (&scene.script.steps[step as usize], self.steps[step as usize]);
+            plan.is_asked()
+                && !fate.taken
+                // A fault may have answered in its place.
+                && !fate.sent
+                && !super::own::may_be_left_over(scene.script.method(plan))
+        };
+        let rest = &scene.script.groups.get(group)[self.groups[group as usize].missing as usize..];
+        rest.iter().copied().find(|&step| may_come(step))
     }
 
     /// The group whose recorded order a run keeps to.
@@ -621,6 +660,21 @@ impl Play {
         !self.steps[step as usize].taken && !self.taken_before.get(step as usize).is_some_and(|&taken| taken)
     }
 
+    /// Of the steps of a recorded session, the first from this one on that is left: not asked for yet, or not said, or one
+    /// in whose middle the server ended.
+    pub(super) fn left_of(&self, of: &Script, cassette: &Cassette, session: u32, from: u32) -> Option<u32> {
+        let is_of = |at: u32| {
+            let step = &of.steps[at as usize];
+            cassette.exchanges[step.exchange as usize].session == session
+        };
+        let is_open = |at: u32| {
+            let step = &of.steps[at as usize];
+            step.dies || step.is_asked() && !self.steps[at as usize].taken
+        };
+        let open = (from..of.steps.len() as u32).find(|&at| is_open(at) && is_of(at));
+        open.or_else(|| of.pushes[self.next_push..].iter().copied().find(|&at| is_of(at)))
+    }
+
     /// Whether something is still owed to the client on a lane.
     pub(super) fn owes(&self, lane: Lane) -> bool {
         self.ready.iter().any(|&(_, at)| self.run(at).is_some_and(|run| run.lane == lane))
@@ -650,6 +704,7 @@ impl Run {
             gates: Vec::new(),
             cancelled: false,
             free: false,
+            ends_early: false,
             blocked_since: None,
         }
     }

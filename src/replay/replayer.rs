@@ -70,7 +70,7 @@ use super::{
     options::Options,
     own,
     play::Play,
-    script::Script,
+    script::{Script, StepKind},
 };
 use crate::{
     cassette::{blob::BlobSource, model::Cassette},
@@ -419,8 +419,9 @@ impl Replayer {
     fn unused(&self) -> Vec<String> {
         let mut keys = Vec::new();
         for (at, script) in self.scripts.iter().enumerate() {
-            let plays: Vec<&Play> = self.plays.iter().filter(|play| play.script == at).collect();
-            let unasked = |step: &u32| plays.iter().all(|play| play.is_unused(*step));
+            let plays: Vec<usize> =
+                (0..self.plays.len()).filter(|play| self.plays[*play].script == at).collect();
+            let unasked = |step: &u32| plays.iter().all(|play| self.plays[*play].is_unused(*step));
             // At once, as there may be very many: what is not needed of it is never touched.
             keys.reserve(script.steps.len());
             let steps = (0..script.steps.len() as u32).filter(|&step| script.steps[step as usize].is_asked());
@@ -428,7 +429,13 @@ impl Replayer {
                 let step = &script.steps[step as usize];
                 !self.is_left_out(step.exchange) && (self.heard_http || !step.only_http)
             });
-            keys.extend(steps.filter(unasked).map(|step| self.key(script.steps[step as usize].exchange)));
+            for step in steps {
+                if unasked(&step) {
+                    keys.push(self.key(script.steps[step as usize].exchange));
+                } else if script.steps[step as usize].kind == StepKind::Batch {
+                    keys.extend(self.unused_of_batch(&plays, step));
+                }
+            }
         }
         keys
     }

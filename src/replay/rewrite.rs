@@ -138,6 +138,46 @@ pub(super) fn rewrite_batch(bytes: &mut Vec<u8>, ids: &[(Vec<u8>, Vec<u8>)]) {
     }
 }
 
+/// The place of the id in an answer, or in what there is of one.
+pub(super) fn answered_id(bytes: &[u8]) -> Option<Span> {
+    let message = Message::read(bytes);
+    let id = match message.kind {
+        Kind::Result | Kind::Error => message.id_span(),
+        Kind::Noise => half_answer(bytes),
+        Kind::Request | Kind::Notification | Kind::Batch => None,
+    };
+    id.filter(|id| id.of(bytes) != b"null")
+}
+
+/// The place of the id in an answer that breaks off behind it.
+fn half_answer(bytes: &[u8]) -> Option<Span> {
+    let (mut id, mut end) = (None, scan::trim(bytes).start);
+    for member in scan::members(bytes, end) {
+        let Ok(member) = member else {
+            let rest = bytes[end..].trim_ascii_start().strip_prefix(b",").unwrap_or_default();
+            return id.filter(|_| !rest.trim_ascii_start().starts_with(b"\"method\""));
+        };
+        end = member.value.end;
+        match &*scan::unescape(member.name.of(bytes)) {
+            b"method" => return None,
+            // What a number ends with is not known where nothing stands behind it.
+            b"id" if end < bytes.len() || member.value.of(bytes).ends_with(b"\"") => id = Some(member.value),
+            _ => {}
+        }
+    }
+    // It does not break off.
+    None
+}
+
+/// As [`rewrite`], of a server's last line, which may be half an answer.
+pub(super) fn rewrite_last(bytes: &mut Vec<u8>, to: &Correlators) -> bool {
+    if let Some(id) = half_answer(bytes) {
+        let live = answer_id(&to.recorded_id(), id.of(bytes), &to.live_id);
+        bytes.splice(id.start..id.end, live);
+    }
+    rewrite(bytes, to)
+}
+
 /// Replaces the id of a message.
 pub(super) fn set_id(bytes: &mut Vec<u8>, id: &[u8]) {
     if let Some(span) = Message::read(bytes).id_span() {

@@ -327,9 +327,24 @@ impl Script {
         })
     }
 
+    /// Sessions in whose end requests were open, and stayed so to their last moments: how many moments each has, and no
+    /// such request yet.
+    fn dying(&self, cassette: &Cassette) -> HashMap<u32, (u32, usize)> {
+        let session = |step: &Step| cassette.exchanges[step.exchange as usize].session;
+        let mut dying: HashMap<u32, (u32, usize)> =
+            self.steps.iter().filter(|step| step.dies).map(|step| (session(step), (0, 0))).collect();
+        if !dying.is_empty() {
+            for step in &self.steps {
+                dying.entry(session(step)).and_modify(|(moments, _)| *moments += step.moments(cassette));
+            }
+        }
+        dying
+    }
+
     /// Gives every moment its rank, and finds groups and pushes by it.
     fn rank(&mut self, cassette: &Cassette, exchanges: &[u32]) {
         let mut left: Vec<u32> = self.steps.iter().map(|step| step.moments(cassette)).collect();
+        let mut dying = self.dying(cassette);
         let (mut open, mut last_client, mut alone) = (0usize, Maybe::NONE, Vec::new());
         let mut rank = 0;
         each_moment(cassette, exchanges, |at, moment| {
@@ -340,18 +355,17 @@ impl Script {
                 Moment::Client => {
                     let step = &mut self.steps[at];
                     step.rank = this;
-                    if step.only_http {
-                        return;
-                    }
-                    last_client = Maybe(this);
-                    if step.is_asked() && open == 0 {
-                        alone.extend(self.groups.take_back_single());
-                        self.groups.begin();
-                    }
-                    open += usize::from(step.is_asked());
-                    if open > 0 {
-                        step.group = Maybe(self.groups.len() as u32 - 1);
-                        self.groups.push(at as u32);
+                    if !step.only_http {
+                        last_client = Maybe(this);
+                        if step.is_asked() && open == 0 {
+                            alone.extend(self.groups.take_back_single());
+                            self.groups.begin();
+                        }
+                        open += usize::from(step.is_asked());
+                        if open > 0 {
+                            step.group = Maybe(self.groups.len() as u32 - 1);
+                            self.groups.push(at as u32);
+                        }
                     }
                 }
                 Moment::Item(item) => {
@@ -365,8 +379,13 @@ impl Script {
                 Moment::Answer(item) => self.item_mut(at, item).answer = Maybe(this),
             }
             let step = &self.steps[at];
-            if left[at] == 0 && step.is_asked() && !step.only_http {
-                open -= 1;
+            let ends = left[at] == 0 && step.is_asked() && !step.only_http;
+            open -= usize::from(ends && !step.dies);
+            if let Some((moments, dying)) = dying.get_mut(&cassette.exchanges[step.exchange as usize].session)
+            {
+                *moments -= 1;
+                *dying += usize::from(ends && step.dies);
+                open -= if *moments == 0 { *dying } else { 0 };
             }
         });
         alone.extend(self.groups.take_back_single());

@@ -11,6 +11,8 @@ mod documents;
 mod errors;
 mod events;
 mod freeze;
+#[path = "../../src/fault/catalogue/parameters.rs"]
+mod parameters;
 #[cfg(unix)]
 mod pipe;
 mod program;

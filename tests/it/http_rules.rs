@@ -1,6 +1,7 @@
 //! The replayer as a server without a socket: these requests and lines go in, exactly these responses come out.
 
 mod batches;
+mod ends;
 mod paths;
 mod pipes;
 mod sessions;

@@ -132,3 +132,20 @@ fn faults_act_on_a_last_request_without_a_line_end() {
     assert_eq!((&*said, status, fired), ("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}]\n", 0, 1));
     assert_eq!(std::fs::read_to_string(folder.path().join("asked")).expect("it is there"), PING);
 }
+
+#[test]
+fn a_fault_that_changes_nothing_leaves_a_last_line_without_an_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = answers_with(PONG);
+    let asked = format!("{INITIALIZE}\n{PING}\n");
+    for (fault, status) in [("ping: cut_after bytes=9999", 1), ("ping: latency ms=5", 0)] {
+        for front in [&["record", "c.json"][..], &["proxy"], &["replay", "c.json"]] {
+            let server = ["--", "sh", "-c", &server];
+            let server = if front[0] == "replay" { &[][..] } else { &server[..] };
+            let words = [front, &["--fault", fault], server].concat();
+            let ended = fed(Command::new(TAPEDECK).args(&words).current_dir(folder.path()), &asked);
+            assert_eq!(String::from_utf8_lossy(&ended.stdout), format!("{BEGUN}\n{PONG}"), "{words:?}");
+            assert_eq!(ended.status.code(), Some(status), "{words:?}");
+        }
+    }
+}

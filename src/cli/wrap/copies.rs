@@ -62,8 +62,7 @@ impl Copies {
         let (server, entry) = (&sheet.servers[index], sheet.entry(index));
         let sheets = || self.known.iter().filter_map(|copy| copy.sheet.as_ref());
         let of_name = sheets().find_map(|sheet| {
-            let place =
-                sheet.servers.iter().position(|old| (old.map, &old.name) == (server.map, &server.name));
+            let place = sheet.servers.iter().position(|old| old.is(server));
             place.map(|index| Old { sheet, index })
         });
         let cassette = entry.cassette();
@@ -108,9 +107,7 @@ impl Copies {
             let is_here = |old: &Old<'_>| {
                 let (was, entry) = (old.server(), old.entry());
                 let mut servers = sheet.servers.iter().enumerate();
-                servers.any(|(index, new)| {
-                    (new.map, &new.name) == (was.map, &was.name) && sheet.entry(index) == entry
-                })
+                servers.any(|(index, new)| new.is(was) && sheet.entry(index) == entry)
             };
             let others: Vec<String> =
                 old.filter(|old| !is_here(old)).map(|old| format!("`{}`", old.server().name)).collect();

@@ -1,6 +1,6 @@
 //! Where servers stand in JSON, with or without comments and trailing commas.
 
-use std::{env, ops::Range};
+use std::{env, ops::Range, path::Path};
 
 use jsonc_parser::{
     CollectOptions, ParseOptions,
@@ -24,18 +24,31 @@ pub(super) fn servers(text: &str) -> Result<Vec<Server>, String> {
     let Some(root) = read.value.as_ref().and_then(Value::as_object) else {
         return Err("1:1: it is no JSON object".to_owned());
     };
-    // One file of Claude Code has maps by project, which is the working folder.
-    let project = env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
-    let project = ["projects", &project, "mcpServers"];
     let inside = |path: &[&str]| path.iter().try_fold(root, |object, name| object.get_object(name));
-    let maps = MAPS.iter().copied().chain([&project[..]]).enumerate();
-    let maps = maps.filter_map(|(map, path)| Some((map, inside(path)?)));
-    Ok(maps.flat_map(|(map, object)| object.properties.iter().map(move |entry| server(map, entry))).collect())
+    let mut servers = Vec::new();
+    let mut add = |map: String, object: &Object<'_>, is_here: bool| {
+        servers.extend(object.properties.iter().map(|entry| server(&map, entry, is_here)));
+    };
+    for path in MAPS {
+        if let Some(object) = inside(path) {
+            add(path.join("/"), object, true);
+        }
+    }
+    // One file of Claude Code has maps by project, which is the working folder.
+    let here = env::current_dir().unwrap_or_default();
+    for project in inside(&["projects"]).into_iter().flat_map(|projects| &projects.properties) {
+        let object = project.value.as_object().and_then(|project| project.get_object("mcpServers"));
+        if let Some(object) = object {
+            let folder = project.name.as_str();
+            add(format!("projects/{folder}"), object, Path::new(folder) == here);
+        }
+    }
+    Ok(servers)
 }
 
-fn server(map: usize, entry: &ObjectProp<'_>) -> Server {
+fn server(map: &str, entry: &ObjectProp<'_>, is_here: bool) -> Server {
     let members = entry.value.as_object().map(|object| members(object, true));
-    Server { map, name: entry.name.as_str().to_owned(), members, in_lines: false }
+    Server { map: map.to_owned(), name: entry.name.as_str().to_owned(), is_here, members, in_lines: false }
 }
 
 /// An object's members, and where asked for what those hold that are objects.

@@ -113,7 +113,13 @@ fn files(target: &str) -> Result<Vec<PathBuf>, Failure> {
     };
     let here = env::current_dir().map_err(|error| Failure::io("find", Path::new("."), &error))?;
     let places: Vec<PathBuf> = places.iter().map(|place| here.join(place)).collect();
-    let found: Vec<PathBuf> = places.iter().filter(|place| place.is_file()).cloned().collect();
+    let mut found: Vec<PathBuf> = Vec::new();
+    for place in places.iter().filter(|place| place.is_file()) {
+        // In the home folder a project's own may be the user's.
+        if !found.iter().any(|known| fs::canonicalize(known).ok() == fs::canonicalize(place).ok()) {
+            found.push(place.clone());
+        }
+    }
     if found.is_empty() {
         let looked: Vec<_> = places.iter().map(|place| format!("`{}`", place.display())).collect();
         return Err(Failure::file(format_args!(

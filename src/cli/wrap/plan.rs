@@ -79,44 +79,49 @@ fn mark(text: &str) -> &str {
 fn rewrite(file: &Path, text: &str, copies: &Copies, mode: Option<&Mode>) -> Result<Rewritten, Failure> {
     let wrong = |error| Failure::file(format_args!("{}:{error}", file.display()));
     let found = Sheet::parse(copies.syntax, text).map_err(wrong)?;
-    let count = found.servers.len();
-    if count == 0 && mode.is_some() {
+    if mode.is_some() && !found.servers.iter().any(|server| server.is_here) {
         return Err(Failure::file(format_args!("{} names no servers", file.display()))
             .hint("they stand under `mcpServers`, `servers` or `[mcp_servers.NAME]`"));
     }
     let mut without = found.clone();
     // Why a wrapped server is left as it is.
-    let mut left = vec![None; count];
+    let mut left = vec![None; found.servers.len()];
     let (mut told, mut has_left) = (Vec::new(), false);
-    for (index, left) in left.iter_mut().enumerate() {
-        if !found.entry(index).is_wrapped() {
-            continue;
-        }
+    for (index, left) in left.iter_mut().enumerate().filter(|(index, _)| found.entry(*index).is_wrapped()) {
+        let server = &found.servers[index];
         let old = copies.find(&found, index);
-        *left = if old.is_some_and(|old| old.entry().is_wrapped()) {
+        let stood_so = old.is_some_and(|old| old.entry().is_wrapped());
+        *left = if stood_so {
             Some("tapedeck stood before it already when the configuration was wrapped".to_owned())
-        } else if mode.is_some() && old.is_none() {
-            has_left |= !copies.is_empty();
+        } else if old.is_none() && (mode.is_some() || !server.is_here) {
+            has_left |= mode.is_some() && !copies.is_empty();
             let undo = format!("`tapedeck wrap {} --undo` takes it away", file.display());
             Some(format!("tapedeck stands before it already; {undo}"))
         } else {
             let back = back::take_back(&mut without, index, old);
-            has_left |= back != Back::AsItWas;
+            // What is for another folder stays wrapped anyway.
+            has_left |= back != Back::AsItWas && (mode.is_some() || server.is_here);
             match back {
                 Back::AsItWas => None,
                 Back::Edited => Some(format!("it was edited in what wraps it{}", copies.hint(old))),
                 Back::Unknown => Some("what it was is not known any more".to_owned()),
             }
         };
-        if mode.is_none() {
+        if mode.is_none() && server.is_here {
             let what = left.as_ref().map_or("as it was".to_owned(), |why| format!("left as it is: {why}"));
-            told.push(format!("{}: {what}", found.servers[index].name));
+            told.push(format!("{}: {what}", server.name));
         }
     }
-    let mut sheet = if mode.is_some() { found.clone() } else { without.clone() };
+    let mut sheet = found.clone();
     let mut taken = Vec::new();
-    for (index, left) in left.into_iter().enumerate() {
-        let Some(mode) = mode else { break };
+    let here = left.into_iter().enumerate().filter(|(index, _)| found.servers[*index].is_here);
+    for (index, left) in here {
+        let Some(mode) = mode else {
+            if left.is_none() && found.entry(index).is_wrapped() {
+                back::take_back(&mut sheet, index, copies.find(&found, index));
+            }
+            continue;
+        };
         let name = &found.servers[index].name;
         let cassette = mode.cassette(name, &mut taken);
         let kept = sheet.clone();
@@ -147,8 +152,7 @@ fn rewrite(file: &Path, text: &str, copies: &Copies, mode: Option<&Mode>) -> Res
 /// Stands before a server; what else there is to say, or why it stays as it is.
 fn wrap(sheet: &mut Sheet, index: usize, mode: &Mode, cassette: &str) -> Result<String, String> {
     let entry = sheet.entry(index);
-    let (map, name) = (sheet.servers[index].map, &sheet.servers[index].name);
-    if sheet.servers.iter().filter(|other| (other.map, &other.name) == (map, name)).count() > 1 {
+    if sheet.servers.iter().filter(|other| other.is(&sheet.servers[index])).count() > 1 {
         return Err("its name stands there twice".to_owned());
     }
     let change = mode.decide(&entry, cassette, Path::new(cassette).exists())?;

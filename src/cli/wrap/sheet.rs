@@ -25,9 +25,11 @@ pub(super) struct Sheet {
 /// A server's entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Server {
-    /// Which of the maps of servers that a configuration can have it stands in.
-    pub map: usize,
+    /// Which of the maps of servers that a configuration can have it stands in: the names that lead there.
+    pub map: String,
     pub name: String,
+    /// It is for the working folder, or for all.
+    pub is_here: bool,
     /// None where it is no object.
     pub members: Option<Vec<Member>>,
     /// Each member has a line of its own, with no comma between them.
@@ -55,6 +57,11 @@ pub(super) enum Holds {
 }
 
 impl Server {
+    /// Whether it is the same one, in another text.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        (&self.map, &self.name) == (&other.map, &other.name)
+    }
+
     pub(super) fn member(&self, name: &str) -> Option<&Member> {
         self.members.iter().flatten().find(|member| member.name == name)
     }
@@ -114,10 +121,9 @@ impl Sheet {
             text.replace_range(range, &new);
         }
         let Ok(new) = Self::parse(self.syntax, &text) else { return false };
-        let names = |sheet: &Self| -> Vec<_> {
-            sheet.servers.iter().map(|server| (server.map, server.name.clone())).collect()
-        };
-        let is_right = names(&new) == names(self) && is_right(&new.entry(index));
+        let are_same = new.servers.len() == self.servers.len()
+            && new.servers.iter().zip(&self.servers).all(|(new, old)| new.is(old));
+        let is_right = are_same && is_right(&new.entry(index));
         if is_right {
             *self = new;
         }

@@ -350,3 +350,19 @@ fn what_was_comes_back_with_what_a_person_did_in_between() {
     assert!(wrong.is_empty(), "{} are otherwise:\n{}", wrong.len(), wrong[..wrong.len().min(5)].join("\n"));
     assert!(count > 60, "{count} edits acted");
 }
+
+#[test]
+fn a_client_that_lays_its_configuration_out_anew_loses_nothing() {
+    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("it is JSON");
+    for name in ["plain.json", "vscode.json", "settings.json"] {
+        let text = CONFIGS.iter().find(|(known, _)| *known == name).expect("it is there").1;
+        for replays in [false, true] {
+            let story = Story::new(name, text);
+            story.wrap(replays);
+            story.write(&serde_json::to_string_pretty(&value(&story.text())).expect("JSON"));
+            let (told, has_left) = story.undo();
+            assert!(!has_left && story.copies() == 0, "{name}: {told:?}");
+            assert_eq!(value(&story.text()), value(text), "{name}");
+        }
+    }
+}

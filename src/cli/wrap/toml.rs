@@ -19,7 +19,13 @@ pub(super) fn servers(text: &str) -> Result<Vec<Server>, String> {
 
 fn server(name: &str, item: &Item) -> Server {
     let members = item.as_table_like().map(|table| members(table, true));
-    Server { map: 0, name: name.to_owned(), members, in_lines: item.is_table() }
+    Server {
+        map: SERVERS.to_owned(),
+        name: name.to_owned(),
+        is_here: true,
+        members,
+        in_lines: item.is_table(),
+    }
 }
 
 /// A table's members, and where asked for what those hold that are tables.

@@ -37,8 +37,9 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
 
 impl Fault for Exit {
     fn effect(&self, of: &Target<'_>) -> Option<Box<dyn Effect>> {
-        let Target { lane, is_http, .. } = *of;
-        Some(Box::new(Ending { end: Some(self.0.clone()), lane, is_http, head: None }))
+        let Target { lane, is_http, post, .. } = *of;
+        let is_stream = post.is_some();
+        Some(Box::new(Ending { end: Some(self.0.clone()), lane, is_http, is_stream, head: None }))
     }
 
     fn ends_session(&self) -> bool {
@@ -53,7 +54,9 @@ struct Ending {
     lane: Lane,
     /// Its response is cut off.
     is_http: bool,
-    /// The head of a response that is nothing but the answer: it does not come either.
+    /// Events go on it.
+    is_stream: bool,
+    /// The head of a response that is nothing but the answer: it comes only before what the server says at its end.
     head: Option<Output>,
 }
 
@@ -68,12 +71,19 @@ impl Effect for Ending {
             self.head = Some(output);
         } else if output.is_response() || matches!(output, Output::EndLane { .. }) {
             let lane = self.lane;
+            let Some(mut end) = self.end.take() else { return };
             if self.is_http {
-                let end = Some(StreamEnd::Cut);
-                out.push(Step::Do(Output::EndLane { lane, partial: Vec::new(), end }));
+                let last = end.partial.take();
+                out.extend(self.head.take().filter(|_| last.is_some()).map(Step::Do));
+                let partial = match last {
+                    Some(last) if self.is_stream => [b"data: ", &last[..]].concat(),
+                    last => last.unwrap_or_default(),
+                };
+                out.push(Step::Do(Output::EndLane { lane, partial, end: Some(StreamEnd::Cut) }));
             }
-            out.extend(self.end.take().map(|end| Step::Do(Output::End { lane, end })));
+            out.push(Step::Do(Output::End { lane, end }));
         } else {
+            self.is_stream |= matches!(output, Output::Head { .. });
             out.extend(self.head.take().map(Step::Do));
             out.push(Step::Do(output));
         }
@@ -100,6 +110,32 @@ mod tests {
             "partial \"{\\\"json\"\nexit 3\n"
         );
         assert_eq!(ended(r#"{"do": "exit", "signal": 9}"#), "signal 9\n");
+    }
+
+    #[test]
+    fn over_http_its_last_words_go_on_the_response() {
+        let partial = r#"{"do": "exit", "status": 3, "partial": "{\"json"}"#;
+        for (fault, body, event) in [
+            (
+                partial,
+                "200 content-type: application/json\npartial \"{\\\"json\"\ncut\nexit 3\n",
+                "partial \"data: {\\\"json\"\ncut\nexit 3\n",
+            ),
+            (r#""exit""#, "cut\nexit 1\n", "cut\nexit 1\n"),
+        ] {
+            let mut stand = Stand::http(fault);
+            stand.answers(ANSWER);
+            assert_eq!(stand.seen(), body);
+            let mut stand = Stand::http(fault);
+            stand.streams();
+            stand.answers(ANSWER);
+            assert_eq!(stand.seen(), format!("200 content-type: text/event-stream\n{event}"));
+            let mut stand = Stand::sse(fault);
+            stand.accepts();
+            stand.streams();
+            stand.answers(ANSWER);
+            assert!(stand.seen().ends_with(event));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// What a message is on the wire: a line, an event, a body; none of what is no message.
-pub(super) fn framed(output: &Output) -> Option<Vec<u8>> {
+pub(in crate::fault) fn framed(output: &Output) -> Option<Vec<u8>> {
     match output {
         Output::Send { bytes, .. } => Some([bytes, &b"\n"[..]].concat()),
         Output::Event { event, .. } => Some(sse::encode(event)),

@@ -13,7 +13,7 @@ mod drop;
 mod duplicate;
 mod error;
 mod exit;
-mod framing;
+pub(super) mod framing;
 mod garbage;
 mod half_close;
 mod heads;
@@ -28,6 +28,8 @@ mod missing_header;
 mod noise_line;
 mod null_id;
 mod oversize;
+#[cfg(test)]
+pub(in crate::fault) mod parameters;
 mod progress;
 mod refuse;
 mod reorder;
@@ -450,17 +452,20 @@ impl Kind {
     /// Why it does nothing to the requests of a selector, which are of this method where that is known; a script
     /// (`in_order`) has to name one.
     pub(super) fn passes_by(&self, method: Option<&str>, in_order: bool) -> Option<String> {
-        let On::Methods(methods) = self.on else { return None };
-        let (name, methods_named) = (self.name, methods.join(" and "));
         match method {
-            Some(method) if !methods.contains(&method) => {
-                Some(format!("`{name}` acts on {methods_named} only, and `when` is about {method}"))
+            Some(method) => Some(format!("{}, and `when` is about {method}", self.not_on(method)?)),
+            None if in_order => {
+                Some(format!("{}; a script with it names the method in its `when`", self.not_on("")?))
             }
-            None if in_order => Some(format!(
-                "`{name}` acts on {methods_named} only; a script with it names the method in its `when`"
-            )),
-            _ => None,
+            None => None,
         }
+    }
+
+    /// That it does nothing to requests of this method.
+    pub(super) fn not_on(&self, method: &str) -> Option<String> {
+        let On::Methods(methods) = self.on else { return None };
+        (!methods.contains(&method))
+            .then(|| format!("`{}` acts on {} only", self.name, methods.join(" and ")))
     }
 
     /// Why it cannot exist on what is served.

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use super::answer::{Answer, Response};
 use crate::{
     fault::{Fault, PlanError, value::Object},
-    wire::{results, scan::push_string},
+    wire::{
+        results,
+        scan::{self, push_string},
+    },
 };
 
 pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
@@ -13,7 +16,13 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
     let mut shown = Vec::new();
     push_string(text.as_deref().unwrap_or("the tool failed"), &mut shown);
     Ok(Arc::new(Answer(move |answer: &Response<'_>| {
-        answer.with_result(&results::tool_error(&shown, answer.is_modern, ""))
+        let mut result = results::tool_error(&shown, answer.is_modern, "");
+        // That is about the answer, whatever it says.
+        let meta = answer.message.outcome().and_then(|outcome| {
+            Some([b",\"_meta\":", scan::member(outcome, 0, "_meta")?.of(outcome)].concat())
+        });
+        result.splice(result.len() - 1..result.len() - 1, meta.unwrap_or_default());
+        answer.with_result(&result)
     })))
 }
 
@@ -30,5 +39,15 @@ mod tests {
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\
              \"text\":\"no \\\"such\\\" file\"}],\"isError\":true}}\n"
         );
+    }
+
+    #[test]
+    fn what_is_told_about_the_result_stays() {
+        let mut stand = Stand::stdio(r#"{"do": "tool_error", "text": "no"}"#);
+        stand.answers(
+            r#"{"jsonrpc":"2.0","id":1,"result":{"_meta":{"a":1},"content":[],"resultType":"complete"}}"#,
+        );
+        let seen = stand.seen();
+        assert!(seen.ends_with("\"isError\":true,\"_meta\":{\"a\":1}}}\n"), "{seen}");
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     fault::{
-        catalogue::{Acts, Kind, TABLE, Where},
+        catalogue::{Acts, Kind, TABLE, Where, find, parameters},
         step::ResponseHead,
     },
     traffic::SseEvent,
@@ -16,18 +16,12 @@ const ERROR: &str = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":
 const RESULT: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"n":1}}}"#;
 
 /// A fault that acts whenever it can, but for what is beyond every answer.
-fn rule(name: &str, more: &str) -> String {
-    let parameters = match name {
-        "latency" | "slow_start" | "ignore_shutdown" => r#", "ms": 5"#,
-        "bandwidth" => r#", "bytes_per_second": 100"#,
-        "dribble" => r#", "chunks": 2, "ms": 5"#,
-        "cut_after" | "truncate" => r#", "bytes": 3"#,
-        "oversize" => r#", "bytes": 500"#,
-        "status" => r#", "status": 503"#,
-        "missing_header" => r#", "name": "x-one""#,
-        _ => "",
-    };
-    format!(r#"{{"do": "{name}"{}{more}}}"#, if more.is_empty() { parameters } else { "" })
+fn rule(name: &str) -> String {
+    with(name, parameters::acting(name))
+}
+
+fn with(name: &str, parameters: &str) -> String {
+    format!(r#"{{"do": "{name}"{parameters}}}"#)
 }
 
 /// What a server says to the request on this lane.
@@ -90,7 +84,7 @@ fn acts(case: &str, is_http: bool) -> Vec<&'static str> {
     let (plain, ..) = played("", case, is_http);
     let mut acts = Vec::new();
     for kind in TABLE.iter().filter(can) {
-        let (seen, fired, told) = played(&rule(kind.name, ""), case, is_http);
+        let (seen, fired, told) = played(&rule(kind.name), case, is_http);
         // These do more than the client sees on its lane: a server that ends has no sessions any more.
         let is_unseen = kind.name == "ignore_shutdown" || kind.name == "exit" && case != "nothing";
         let has_changed = seen != plain || is_unseen;
@@ -123,13 +117,23 @@ fn a_fault_has_acted_where_the_client_sees_something_else() {
 }
 
 #[test]
-fn one_that_is_beyond_the_answer_has_not_acted() {
-    for more in [r#", "bytes": 9999"#, r#", "events": 9"#] {
-        for (case, is_http) in [("no message", true), ("answer", true), ("stream", true), ("line", false)] {
-            let (seen, fired, told) = played(&rule("cut_after", more), case, is_http);
-            assert_eq!((seen, fired, told), (played("", case, is_http).0, 0, 0), "{more} on {case}");
+fn one_that_changes_nothing_has_not_acted() {
+    for (name, parameters) in parameters::IDLE {
+        let exists = find(name).expect("it is there").exists;
+        let cases = ["closed before its head", "no message", "page", "answer", "error", "stream", "line"];
+        for case in cases {
+            let is_http = case != "line";
+            if exists == if is_http { Where::Stdio } else { Where::Http } {
+                continue;
+            }
+            let (seen, fired, told) = played(&with(name, parameters), case, is_http);
+            let plain = played("", case, is_http).0;
+            assert_eq!((seen, fired, told), (plain, 0, 0), "{name}{parameters} on {case}");
         }
     }
+    // On what goes to the server.
+    let held = with("latency", r#", "ms": 0, "when": {"direction": "to_server"}"#);
+    assert_eq!(played(&held, "line", false), (played("", "line", false).0, 0, 0));
 }
 
 /// What acts all the same is told in its place.
@@ -148,11 +152,11 @@ fn an_event_names_the_fault_that_is_left() {
         let fired: Vec<u64> = report.faults.iter().map(|fault| fault.fired).collect();
         (fired, events.into_iter().filter_map(|event| event.fault).collect::<Vec<_>>())
     };
-    let latency_and = |name: &str| format!("{}, {}", rule("latency", ""), rule(name, ""));
+    let latency_and = |name: &str| format!("{}, {}", rule("latency"), rule(name));
     assert_eq!(told(&latency_and("tool_error"), "answer"), (vec![1, 1], vec!["tool_error".to_owned()]));
     assert_eq!(told(&latency_and("tool_error"), "page"), (vec![1, 0], vec!["latency".to_owned()]));
     assert_eq!(told(&latency_and("timeout"), "nothing"), (vec![0, 1], vec!["timeout".to_owned()]));
-    let both = format!("{}, {}", rule("list_changed", ""), rule("drop", ""));
+    let both = format!("{}, {}", rule("list_changed"), rule("drop"));
     assert_eq!(told(&both, "answer"), (vec![0, 1], vec!["drop".to_owned()]));
     assert_eq!(told(&both, "page"), (vec![0, 0], vec![]));
 }

@@ -41,11 +41,6 @@ impl Asked {
         self.0.push(One { stream, id, token, acting });
     }
 
-    /// Whether an output is any affected request's.
-    pub(super) fn has(&self, output: &Output) -> bool {
-        self.place(output).is_some()
-    }
-
     /// Whose an output is; with the answer a request is no longer asked.
     pub(super) fn whose(&mut self, output: &Output) -> Whose {
         match self.place(output) {

@@ -215,11 +215,14 @@ impl Live {
         let instead = terminal.and_then(|chosen| chosen.instead(&target));
         // Where nothing goes to the server, what holds that back holds the answer back.
         let is_on_its_way = |chosen: &Chosen| chosen.to_server && instead.is_none();
-        let to_server = decision.beside.iter().filter(|chosen| is_on_its_way(chosen));
-        let to_server = to_server.filter_map(|chosen| chosen.effect(&target)).collect();
-        let wait = waits(to_server, Output::Send { lane, bytes: Vec::new(), apart: false });
+        let line = Output::Send { lane, bytes: Vec::new(), apart: false };
+        let holds = |chosen: &Chosen| {
+            let effect = chosen.effect(&target).filter(|_| is_on_its_way(chosen))?;
+            Some(waits(effect, line.clone()))
+        };
+        let wait = decision.beside.iter().filter_map(holds).fold(0, Micros::saturating_add);
         let chosen = terminal.into_iter().chain(&decision.beside);
-        let works = chosen.map(|chosen| chosen.work(&target, is_on_its_way(chosen))).collect();
+        let works = chosen.map(|chosen| chosen.work(&target, holds(chosen))).collect();
         self.lingers = self.lingers.max(decision.lingers());
         self.note_fault(&decision, origin.events.first(), instead.as_deref().is_some_and(are_silent));
         let acting = self.stage.begin(works, origin, (is_http && post.is_none()).then_some(came.lane));
@@ -320,23 +323,13 @@ fn answers_a_fault(answer: &Message<'_>) -> bool {
     answer.id().is_some_and(|id| id.starts_with(SERVER_REQUEST))
 }
 
-/// How long effects hold back something that passes them.
-fn waits(effects: Vec<Box<dyn Effect>>, output: Output) -> Micros {
-    let mut steps = vec![Step::Do(output)];
-    let mut waited: Micros = 0;
-    for mut effect in effects {
-        let mut next = Vec::new();
-        for step in steps {
-            match step {
-                Step::Do(output) => effect.pass(output, &mut next),
-                Step::Wait(time) | Step::Yield(time) => waited = waited.saturating_add(time),
-            }
-        }
-        steps = next;
-    }
-    let last = steps.iter().map(|step| match step {
+/// How long an effect holds back something that passes it.
+fn waits(mut effect: Box<dyn Effect>, output: Output) -> Micros {
+    let mut steps = Vec::new();
+    effect.pass(output, &mut steps);
+    let waits = steps.iter().map(|step| match step {
         Step::Wait(time) | Step::Yield(time) => *time,
         Step::Do(_) => 0,
     });
-    last.fold(waited, Micros::saturating_add)
+    waits.fold(0, Micros::saturating_add)
 }

@@ -161,6 +161,7 @@ impl Stand {
     /// Does what is due.
     fn pump(&self, state: &mut State) {
         let now = self.now();
+        let mut begun = Vec::new();
         while let Some(next) = state.live.poll(now) {
             match next {
                 Do::Pass { lane, .. } => {
@@ -171,11 +172,16 @@ impl Stand {
                 Do::Say(output) => {
                     let lane = output.lane();
                     let Some(way) = state.ways.get_mut(&lane.0) else { continue };
-                    if way.say(output) {
+                    let is_end = way.say(output);
+                    begun.extend(way.has_to_begin().then_some(lane));
+                    if is_end {
                         state.ended(lane);
                     }
                 }
             }
+        }
+        for lane in begun {
+            state.ways.get_mut(&lane.0).map(Way::begins).unwrap_or_default();
         }
         if let Some(happened) = &self.happened {
             let events = state.live.take_events(false);

@@ -17,8 +17,14 @@ pub(super) enum Inbound {
 /// What was read of a body, as it came, and what is left.
 pub(super) struct Read {
     frames: VecDeque<Frame<Bytes>>,
-    left: Option<Incoming>,
+    left: Option<Left>,
     size: SizeHint,
+}
+
+enum Left {
+    Coming(Incoming),
+    /// It broke off there: whoever reads on is told that once.
+    Broken(hyper::Error),
 }
 
 impl Read {
@@ -35,11 +41,12 @@ impl Read {
                     whole.extend_from_slice(data);
                     frames.push_back(frame);
                     if whole.len() > limit {
-                        return (Self { frames, left: Some(body), size }, None);
+                        return (Self { frames, left: Some(Left::Coming(body)), size }, None);
                     }
                 }
-                // Whoever asks for the rest is told that there is none.
-                Some(Err(_)) => return (Self { frames, left: Some(body), size }, None),
+                Some(Err(error)) => {
+                    return (Self { frames, left: Some(Left::Broken(error)), size }, None);
+                }
             }
         }
         (Self { frames, left: None, size }, Some(whole))
@@ -56,10 +63,15 @@ impl Body for Inbound {
     ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
         match &mut *self {
             Self::Coming(body) => Pin::new(body).poll_frame(cx),
-            Self::Read(read) => match (read.frames.pop_front(), &mut read.left) {
-                (Some(frame), _) => Poll::Ready(Some(Ok(frame))),
-                (None, Some(left)) => Pin::new(left).poll_frame(cx),
-                (None, None) => Poll::Ready(None),
+            Self::Read(read) => match read.frames.pop_front() {
+                Some(frame) => Poll::Ready(Some(Ok(frame))),
+                None => match &mut read.left {
+                    Some(Left::Coming(body)) => Pin::new(body).poll_frame(cx),
+                    left => match left.take() {
+                        Some(Left::Broken(error)) => Poll::Ready(Some(Err(error))),
+                        _ => Poll::Ready(None),
+                    },
+                },
             },
         }
     }
@@ -67,7 +79,14 @@ impl Body for Inbound {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Coming(body) => body.is_end_stream(),
-            Self::Read(read) => read.frames.is_empty() && read.left.as_ref().is_none_or(Body::is_end_stream),
+            Self::Read(read) => {
+                let is_over = match &read.left {
+                    None => true,
+                    Some(Left::Coming(body)) => body.is_end_stream(),
+                    Some(Left::Broken(_)) => false,
+                };
+                read.frames.is_empty() && is_over
+            }
         }
     }
 

@@ -3,8 +3,12 @@
 
 use super::{Found, Replayer};
 use crate::{
-    cassette::model::{Exchange, Form},
+    cassette::{
+        key,
+        model::{Exchange, Form},
+    },
     replay::{
+        own,
         rewrite::{self, answer_id},
         script::{StepKind, client_message},
     },
@@ -51,8 +55,11 @@ impl Replayer {
             if let Some((_, bytes)) = self.own_answer(request, &request.method()) {
                 return bytes;
             }
-            let (nearest, company) = self.in_company(request, true).unzip();
-            return self.missed(request, Reason::NeverRecorded, nearest, company);
+            if let Some((exchange, company)) = self.in_company(request, true) {
+                return self.missed(request, Reason::NeverRecorded, Some(exchange), Some(company));
+            }
+            let (reason, nearest) = self.explain(request, request.is_modern());
+            return self.missed(request, reason, nearest, None);
         };
         if let Err((reason, exchange)) = self.may_play(request, answer.found, Some(&answer.request)) {
             return self.missed(request, reason, Some(exchange), None);
@@ -62,13 +69,39 @@ impl Replayer {
             used.push((play, step));
             self.members.entry((play, step)).or_default().push(place);
         }
-        self.note_key(self.exchange_of(answer.found));
+        let exchange = self.exchange_of(answer.found);
+        self.note_key(exchange);
+        if play == 0 && !answer.found.repeat {
+            self.draws(exchange);
+        }
         // All of it goes at once.
         let script = &self.scripts[self.plays[play].script];
         self.plays[play].arrive(script, step);
         self.plays[play].is_answered(step);
         self.agenda.wake(play);
         answer.bytes
+    }
+
+    /// The requests of a recorded batch that nobody asked for, where others of it were: as `KEY METHOD NAME`.
+    pub(super) fn unused_of_batch(&self, plays: &[usize], step: u32) -> Vec<String> {
+        let mut used: Vec<usize> = Vec::new();
+        for play in plays.iter().filter(|play| !self.plays[**play].is_unused(step)) {
+            match self.members.get(&(*play, step)) {
+                Some(places) => used.extend(places),
+                // It came as it was recorded.
+                None => return Vec::new(),
+            }
+        }
+        let Some(play) = plays.first() else { return Vec::new() };
+        let exchange = self.scripts[self.plays[*play].script].steps[step as usize].exchange;
+        let entry = &self.cassette.exchanges[exchange as usize];
+        let mut batch = Vec::new();
+        client_message(&self.cassette, &*self.blobs, entry, &mut batch);
+        let members = Message::read(&batch);
+        let unused = members.members().enumerate().filter(|(place, member)| {
+            member.kind == Kind::Request && !used.contains(place) && !own::may_be_left_over(&member.method())
+        });
+        unused.map(|(_, member)| format!("{} {}", entry.key, key::of_client(&member))).collect()
     }
 
     /// The answer to an equal request that stood alone.

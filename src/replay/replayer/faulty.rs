@@ -1,6 +1,6 @@
 //! Faults in a take: what they do to a request, and to what is said because of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::{AtHand, Found, Now, Replayer};
 use crate::{
@@ -27,6 +27,8 @@ pub(super) struct Faults {
     has_acted: bool,
     /// The affected request that something is being said because of.
     acting: Option<Acting>,
+    /// Ends of pipes that stand behind what is held back.
+    ending: Vec<Output>,
     /// Plays whose sessions a fault has ended: their clients go on with them.
     lost: Vec<usize>,
     /// How long the server stays although it is told to end.
@@ -52,6 +54,7 @@ impl Faults {
             stage: Stage::default(),
             has_acted: false,
             acting: None,
+            ending: Vec::new(),
             lost: Vec::new(),
             lingers: 0,
             labels: BTreeMap::new(),
@@ -72,7 +75,18 @@ impl Faults {
     }
 
     pub(super) fn owes(&self, lane: Lane) -> bool {
-        self.stage.owes(lane)
+        self.stage.owes(lane) || self.ending.iter().any(|end| end.lane() == lane)
+    }
+
+    /// See [`Stage::pass_last`].
+    pub(super) fn pass_last(
+        &mut self,
+        now: Now,
+        acting: Acting,
+        last: (Output, Option<Output>),
+        out: &mut VecDeque<Output>,
+    ) -> bool {
+        self.stage.pass_last(now.played, acting, last, out)
     }
 
     /// What faults hold back: when the next of it is due, and of which request it is.
@@ -222,7 +236,7 @@ impl Replayer {
         // The one that ends the matter is nearest to the server.
         let terminal = decision.terminal.as_ref();
         let chosen = terminal.into_iter().chain(&decision.beside);
-        let works = chosen.map(|chosen| chosen.work(&target, false)).collect();
+        let works = chosen.map(|chosen| chosen.work(&target, None)).collect();
         let origin = Origin {
             events: self.at_hand.events.clone(),
             asked: (self.at_hand.live, id_key(id).into_owned()),
@@ -299,7 +313,16 @@ impl Replayer {
     pub(super) fn left_stage(&mut self, lane: Lane) {
         if let Some(faults) = &mut self.faults {
             faults.stage.left(lane);
+            faults.ending.retain(|end| end.lane() != lane);
             faults.take_back_idle(self.events.as_mut());
+        }
+    }
+
+    /// A pipe ends, behind what faults hold back for its client.
+    pub(super) fn end_behind_held(&mut self, end: Output) {
+        match &mut self.faults {
+            Some(faults) if faults.stage.owes(end.lane()) => faults.ending.push(end),
+            _ => self.outputs.push_back(end),
         }
     }
 
@@ -318,6 +341,8 @@ impl Replayer {
     pub(super) fn release_faults(&mut self, now: Now) {
         if let Some(faults) = self.faults.as_mut().filter(|faults| !faults.stage.is_idle()) {
             faults.stage.release(now.played, &mut self.outputs);
+            let Faults { stage, ending, .. } = faults;
+            self.outputs.extend(ending.extract_if(.., |end| !stage.owes(end.lane())));
         }
     }
 

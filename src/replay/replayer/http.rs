@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::{AtHand, Found, Now, Replayer, facts::Facts, paths::Scope, streams::Stream};
 use crate::{
-    cassette::model::{StreamEnd, Unanswered},
+    cassette::model::Unanswered,
     redact::is_credential,
     replay::{
         exchange::HttpRequest,
@@ -176,35 +176,6 @@ impl Replayer {
         if let Some(lane) = self.lives[live].get.take() {
             self.end(lane, None, &[]);
         }
-    }
-
-    /// Its server has ended, in the middle of something: all that the session has open is cut off.
-    pub(super) fn server_ended(&mut self, now: Now, play: usize, run: Option<u32>, lane: Option<Lane>) {
-        let Some(live) = self.live_with(play) else {
-            // What has no session shares no server.
-            if let (Some(run), Some(lane)) = (run, lane) {
-                let scene = scene!(self, play, now);
-                self.plays[play].remove(scene, run);
-                self.end(lane, Some(StreamEnd::Cut), &[]);
-            }
-            return;
-        };
-        let last = self.last_words(play, run);
-        self.lives[live].is_over = true;
-        let mut lanes: Vec<u32> =
-            self.streams.iter().filter(|(_, stream)| stream.live == live).map(|(at, _)| *at).collect();
-        lanes.sort_unstable();
-        for lane in lanes.into_iter().map(Lane) {
-            let partial = last.as_ref().filter(|(own, _)| *own == lane).map(|(_, bytes)| &bytes[..]);
-            if partial.is_some() {
-                self.begin_response(lane, true);
-            }
-            self.end(lane, Some(StreamEnd::Cut), partial.unwrap_or_default());
-        }
-        self.lives[live].get = None;
-        self.lives[live].resumed.clear();
-        let script = self.plays[play].script;
-        self.plays[play].stop(&self.scripts[script]);
     }
 
     pub(super) fn session_not_found(&mut self, lane: Lane, id: &[u8]) {

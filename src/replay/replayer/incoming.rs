@@ -239,12 +239,17 @@ impl Replayer {
         let (live, lane) = (run.live, run.post.unwrap_or(run.lane));
         let scene = scene!(self, found.play, now);
         let run = self.plays[found.play].start(scene, found.step, found.repeat, run);
+        // All of a batch has come, where a part of it may have come before.
+        self.members.remove(&(found.play, found.step));
         self.agenda.wake(found.play);
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.run = Some((found.play, run));
         }
         if found.play == 0 {
             self.pool_live = live;
+            if !found.repeat {
+                self.draws(self.exchange_of(found));
+            }
         }
         if !self.streams.is_empty() {
             self.end_if_whole(found.play, run, 0, false);
@@ -264,6 +269,9 @@ impl Replayer {
         let (mut bytes, mut batch) = (Vec::new(), Vec::new());
         let is_all_answers =
             entry.server.iter().all(|item| matches!(item.message.form, Form::Result | Form::Error));
+        // More may be said because of it on a last line.
+        let end = self.cassette.sessions[entry.session as usize].end.as_ref();
+        let is_all_answers = is_all_answers && end.is_none_or(|end| end.partial.is_none());
         let mut asked_for_logs = false;
         let is_batch = message.kind == Kind::Batch;
         if (!is_all_answers || is_batch) && client_message(&self.cassette, &*self.blobs, entry, &mut bytes) {

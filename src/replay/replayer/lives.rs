@@ -27,6 +27,9 @@ pub(super) struct Live {
     pub declared: Declared,
     /// The client's `initialize`, where a real server may have to hear it.
     pub greeting: Option<Vec<u8>>,
+    /// Before `initialize`, on stdio: the recorded session that it last asked for something of, and the first step of
+    /// the pool that may be left of it.
+    pub drawn_from: Option<(u32, u32)>,
     /// The client's capabilities, raw.
     pub capabilities: Option<Vec<u8>>,
     pub pending: Vec<Pending>,

@@ -50,6 +50,9 @@ impl Replayer {
                     action => self.perform(now, at, action),
                 }
             }
+            if at == 0 {
+                self.end_drained(now);
+            }
         }
         self.agenda.have_been_asked(plays);
     }
@@ -100,11 +103,10 @@ impl Replayer {
             Action::End { session, run } => {
                 let of = run.and_then(|at| self.plays[play].run(at));
                 let live = of.map(|run| run.live).or_else(|| self.live_with(play));
-                let Some(lane) = live.and_then(|live| self.lives[live].pipe) else {
-                    let lane = of.map(|run| run.post.unwrap_or(run.lane));
-                    return self.server_ended(now, play, run, lane);
-                };
-                self.end_pipe(now, play, session, lane);
+                match live.and_then(|live| self.lives[live].pipe) {
+                    Some(lane) => self.end_pipe(now, play, session, lane),
+                    None => self.server_ended(now, play, session, run),
+                }
             }
             Action::GraceOver { run, missing } => {
                 let step = &self.scripts[script].steps[missing as usize];
@@ -115,6 +117,10 @@ impl Replayer {
             Action::GateOpened { run, gate, why } => {
                 let what = match gate {
                     Gate::Cancel => format!("the client to cancel it: {why}"),
+                    Gate::Request(step) => {
+                        let missing = self.key(self.scripts[script].steps[step as usize].exchange);
+                        format!("`{missing}` to come before the server ends: {why}")
+                    }
                     Gate::Answer(item) => {
                         for live in &mut self.lives {
                             live.pending.retain(|pending| {

@@ -39,6 +39,16 @@ impl Pipes {
         self.0.get(&lane.0).is_some_and(|pipe| !pipe.is_closed && !pipe.has_ended)
     }
 
+    /// Those whose server has not ended.
+    pub(super) fn running(&self) -> Vec<Lane> {
+        self.0.iter().filter(|(_, pipe)| !pipe.has_ended).map(|(lane, _)| Lane(*lane)).collect()
+    }
+
+    /// The live session that a client is in.
+    pub(super) fn live(&self, lane: Lane) -> Option<usize> {
+        self.0.get(&lane.0).map(|pipe| pipe.live)
+    }
+
     /// Whether a client speaks in lines there whose server has ended.
     pub(in crate::replay) fn has_ended(&self, lane: Lane) -> bool {
         self.0.get(&lane.0).is_some_and(|pipe| pipe.has_ended)

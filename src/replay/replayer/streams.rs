@@ -198,7 +198,7 @@ pub(super) fn is_line(entry: &Exchange) -> bool {
 }
 
 /// An event with recorded data.
-fn event(data: Vec<u8>, sse: Option<&Sse>) -> SseEvent<'static> {
+pub(super) fn event(data: Vec<u8>, sse: Option<&Sse>) -> SseEvent<'static> {
     let usual = Sse::default();
     let sse = sse.unwrap_or(&usual);
     let name: Option<&str> = match &sse.event {

@@ -162,6 +162,7 @@ impl Replayer {
     pub fn reset_played(&mut self) {
         self.played.fill(false);
         self.plays[0].rewind(&self.scripts[0]);
+        self.lives.iter_mut().for_each(|live| live.drawn_from = live.drawn_from.map(|(of, _)| (of, 0)));
         self.agenda.wake(0);
     }
 }

@@ -68,7 +68,7 @@ impl Replayer {
     }
 
     /// Why nothing equals this request, and what comes nearest.
-    fn explain(&mut self, message: &Message<'_>, modern: bool) -> (Reason, Option<u32>) {
+    pub(super) fn explain(&mut self, message: &Message<'_>, modern: bool) -> (Reason, Option<u32>) {
         let current = self.playing(self.at_hand.live).map_or(0, |play| self.plays[play].script);
         for script in (0..self.scripts.len()).filter(|&script| script != current) {
             let script = &mut self.scripts[script];
@@ -129,18 +129,25 @@ impl Replayer {
         best.map(|(other_name, _, exchange)| (exchange, !other_name))
     }
 
-    /// The exchange in which the same method and name were asked in other company than alone, or in this batch.
-    pub(super) fn in_company(&self, message: &Message<'_>, in_batch: bool) -> Option<(u32, Company)> {
+    /// The exchange in which the same method and name were asked in other company than alone; of a message in a batch,
+    /// that in which the same was asked, but has no answer that could be given there.
+    pub(super) fn in_company(&mut self, message: &Message<'_>, in_batch: bool) -> Option<(u32, Company)> {
         let (method, name) = (message.method(), message.name());
-        let is_same = |other: &Message<'_>| other.method() == method && other.name() == name;
         let current = self.playing(self.at_hand.live).map_or(0, |play| self.plays[play].script);
-        let scripts = if current == 0 { &[0][..] } else { &[current, 0] };
-        let steps = || scripts.iter().flat_map(|&script| &self.scripts[script].steps);
+        let Self { matcher, scripts, cassette, blobs, .. } = self;
+        let digest = in_batch.then(|| matcher.digest(message));
+        let mut is_same = |other: &Message<'_>| {
+            other.method() == method
+                && other.name() == name
+                && digest.as_ref().is_none_or(|digest| matcher.digest(other) == *digest)
+        };
+        let of_scripts = if current == 0 { &[0][..] } else { &[current, 0] };
+        let steps = || of_scripts.iter().flat_map(|&script| &scripts[script].steps);
         let (mut bytes, batch) = (Vec::new(), if in_batch { Company::OtherBatch } else { Company::Batch });
         let mut find = |kind: StepKind, company: Company| {
             let found = steps().filter(|step| step.kind == kind).find(|step| {
-                let entry = &self.cassette.exchanges[step.exchange as usize];
-                let is_kept = client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
+                let entry = &cassette.exchanges[step.exchange as usize];
+                let is_kept = client_message(cassette, &**blobs, entry, &mut bytes);
                 let recorded = Message::read(&bytes);
                 is_kept && (is_same(&recorded) || recorded.members().any(|member| is_same(&member)))
             });

@@ -82,7 +82,7 @@ impl Deck {
         command.spawn().expect("it starts")
     }
 
-    fn start(&self, command: &mut Command, input: &str) -> Ran {
+    pub(super) fn start(&self, command: &mut Command, input: &str) -> Ran {
         let mut child = self.begin(command);
         let mut stdin = child.stdin.take().expect("a pipe was asked for");
         // A program that does not read its input may be gone already.

@@ -170,3 +170,58 @@ fn an_address_nobody_can_listen_on_is_told_with_the_next_step() {
     }
     assert_eq!(deck.names(), ["c.json"], "nothing was begun");
 }
+
+/// What was asked second was answered first.
+const CROSSED: &str = r#"{"cassette": 1, "sessions": [{"session": 1, "recording": 1, "transport": "stdio"}], "exchanges": [
+  {"key": "a", "client": {"request": {"method": "a"}}, "server": [{"after": "b #1", "result": "of a"}]},
+  {"key": "b", "after": "a", "client": {"request": {"method": "b"}}, "server": [{"result": "of b"}]}]}"#;
+
+#[test]
+fn an_answer_waits_so_long_for_what_came_before_it() {
+    let deck = Deck::new().with("c.json", CROSSED);
+    let asked = [1, 2]
+        .map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{}\"}}\n", ["a", "b"][id - 1]));
+    for (grace, first) in [("1h", "of b"), ("0s", "of a")] {
+        let ran = deck.talk(&format!("replay c.json --order-grace {grace}"), &asked.concat());
+        let lines: Vec<&str> = ran.stdout.lines().collect();
+        assert!(lines.len() == 2 && lines[0].contains(first), "{grace}: {ran:#?}");
+        ran.status(ExitCode::Good);
+    }
+}
+
+/// The server asks its client for something before it answers.
+const ASKING: &str = r#"{"cassette": 1, "sessions": [{"session": 1, "recording": 1, "transport": "stdio", "protocol": "2025-11-25"}], "exchanges": [
+  {"key": "initialize @1", "client": {"request": {"method": "initialize", "params": {"capabilities": {"roots": {}}}}}, "server": [{"result": {"capabilities": {}}}]},
+  {"key": "a", "client": {"request": {"method": "a"}},
+   "server": [{"request": {"id": 7, "method": "roots/list"}, "answer": {"result": {"roots": []}}}, {"result": "of a"}]}]}"#;
+
+#[test]
+fn a_server_waits_so_long_for_its_client_s_answer() {
+    let deck = Deck::new().with("c.json", ASKING);
+    let said = concat!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"roots":{}}}}"#,
+        "\n",
+        r#"{"jsonrpc":"2.0","id":2,"method":"a"}"#,
+        "\n",
+        r#"{"jsonrpc":"2.0","id":7,"result":{"roots":[]}}"#,
+        "\n"
+    );
+    deck.talk("replay c.json --answer-timeout 1h", said).status(ExitCode::Good).stdout("of a");
+    let ran = deck.talk("replay c.json --answer-timeout 0s", said).status(ExitCode::Bad).stdout("of a");
+    ran.stderr("the answer did not come in time");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_recording_that_is_required_is_worth_the_session() {
+    let deck = Deck::new();
+    let long = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}\n", "x".repeat(4_000));
+    let program = env!("CARGO_BIN_EXE_tapedeck");
+    for (option, status) in [("", ExitCode::Good), ("--require-recording", ExitCode::File)] {
+        let line = format!("ulimit -f 2; exec '{program}' record c.json {option} -- cat");
+        let ran = deck.start(std::process::Command::new("sh").args(["-c", &line]), &long);
+        assert_eq!(ran.stdout == long, option.is_empty(), "{option}: {ran:#?}");
+        let told = ["the session goes on", "the session was ended because of it"];
+        ran.status(status).stderr(told[usize::from(!option.is_empty())]);
+    }
+}

@@ -1,8 +1,10 @@
 //! `wrap`: a configuration is wrapped, its command records and replays, and what was comes back.
 
+use std::process::Command;
+
 use mcp_tapedeck::exit_code::ExitCode;
 
-use super::deck::Deck;
+use super::deck::{Deck, Ran};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tapedeck");
 
@@ -187,6 +189,46 @@ fn a_front_that_a_person_put_there_is_no_business_of_ours() {
     // Unless it is asked for.
     deck.run("wrap mcp.json --undo").status(ExitCode::Good).stdout("mine: as it was");
     assert_eq!(deck.read("mcp.json"), text.replace(mine, r#""mine": {"command": "m"}"#));
+}
+
+#[test]
+fn servers_of_other_projects_stay_as_they_are_and_so_does_their_copy() {
+    let deck = Deck::new().with("a/tapes/q.json", "{}").with("b/none", "");
+    let here = |name: &str| deck.path(name).canonicalize().expect("a folder").display().to_string();
+    let text = format!(
+        r#"{{"projects": {{"{}": {{"mcpServers": {{"q": {{"command": "q"}}}}}}, "{}": {{"mcpServers": {{"r": {{"command": "r"}}}}}}}}}}"#,
+        here("a"),
+        here("b")
+    );
+    let deck = deck.with("c.json", &*text);
+    let wrap = |folder: &str, words: &str| {
+        let mut command = Command::new(PROGRAM);
+        command.arg("wrap").arg(deck.path("c.json")).args(words.split_whitespace());
+        let ended = command.current_dir(deck.path(folder)).output().expect("it starts");
+        Ran::of(&ended).status(ExitCode::Good).stdout
+    };
+    assert!(wrap("a", "--replay tapes").starts_with("q: replayed from "));
+    assert!(wrap("b", "").starts_with("r: recorded into "));
+    assert_eq!(deck.read("c.json.before-tapedeck"), text);
+    let said = wrap("b", "--undo");
+    assert!(said.starts_with("r: as it was\n") && said.contains("is kept: `q` is otherwise in it"), "{said}");
+    assert_eq!(wrap("a", "--undo"), "q: as it was\n");
+    assert_eq!(deck.read("c.json"), text);
+    assert!(!deck.names().contains(&"c.json.before-tapedeck".to_owned()));
+}
+
+#[test]
+fn a_configuration_to_which_two_places_lead_is_wrapped_once() {
+    let deck = Deck::new().with(".codex/config.toml", "[mcp_servers.a]\r\ncommand = 'a' # mine\r\n");
+    let home = deck.path(".");
+    let mut command = Command::new(PROGRAM);
+    command.args(["wrap", "codex"]).env("HOME", &home).env_remove("CODEX_HOME").current_dir(&home);
+    let ran = Ran::of(&command.output().expect("it starts")).status(ExitCode::Good);
+    assert_eq!(ran.stdout.matches("a: recorded into").count(), 1, "{ran:#?}");
+    assert_eq!(
+        deck.read(".codex/config.toml").matches('\n').count(),
+        deck.read(".codex/config.toml").matches("\r\n").count()
+    );
 }
 
 #[test]

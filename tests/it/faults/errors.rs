@@ -161,3 +161,26 @@ fn a_rule_for_what_was_not_recorded_is_refused() {
     let told = refused(r#""session": 9, "tool": "search""#).expect_err("there is one session");
     assert!(told.contains("`r` fits nothing that was recorded; correct its `when`"), "{told}");
 }
+
+#[test]
+fn a_fault_that_does_nothing_to_the_request_of_a_key_names_those_that_do() {
+    let refused = |fault: &str| {
+        let cassette = Cassette::load(CASSETTE.into(), &NoBlobs).expect("the cassette loads");
+        let mut plan = Plan::default();
+        plan.add_short(fault).expect("a fault");
+        plan.check(Scope::of(&cassette, false)).expect("it can exist");
+        let options = Options { faults: Some(Arc::new(plan)), ..Options::default() };
+        let replayer = Replayer::new(Arc::new(cassette), Arc::new(NoBlobs), "c", options);
+        replayer.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let told = refused("initialize @1: tool_error").expect_err("that is no call");
+    let why = "the fault rule `initialize @1: tool_error` can never act: `tool_error` acts on tools/call only, and \
+               `initialize @1` is a initialize; there can act latency, ";
+    assert!(told.starts_with(&why.replace(" is a ", " asks for ")), "{told}");
+    // What needs HTTP, or tools, cannot.
+    assert!(
+        told.contains("wrong_version") && !told.contains("status") && !told.contains("schema_violation"),
+        "{told}"
+    );
+    assert_eq!(refused("tools/call search @1: tool_error"), Ok(()));
+}

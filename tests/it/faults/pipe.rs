@@ -259,7 +259,7 @@ fn bytes_are_what_they_are_said_to_be() {
             line(&format!("{}{white}}}", &FIRST[..FIRST.len() - 1]))
         );
         assert_eq!(said(by, "dribble chunks=50 ms=5"), line(FIRST));
-        assert_eq!(said(by, "bandwidth bytes_per_second=100000000"), line(FIRST));
+        assert_eq!(said(by, "bandwidth bytes_per_second=100000"), line(FIRST));
     }
 }
 

@@ -149,7 +149,10 @@ impl Stage {
                 Output::EndLane { lane, partial, end } => {
                     own(lane, format!("end {end:?} {:?}", text(&partial)).replace(" \"\"", ""))
                 }
-                Output::End { end, .. } => format!("server ends {:?}", end.exit),
+                Output::End { end, .. } => {
+                    let last = end.partial.map(|last| format!(" {:?}", text(&last))).unwrap_or_default();
+                    format!("server ends {:?}{last}", end.exit)
+                }
                 Output::Upstream { .. } | Output::EndUpstream { .. } => panic!("there is no real server"),
             };
             seen.push_str(&line);

@@ -587,3 +587,48 @@ fn a_response_that_has_the_wrong_type_already_passes_as_it_is() {
     client.hears(&response);
     scene.ends_having_fired(&[0]);
 }
+
+#[test]
+fn a_body_that_is_cut_off_keeps_its_framing_where_no_fault_changes_it() {
+    for (fault, fired) in
+        [(r#""tool_error""#, 0), (r#""latency", "ms": 5"#, 1), (r#""truncate", "bytes": 1"#, 0)]
+    {
+        let scene = Scene::faulty(&[&format!(r#"tools/call a: {{"do": {fault}, "optional": true}}"#)]);
+        let mut client = scene.asks("", CALL);
+        let mut server = scene.accept();
+        server.takes_call();
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"short\"";
+        server.say(head);
+        drop(server);
+        let (heard, is_reset) = client.rest();
+        // The server's connection has ended, and so does the client's.
+        let heard = heard.replace("connection: close\r\n", "");
+        assert_eq!((&*heard, is_reset), (head, false), "{fault}");
+        scene.ends_having_fired(&[fired]);
+    }
+    // Where one does, the length is no longer true.
+    let scene = Scene::faulty(&["tools/call a: wrong_content_type"]);
+    let mut client = scene.asks("", CALL);
+    let mut server = scene.accept();
+    server.takes_call();
+    server.say("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"short\"");
+    drop(server);
+    let (heard, _) = client.rest();
+    assert!(heard.contains("text/html") && heard.contains("transfer-encoding: chunked"), "{heard}");
+    scene.ends_having_fired(&[1]);
+}
+
+#[test]
+fn a_request_whose_body_breaks_off_is_no_whole_one_for_the_server() {
+    let scene = Scene::faulty(&[r#"tools/call a: {"do": "timeout", "optional": true}"#]);
+    let mut client = scene.client();
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    client.say(head.to_owned() + &chunk("{\"half\"") + "zz\r\n");
+    let mut server = scene.accept();
+    let mut heard = Vec::new();
+    // It may be reset, for it is not whole.
+    let _ = server.0.read_to_end(&mut heard);
+    assert!(!String::from_utf8_lossy(&heard).contains("0\r\n\r\n"), "{}", String::from_utf8_lossy(&heard));
+    drop(client);
+    scene.end();
+}

@@ -1,5 +1,10 @@
 //! Batches of 2025-03-26 that come in other company than they were recorded in.
 
+use mcp_tapedeck::{
+    replay::Options,
+    report::{Reason, Verdict},
+};
+
 use super::stage::*;
 
 /// A recorded batch of calls of `a` and `b`.
@@ -68,4 +73,43 @@ fn what_came_with_more_than_an_answer_is_not_taken_apart() {
     let heard = asks(&mut stage, &id, &[call(1, "t"), call(2, "u")]);
     assert!(heard.contains("was recorded alone, and comes in a batch (`t`)"), "{heard}");
     assert_eq!(stage.report().misses.len(), 2);
+}
+
+#[test]
+fn what_nobody_asked_for_of_a_batch_is_left_over() {
+    let exchanges = with_id(1) + &batch("batch @1", "a1", "b1");
+    for (members, unused) in [
+        (&[&["b"][..]][..], &["batch @1 tools/call a"][..]),
+        (&[&["b"], &["a"]], &[]),
+        (&[&["b"], &["a", "b"]], &[]),
+        (&[], &["batch @1"]),
+    ] {
+        let options = Options { strict: true, ..Options::default() };
+        let mut stage = Stage::with(HTTP, &exchanges, options);
+        let id = stage.begin();
+        for members in members {
+            let calls: Vec<String> = (1..).zip(*members).map(|(id, name)| call(id, name)).collect();
+            asks(&mut stage, &id, &calls);
+        }
+        let report = stage.report();
+        let is_repeated = members.len() == 2 && members[1].len() == 2;
+        assert_eq!(report.unused, unused, "{members:?}");
+        let expected = unused.is_empty() && !is_repeated;
+        assert_eq!(report.verdict == Verdict::Good, expected, "{members:?} {report:#?}");
+    }
+}
+
+#[test]
+fn a_member_of_a_batch_that_differs_is_told_how() {
+    let single = tool("s", "s", r#""server": [{"result": 1}]"#)
+        .replace(r#"{"name": "s"}"#, r#"{"name": "s", "arguments": {"n": 1}}"#);
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &single + &batch("batch", "a1", "b1")));
+    let id = stage.begin();
+    let other =
+        |id: u32, name: &str| ask(id, "tools/call", &format!(r#"{{"name":"{name}","arguments":{{"n":2}}}}"#));
+    let heard = asks(&mut stage, &id, &[other(1, "s"), other(2, "a")]);
+    assert!(heard.contains("`tools/call s` differs from the recorded `s` at /params/arguments/n"), "{heard}");
+    assert!(!heard.contains("in other company") && !heard.contains("comes in a batch"), "{heard}");
+    let reasons: Vec<Reason> = stage.report().misses.iter().map(|miss| miss.reason).collect();
+    assert_eq!(reasons[0], Reason::ParamsDiffer);
 }

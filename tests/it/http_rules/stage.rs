@@ -116,7 +116,10 @@ impl Stage {
                     format!("{} end{end}{partial}", lane.0)
                 }
                 Output::Send { lane, bytes, .. } => format!("{} line {}", lane.0, text(&bytes)),
-                Output::End { lane, end } => format!("{} END exit={:?}", lane.0, end.exit),
+                Output::End { lane, end } => {
+                    let last = end.partial.map(|last| format!(" {}", text(&last))).unwrap_or_default();
+                    format!("{} END exit={:?}{last}", lane.0, end.exit)
+                }
             });
         }
         seen

@@ -23,7 +23,7 @@ use super::{
     },
     Stand, State,
     cutter::{Cutter, Part},
-    way::Way,
+    way::{Broken, Way},
 };
 use crate::{
     cassette::model::StreamEnd,
@@ -136,7 +136,8 @@ impl Forward {
     /// A body that something acts on.
     async fn whole(&self, mut head: response::Parts, mut body: ResponseBody) {
         let lane = self.lane;
-        let told = Output::Head { lane, head: told(&head, false) };
+        let known = told(&head, false);
+        let told = Output::Head { lane, head: known.clone() };
         self.with(|_, state| {
             let extensions = std::mem::take(&mut head.extensions);
             self.to(state, |way| way.spelled(extensions));
@@ -155,10 +156,16 @@ impl Forward {
             }
         };
         self.with(|stand, state| {
-            stand.server(state, told);
-            if end.is_none() && !bytes.is_empty() {
+            if end.is_some() {
+                let broken = Broken { own: head, told: known, body: bytes.clone(), goes: false };
+                self.to(state, |way| way.breaks(broken));
+                state.live.server(stand.now(), told);
+            } else {
+                stand.server(state, told);
                 let bytes = std::mem::take(&mut bytes);
-                stand.server(state, Output::Body { lane, bytes });
+                if !bytes.is_empty() {
+                    stand.server(state, Output::Body { lane, bytes });
+                }
             }
             self.ends_in(stand, state, bytes, end);
         });

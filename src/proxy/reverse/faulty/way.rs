@@ -10,7 +10,11 @@ use hyper::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::super::reply::{Flow, Piece};
-use crate::{cassette::model::StreamEnd, fault::step::Output, traffic::SseEvent};
+use crate::{
+    cassette::model::StreamEnd,
+    fault::step::{Output, ResponseHead},
+    traffic::{Lane, SseEvent},
+};
 
 /// So many events wait for their own bytes: more than that were left out, and do not come.
 const MOST: usize = 1_000;
@@ -41,6 +45,19 @@ pub(super) struct Way {
     events: VecDeque<(SseEvent<'static>, Bytes)>,
     /// What goes behind all else, if that ends in good order.
     trailers: Option<HeaderMap>,
+    /// A body that was cut off.
+    broken: Option<Broken>,
+}
+
+/// A response that the server cut off in its body: where nothing acts on it, it has the framing that it had.
+pub(super) struct Broken {
+    /// The head in the server's own words.
+    pub(super) own: response::Parts,
+    /// The same as it is told.
+    pub(super) told: ResponseHead,
+    pub(super) body: Vec<u8>,
+    /// Its head is to go.
+    pub(super) goes: bool,
 }
 
 impl Way {
@@ -64,6 +81,24 @@ impl Way {
             extensions: None,
             events: VecDeque::new(),
             trailers: None,
+            broken: None,
+        }
+    }
+
+    /// The server has cut off the body.
+    pub(super) fn breaks(&mut self, broken: Broken) {
+        self.broken = Some(broken);
+    }
+
+    /// Whether the head of a response that was cut off is to go, with what follows at the same time.
+    pub(super) fn has_to_begin(&self) -> bool {
+        self.broken.as_ref().is_some_and(|broken| broken.goes)
+    }
+
+    /// Gives the client the head of a response that was cut off, where something has changed what follows, or may yet.
+    pub(super) fn begins(&mut self) {
+        if let Some(Broken { told, .. }) = self.broken.take_if(|broken| broken.goes) {
+            self.tell(Output::Head { lane: Lane(0), head: told });
         }
     }
 
@@ -141,20 +176,39 @@ impl Way {
             }
             _ => None,
         };
-        if let Some(bytes) = own {
-            self.send(Piece::whole(bytes));
-        } else if let Ok((_, mut piece)) = Piece::of(output) {
-            if let Piece::Head { head, .. } = &mut piece
-                && let Some(extensions) = self.extensions.take()
-            {
-                head.extensions = extensions;
+        match (&mut self.broken, &output) {
+            (Some(broken), Output::Head { head, .. }) if *head == broken.told => {
+                broken.goes = true;
+                return false;
             }
-            self.send(piece);
+            (Some(broken), Output::EndLane { partial, end: Some(_), .. })
+                if *partial == broken.body && broken.goes =>
+            {
+                if let Some(Broken { mut own, .. }) = self.broken.take() {
+                    own.extensions = self.extensions.take().unwrap_or_default();
+                    self.head(own, false);
+                }
+            }
+            _ => self.begins(),
+        }
+        match own {
+            Some(bytes) => self.send(Piece::whole(bytes)),
+            None => self.tell(output),
         }
         if is_end && self.is_for_client && !self.is_whole {
             self.leaves();
         }
         is_end
+    }
+
+    fn tell(&mut self, output: Output) {
+        let Ok((_, mut piece)) = Piece::of(output) else { return };
+        if let Piece::Head { head, .. } = &mut piece
+            && let Some(extensions) = self.extensions.take()
+        {
+            head.extensions = extensions;
+        }
+        self.send(piece);
     }
 
     fn send(&mut self, piece: Piece) {
