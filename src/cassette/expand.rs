@@ -133,7 +133,11 @@ fn write_lines(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
 
 /// Whether a string may name a marker.
 fn may_name_marker(string: &[u8]) -> bool {
-    string.starts_with(b"\"$") || string.starts_with(b"\"\\u0024")
+    match string.get(1) {
+        Some(b'$') => true,
+        Some(b'\\') => string.starts_with(b"\"\\u0024"),
+        _ => false,
+    }
 }
 
 /// Whether it is worth looking for markers.

@@ -441,6 +441,11 @@ pub struct When {
 }
 
 impl When {
+    /// What the messages that it fits are about, where it says so: a tool, a prompt or a resource.
+    pub fn subject(&self) -> Option<&str> {
+        self.tool.as_deref().or(self.prompt.as_deref()).or(self.uri.as_deref())
+    }
+
     /// Whether it fits a message of this method, whatever the message's key is.
     pub fn fits(&self, method: &str, message: &jsonrpc::Message<'_>) -> bool {
         let subjects = [("tool", &self.tool), ("prompt", &self.prompt), ("uri", &self.uri)];

@@ -144,6 +144,9 @@ pub struct Fired {
 #[derive(Debug)]
 pub struct Engine {
     plan: Arc<Plan>,
+    /// The rules that name a tool, a prompt or a resource, by that, and all others.
+    by_subject: HashMap<Box<str>, Vec<usize>>,
+    without_subject: Vec<usize>,
     /// By requests' kinds, the rules that name them.
     by_kind: Vec<Option<Box<[usize]>>>,
     states: Vec<State>,
@@ -176,8 +179,17 @@ impl Engine {
         let states = plan.rules.iter().map(|_| State::default()).collect();
         let by_chance = plan.is_by_chance();
         let on: Vec<bool> = plan.scenarios.iter().map(|scenario| scenario.is_on).collect();
+        let (mut by_subject, mut without_subject): (HashMap<Box<str>, Vec<usize>>, _) = Default::default();
+        for (at, rule) in plan.rules.iter().enumerate() {
+            let rules: &mut Vec<usize> = match rule.when.request.subject() {
+                Some(subject) => by_subject.entry(subject.into()).or_default(),
+                None => &mut without_subject,
+            };
+            rules.push(at);
+        }
         let (by_kind, equal) = (Vec::new(), HashMap::new());
-        Self { plan, by_kind, states, was_on: on.clone(), on, equal, by_chance }
+        let was_on = on.clone();
+        Self { plan, by_subject, without_subject, by_kind, states, on, was_on, equal, by_chance }
     }
 
     /// Switches a scenario.
@@ -202,7 +214,7 @@ impl Engine {
 
     /// The rules that fit a request, as far as they can act on it. Which of them name it is asked once for each kind.
     fn fitting(&mut self, request: &Request<'_>) -> Vec<usize> {
-        let Self { plan, by_kind, on, .. } = self;
+        let Self { plan, by_subject, without_subject, by_kind, on, .. } = self;
         let is_on = |rule: &Rule| rule.scenario.is_none_or(|at| on[at]);
         let can_act = |rule: &Rule| request.is_modern.is_none_or(|modern| rule.can_act(modern));
         let Some(kind) = request.kind.map(|kind| kind as usize) else {
@@ -212,7 +224,14 @@ impl Engine {
         if by_kind.len() <= kind {
             by_kind.resize(kind + 1, None);
         }
-        let names = || (0..plan.rules.len()).filter(|at| plan.rules[*at].names(request)).collect();
+        let names = || {
+            let subject = if by_subject.is_empty() { None } else { request.message.name() };
+            let about = subject.and_then(|subject| by_subject.get(&*subject)).into_iter().flatten();
+            let may_name = about.chain(&*without_subject).copied();
+            let mut names: Box<[usize]> = may_name.filter(|at| plan.rules[*at].names(request)).collect();
+            names.sort_unstable();
+            names
+        };
         let named: &[usize] = by_kind[kind].get_or_insert_with(names);
         if named.is_empty() {
             return Vec::new();

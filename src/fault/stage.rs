@@ -130,7 +130,10 @@ impl Stage {
         out: &mut VecDeque<Output>,
     ) -> bool {
         let mut steps = self.worked(acting, vec![Step::Do(whole.clone())]);
-        let is_as_it_was = steps.pop_if(|last| *last == Step::Do(whole)).is_some();
+        let whole = Step::Do(whole);
+        // One that comes twice is whole both times.
+        let is_once = steps.iter().filter(|step| **step == whole).count() == 1;
+        let is_as_it_was = steps.pop_if(|last| is_once && *last == whole).is_some();
         let is_left = is_as_it_was && cut.is_none();
         steps.extend(cut.filter(|_| is_as_it_was).map(Step::Do));
         self.schedule(now, acting, steps, out);

@@ -69,7 +69,7 @@ impl Replayer {
 
     /// Cuts a response off behind a server's last line.
     fn cut_off(&mut self, lane: Lane, last: Option<LastLine>) {
-        let Some(LastLine { bytes, of }) = last else { return self.end(lane, Some(StreamEnd::Cut), &[]) };
+        let Some(LastLine { bytes, of }) = last else { return self.cut(lane, Vec::new()) };
         let acting = of.and_then(|(_, acting)| acting);
         self.speak_for(acting);
         self.begin_response(lane, true);
@@ -78,8 +78,22 @@ impl Replayer {
             Some(rest) if is_stream => [b"data: ", &rest[..]].concat(),
             rest => rest.unwrap_or_default(),
         };
-        self.end(lane, Some(StreamEnd::Cut), &rest);
+        self.cut(lane, rest);
         self.speak_for(None);
+    }
+
+    /// Cuts a response off; one that others share, behind all that faults hold back for them.
+    fn cut(&mut self, lane: Lane, partial: Vec<u8>) {
+        let is_shared = self
+            .streams
+            .get(&lane.0)
+            .is_some_and(|stream| self.lives[stream.live].sse.as_ref().is_some_and(|(sse, _)| *sse == lane));
+        let end = Some(StreamEnd::Cut);
+        if !is_shared || !self.faults.as_ref().is_some_and(|faults| faults.owes(lane)) {
+            return self.end(lane, end, &partial);
+        }
+        self.end_behind_held(Output::EndLane { lane, partial, end });
+        self.streams.remove(&lane.0);
     }
 
     /// Sends a last line as faults will have it; gives back what is to go with the end, as it stands.

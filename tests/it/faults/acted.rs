@@ -7,7 +7,7 @@ use mcp_tapedeck::{
 
 use super::{
     parameters,
-    stage::{CASSETTE, Stage, plan},
+    stage::{CASSETTE, INITIALIZE, REPORT, Stage, plan},
 };
 
 /// The cassette with this in the place of what the first search is answered with.
@@ -36,7 +36,7 @@ fn played(rules: &str, cassette: &str, is_http: bool) -> (String, u64, usize) {
         stage.initialize();
         stage.post(SEARCH)
     } else {
-        stage.send(super::stage::INITIALIZE);
+        stage.send(INITIALIZE);
         stage.send(SEARCH)
     };
     let report = stage.finish();
@@ -157,4 +157,34 @@ fn as_said(plain: &str, seen: &str) -> String {
         Some(last) if is_apart => format!("raw {last}server ends Some(3)\n"),
         _ => plain.to_owned(),
     }
+}
+
+#[test]
+fn what_a_fault_holds_back_comes_before_the_end_of_its_server() {
+    let cassette = ending_with(r#"{"jsonrpc":"2.0","id":70,"result":{"content":[]}}"#);
+    let rules = r#"[{"when": {"tool": "report"}, "do": "latency", "ms": 50}]"#;
+    let begun = || {
+        let options = Options { order: Order::Free, ..Options::default() };
+        Stage::played(plan(rules), &cassette, options)
+    };
+    let answer = r#"{"jsonrpc":"2.0","id":8,"result":{"content":[]}}"#;
+    let last = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#;
+    let mut stage = begun();
+    stage.send(INITIALIZE);
+    // Progress keeps a little distance to its result.
+    let held = stage.send(REPORT) + &stage.wait(10) + &stage.send(SEARCH);
+    assert_eq!(held, "");
+    let seen = stage.wait(50);
+    assert!(seen.ends_with(&format!("{answer}\nserver ends Some(3) {last:?}\n")), "{seen}");
+    let mut stage = begun();
+    let events = stage.ask("GET", "/sse", "");
+    let endpoint = events.lines().last().and_then(|line| line.strip_prefix("event ")).expect("an endpoint");
+    for message in [INITIALIZE, REPORT] {
+        stage.ask("POST", endpoint, message);
+    }
+    assert!(!stage.wait(10).contains("result"));
+    assert!(!stage.ask("POST", endpoint, SEARCH).contains("end Some"));
+    let seen = stage.wait(50);
+    let end = format!("(1) event {answer}\n(1) end Some(Cut) {:?}\n", format!("data: {last}"));
+    assert!(seen.ends_with(&end), "{seen}");
 }

@@ -73,6 +73,18 @@ fn waits_add_up_and_the_first_that_ends_the_matter_wins() {
 }
 
 #[test]
+fn rules_for_a_tool_and_rules_for_all_act_in_the_order_of_the_plan() {
+    let busy = r#"{"when": {"method": "tools/call"}, "do": "error", "code": -32000, "message": "busy", "optional": true}"#;
+    let silent = r#"{"when": {"tool": "search"}, "do": "timeout", "optional": true}"#;
+    let other = r#"{"when": {"tool": "report"}, "do": "timeout", "optional": true}"#;
+    for (rules, seen) in [([busy, silent, other], BUSY), ([other, silent, busy], "")] {
+        let mut stage = Stage::new(&format!("[{}]", rules.join(",")));
+        stage.send(INITIALIZE);
+        assert_eq!([stage.send(SEARCH), stage.send(SEARCH)], [seen; 2], "{rules:?}");
+    }
+}
+
+#[test]
 fn a_rule_that_never_acts_makes_the_run_bad_unless_it_is_optional() {
     let mut stage = Stage::new(r#"[{"when": {"tool": "search"}, "nth": 9, "do": "timeout"}]"#);
     stage.send(INITIALIZE);
