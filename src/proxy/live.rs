@@ -222,7 +222,9 @@ impl Relay {
         {
             match next {
                 Do::Pass { bytes, .. } => self.pass_on(bytes),
-                Do::Say(output) if self.client.output.is_some() => self.client.outbox.say(output),
+                Do::Say(output) if self.client.output.is_some() || self.client.outbox.closes => {
+                    self.client.outbox.say(output)
+                }
                 Do::Say(_) => {}
             }
         }

@@ -45,12 +45,13 @@ impl Outbox {
         (self.written, self.size) = (0, 0);
     }
 
-    /// Takes what is to be done towards a client that speaks in lines. Behind an end nothing counts.
+    /// Takes what is to be done towards a client that speaks in lines. Behind the end of the process nothing counts,
+    /// and behind that of the stream nothing but how the process ends.
     pub(super) fn say(&mut self, output: Output) {
-        if self.closes || self.end.is_some() {
-            return;
-        }
         match output {
+            _ if self.end.is_some() => {}
+            Output::End { end, .. } if self.closes => self.end = Some(end),
+            _ if self.closes => {}
             Output::Raw { bytes, .. } => self.push(bytes),
             Output::EndLane { partial, .. } => {
                 self.closes = true;

@@ -7,6 +7,7 @@
 //! - [`scan`]: a tolerant JSON scanner that yields places
 //! - [`mod@pointer`]: the steps of JSON Pointers
 //! - [`jsonrpc`]: the JSON-RPC envelope of one message
+//! - [`half`]: an answer that breaks off
 //! - [`lines`]: a byte stream cut into lines
 //! - [`sse`]: an event stream cut into events
 //! - [`http`]: tokens, content types and addresses of HTTP
@@ -15,6 +16,7 @@
 
 #[doc(hidden)]
 pub mod fuzz;
+pub mod half;
 pub mod http;
 pub mod jsonrpc;
 pub mod lines;

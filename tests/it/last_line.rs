@@ -84,8 +84,8 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const PONG: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 
 /// What a client gets that says this, the status, and how often the fault has acted by the report.
-fn under(folder: &Path, words: &[&str], input: &str) -> (String, i32, u64) {
-    let words = [&words[..1], &["--fault", "ping: malformed_json", "--report", "report.json"], &words[1..]];
+fn under(folder: &Path, fault: &str, words: &[&str], input: &str) -> (String, i32, u64) {
+    let words = [&words[..1], &["--fault", fault, "--report", "report.json"], &words[1..]];
     let ended = fed(Command::new(TAPEDECK).args(words.concat()).current_dir(folder), input);
     let report = std::fs::read(folder.join("report.json")).expect("it is there");
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
@@ -102,10 +102,17 @@ fn faults_act_on_an_answer_without_a_line_end_and_make_a_line_of_it() {
     let asked = format!("{INITIALIZE}\n{PING}\n");
     for front in [&["record", "c.json", "--"][..], &["proxy", "--"]] {
         let words = [front, &["sh", "-c", &server]].concat();
-        assert_eq!(under(folder.path(), &words, &asked), (malformed(1), 0, 1), "{front:?}");
+        assert_eq!(
+            under(folder.path(), "ping: malformed_json", &words, &asked),
+            (malformed(1), 0, 1),
+            "{front:?}"
+        );
     }
     let again = format!("{INITIALIZE}\n{}\n", PING.replace(":1,", ":7,"));
-    assert_eq!(under(folder.path(), &["replay", "c.json"], &again), (malformed(7), 0, 1));
+    assert_eq!(
+        under(folder.path(), "ping: malformed_json", &["replay", "c.json"], &again),
+        (malformed(7), 0, 1)
+    );
     // Without any it is as it was, for the one who asks now.
     let said = run(folder.path(), &["replay", "c.json"], &again).stdout;
     assert_eq!(String::from_utf8_lossy(&said), format!("{BEGUN}\n{}", PONG.replace(":1,", ":7,")));
@@ -119,16 +126,79 @@ fn faults_have_not_acted_on_half_an_answer() {
     let asked = format!("{INITIALIZE}\n{PING}\n");
     for front in [&["record", "c.json", "--"][..], &["proxy", "--"]] {
         let words = [front, &["sh", "-c", &server]].concat();
-        assert_eq!(under(folder.path(), &words, &asked), (half.to_owned(), 1, 0), "{front:?}");
+        assert_eq!(
+            under(folder.path(), "ping: malformed_json", &words, &asked),
+            (half.to_owned(), 1, 0),
+            "{front:?}"
+        );
     }
-    assert_eq!(under(folder.path(), &["replay", "c.json"], &asked), (half.to_owned(), 1, 0));
+    assert_eq!(
+        under(folder.path(), "ping: malformed_json", &["replay", "c.json"], &asked),
+        (half.to_owned(), 1, 0)
+    );
+}
+
+#[test]
+fn half_an_answer_comes_late_or_is_cut_in_live_traffic_as_in_a_replay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let half = &PONG[..30];
+    let server = answers_with(half);
+    let asked = format!("{INITIALIZE}\n{PING}\n");
+    for (fault, said, status, fired) in [
+        ("ping: latency ms=5", half, 0, 1),
+        ("ping: cut_after bytes=10", &half[..10], 0, 1),
+        ("ping: exit status=7", half, 1, 0),
+        ("ping: duplicate", half, 1, 0),
+    ] {
+        for front in [&["record", "c.json", "--"][..], &["proxy", "--"], &["replay", "c.json"]] {
+            let server = if front[0] == "replay" { &[][..] } else { &["sh", "-c", &server] };
+            let seen = under(folder.path(), fault, &[front, server].concat(), &asked);
+            assert_eq!(seen, (said.to_owned(), status, fired), "{fault} {front:?}");
+        }
+    }
+}
+
+#[test]
+fn a_replay_ends_as_the_server_did_although_a_fault_has_closed_its_output() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = format!("{INITIALIZE}\n{PING}\n");
+    run(folder.path(), &["record", "c.json", "--", "sh", "-c", &answers_with(PONG)], &asked);
+    let cassette = folder.path().join("c.json");
+    let recorded = std::fs::read_to_string(&cassette).expect("it is there");
+    let by_itself = recorded.replace(r#""end": {"#, r#""end": {"exit": 3, "#);
+    assert_ne!(by_itself, recorded);
+    std::fs::write(&cassette, by_itself).expect("it is written");
+    let whole = format!("{PONG}\n");
+    for (fault, said) in
+        [("ping: cut_after bytes=10", &PONG[..10]), ("ping: half_close", &whole), ("ping: close_early", "")]
+    {
+        let seen = under(folder.path(), fault, &["replay", "c.json"], &asked);
+        assert_eq!(seen, (said.to_owned(), 3, 1), "{fault}");
+    }
+}
+
+#[test]
+fn a_fault_ends_a_server_whose_output_another_one_has_closed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tools = r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}"#;
+    let lines = [BEGUN, PONG, tools].map(|line| format!("read line; printf '%s\\n' '{line}'; "));
+    let server = format!("{}cat > /dev/null", lines.concat());
+    let list = PING.replace(":1,", ":2,").replace("ping", "tools/list");
+    let asked = format!("{INITIALIZE}\n{PING}\n{list}\n");
+    for front in [&["record", "c.json", "--"][..], &["proxy", "--"], &["replay", "c.json"]] {
+        let words = [&front[..1], &["--fault", "tools/list: exit status=7"], &front[1..]].concat();
+        let server = if front[0] == "replay" { &[][..] } else { &["sh", "-c", &server] };
+        let seen = under(folder.path(), "ping: half_close", &[&words, server].concat(), &asked);
+        assert_eq!(seen, (format!("{PONG}\n"), 7, 1), "{front:?}");
+    }
 }
 
 #[test]
 fn faults_act_on_a_last_request_without_a_line_end() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = format!("cat > asked; printf '%s\\n' '{PONG}'");
-    let (said, status, fired) = under(folder.path(), &["proxy", "--", "sh", "-c", &server], PING);
+    let (said, status, fired) =
+        under(folder.path(), "ping: malformed_json", &["proxy", "--", "sh", "-c", &server], PING);
     assert_eq!((&*said, status, fired), ("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}]\n", 0, 1));
     assert_eq!(std::fs::read_to_string(folder.path().join("asked")).expect("it is there"), PING);
 }

@@ -3,7 +3,10 @@
 use crate::{
     fault::{Acting, step::Output},
     traffic::Lane,
-    wire::jsonrpc::{Kind, Message, id_key},
+    wire::{
+        half::half_answer,
+        jsonrpc::{Kind, Message, id_key},
+    },
 };
 
 /// Those that are not answered yet.
@@ -47,6 +50,16 @@ impl Asked {
             None => Whose::Nobodys,
             Some((at, true)) => Whose::Affected { acting: self.0.remove(at).acting, is_last: true },
             Some((at, false)) => Whose::Affected { acting: self.0[at].acting, is_last: false },
+        }
+    }
+
+    /// As [`Asked::whose`], of a server's last line, which may be half an answer.
+    pub(super) fn whose_last(&mut self, output: &Output) -> Whose {
+        let half = output.text().and_then(|text| Some(id_key(half_answer(text)?.of(text))));
+        let is_its = |one: &One| one.stream == output.lane() && half.as_deref() == Some(&one.id);
+        match self.0.iter().position(is_its) {
+            Some(at) => Whose::Affected { acting: self.0.remove(at).acting, is_last: true },
+            None => self.whose(output),
         }
     }
 

@@ -16,7 +16,7 @@ impl Live {
         let is_line = self.owes(PIPE) && !rest.is_empty();
         let raw = Output::Raw { lane: PIPE, bytes: rest.clone(), goes_on: false };
         let line = Output::Send { lane: PIPE, bytes: rest, apart: false };
-        match self.asked.whose(&line) {
+        match self.asked.whose_last(&line) {
             Whose::Nobodys => self.server(now, if is_line { line } else { raw }),
             Whose::Affected { acting: None, .. } => {}
             Whose::Affected { acting: Some(acting), .. } => {

@@ -8,7 +8,10 @@ use crate::{
     fault::Acting,
     replay::{play::Run, rewrite},
     traffic::Lane,
-    wire::jsonrpc::{Message, id_key},
+    wire::{
+        half::answered_id,
+        jsonrpc::{Message, id_key},
+    },
 };
 
 /// A recorded server's last line, as it is said now.
@@ -135,7 +138,7 @@ impl Replayer {
     /// says whose requests it can be because of.
     fn last_line(&self, play: usize, session: u32, heard: impl Fn(&Run) -> bool) -> Option<LastLine> {
         let mut bytes = self.cassette.sessions[session as usize].end.as_ref()?.partial.clone()?;
-        let id = rewrite::answered_id(&bytes).map(|id| id_key(id.of(&bytes)).into_owned());
+        let id = answered_id(&bytes).map(|id| id_key(id.of(&bytes)).into_owned());
         let message = Message::read(&bytes);
         let is_progress = message.method() == "notifications/progress";
         let token = message.param("/progressToken").filter(|_| is_progress);

@@ -188,3 +188,14 @@ fn what_a_fault_holds_back_comes_before_the_end_of_its_server() {
     let end = format!("(1) event {answer}\n(1) end Some(Cut) {:?}\n", format!("data: {last}"));
     assert!(seen.ends_with(&end), "{seen}");
 }
+
+#[test]
+fn an_answer_without_an_end_that_comes_twice_is_whole_both_times() {
+    let cassette = ending_with(r#"{"jsonrpc":"2.0","id":70,"result":{"content":[]}}"#);
+    let rules = r#"[{"when": {"tool": "search"}, "do": "duplicate"}]"#;
+    let answer = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#;
+    let (seen, ..) = played(rules, &cassette, false);
+    assert!(seen.contains(&format!("{answer}\n{answer}\nserver ends Some(3)\n")), "{seen}");
+    let (seen, ..) = played(rules, &cassette, true);
+    assert!(seen.contains(&format!("event {answer}\nevent {answer}\nend Some(Cut)\n")), "{seen}");
+}
