@@ -112,6 +112,24 @@ url = "https://t/mcp"
 [mcp_servers.t.http_headers] # a table
 X-Key = "k" # k
 
+[mcp_servers.h]
+url = "https://h/mcp"
+http_headers = { "X-Key" = "k" }
+[mcp_servers.h2]
+url = "https://h/mcp"
+bearer_token_env_var = "TOK"
+
+[mcp_servers.h3]
+url = "https://h/mcp"
+http_headers = { X-Key = "k" }
+bearer_token_env_var = "TOK"
+env_http_headers = { X-A = "A_VAR" }
+[mcp_servers.h4]
+type = "http"
+http_headers = { X-Key = "k" } # before
+url = "https://h/mcp"
+enabled = true
+
 [mcp_servers.u]
 url = "https://u/mcp"
 bearer_token_env_var = "T"
@@ -133,6 +151,9 @@ r = { url = "https://h/mcp", http_headers = { X-Key = "k" }, bearer_token_env_va
 "#,
     ),
 ];
+
+/// How what is said of the servers that nobody can record begins.
+const LEFT: &[&str] = &["far", "odd"];
 
 /// What a person does: a name, and texts with what stands in their place then.
 const EDITS: &[(&str, &[(&str, &str)])] = &[
@@ -227,7 +248,9 @@ impl Story {
         let story = Self { folder, file };
         story.write(text);
         fs::create_dir(story.folder.path().join("tapes")).expect("a folder");
-        for name in ["a", "b", "c", "d", "e", "f", "r", "s", "t", "u", "alpha", "my-server"] {
+        for name in
+            ["a", "b", "c", "d", "e", "f", "r", "s", "t", "u", "h", "h2", "h3", "h4", "alpha", "my-server"]
+        {
             fs::write(story.folder.path().join(format!("tapes/{name}.json")), "{}").expect("a cassette");
         }
         story
@@ -287,9 +310,10 @@ fn differences(
             continue;
         }
         let story = Story::new(name, text);
-        story.wrap(first);
+        let told = story.wrap(first);
+        let is_left = |line: &&String| line.contains("left as it is") && !LEFT.contains(&&line[..3]);
+        assert_eq!(told.iter().find(is_left), None, "{name} is wrapped");
         let wrapped = story.text();
-        assert!(wrapped.contains("/bin/tapedeck"), "{name} is wrapped: {wrapped}");
         story.write(&edit(&wrapped));
         if let Some(replays) = again {
             story.wrap(replays);
