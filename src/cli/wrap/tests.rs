@@ -130,6 +130,14 @@ http_headers = { X-Key = "k" } # before
 url = "https://h/mcp"
 enabled = true
 
+[mcp_servers.h5]
+url = "https://h/mcp"
+http_headers.X-Key = "k"
+[mcp_servers.dots]
+url = "https://h/mcp"
+http_headers.X-Key = "k"
+http_headers.X-A = "k"
+
 [mcp_servers.u]
 url = "https://u/mcp"
 bearer_token_env_var = "T"
@@ -153,7 +161,7 @@ r = { url = "https://h/mcp", http_headers = { X-Key = "k" }, bearer_token_env_va
 ];
 
 /// How what is said of the servers that nobody can record begins.
-const LEFT: &[&str] = &["far", "odd"];
+const LEFT: &[&str] = &["dot", "far", "odd"];
 
 /// What a person does: a name, and texts with what stands in their place then.
 const EDITS: &[(&str, &[(&str, &str)])] = &[
@@ -248,9 +256,26 @@ impl Story {
         let story = Self { folder, file };
         story.write(text);
         fs::create_dir(story.folder.path().join("tapes")).expect("a folder");
-        for name in
-            ["a", "b", "c", "d", "e", "f", "r", "s", "t", "u", "h", "h2", "h3", "h4", "alpha", "my-server"]
-        {
+        for name in [
+            "a",
+            "b",
+            "c",
+            "d",
+            "e",
+            "f",
+            "r",
+            "s",
+            "t",
+            "u",
+            "h",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "dots",
+            "alpha",
+            "my-server",
+        ] {
             fs::write(story.folder.path().join(format!("tapes/{name}.json")), "{}").expect("a cassette");
         }
         story
