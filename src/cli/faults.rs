@@ -1,6 +1,10 @@
 //! What goes wrong on purpose: options that several commands share.
 
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
 
 use clap::Args;
 use mcp_tapedeck::{
@@ -29,6 +33,10 @@ pub(super) struct FaultArgs {
     /// Decide by this number what happens by chance
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+
+    /// What the plan's file says: each of several cassettes is asked about it, and a pipe can be read once.
+    #[arg(skip)]
+    text: OnceLock<Vec<u8>>,
 }
 
 impl FaultArgs {
@@ -122,10 +130,10 @@ impl FaultArgs {
     ) -> Result<Option<&str>, Failure> {
         let named = self.scenario.as_deref();
         let Some(path) = &self.faults else { return Ok(named) };
-        let text = fs::read(path).map_err(|error| Failure::io("read", path, &error))?;
+        let text = self.text_of(path)?;
         let shown = path.display();
-        let mut plans = Plans::read(&text).map_err(|error| Failure::file(format_args!("{shown}:{error}")))?;
-        plans.stand_in(&shown.to_string(), &text);
+        let mut plans = Plans::read(text).map_err(|error| Failure::file(format_args!("{shown}:{error}")))?;
+        plans.stand_in(&shown.to_string(), text);
         known.extend(plans.scenarios().map(str::to_owned));
         let is_found = match is_tended {
             true => plan.add_switched(plans, named, true),
@@ -134,6 +142,14 @@ impl FaultArgs {
                 .map_err(|text| Failure::usage(format_args!("{shown}: {text}")))?,
         };
         Ok(named.filter(|_| !is_found))
+    }
+
+    fn text_of(&self, path: &Path) -> Result<&[u8], Failure> {
+        if let Some(text) = self.text.get() {
+            return Ok(text);
+        }
+        let text = fs::read(path).map_err(|error| Failure::io("read", path, &error))?;
+        Ok(self.text.get_or_init(|| text))
     }
 }
 

@@ -169,7 +169,11 @@ impl Mode {
     pub(super) fn cassette(&self, name: &str, taken: &mut Vec<String>) -> String {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
         let stem: String = name.chars().map(|letter| if plain(letter) { letter } else { '-' }).collect();
-        let stem = if stem.starts_with('.') { format!("-{stem}") } else { stem };
+        // A file of no name, one that is hidden and one that looks like an option are hard to find and to name.
+        let stem = match stem.trim_start_matches(['.', '-']) {
+            "" => "server".to_owned(),
+            stem => stem.to_owned(),
+        };
         let mut names = std::iter::once(stem.clone()).chain((2..).map(|n| format!("{stem}-{n}")));
         let name = names.find(|name| !taken.contains(name)).unwrap_or(stem);
         let path = format!("{}/{name}.json", self.folder);
@@ -227,7 +231,16 @@ mod tests {
     fn names_that_are_alike_get_files_of_their_own() {
         let mut taken = Vec::new();
         let names = ["a/b", "a b", "../x", "a-b"].map(|name| mode(false).cassette(name, &mut taken));
-        assert_eq!(names, ["/c/a-b.json", "/c/a-b-2.json", "/c/-..-x.json", "/c/a-b-3.json"]);
+        assert_eq!(names, ["/c/a-b.json", "/c/a-b-2.json", "/c/x.json", "/c/a-b-3.json"]);
+    }
+
+    #[test]
+    fn no_name_of_a_cassette_is_empty_or_hidden() {
+        let mut taken = Vec::new();
+        let names = ["", "..", "ü", "server", ".env"].map(|name| mode(false).cassette(name, &mut taken));
+        let files =
+            ["server", "server-2", "server-3", "server-4", "env"].map(|name| format!("/c/{name}.json"));
+        assert_eq!(names, files);
     }
 
     #[test]

@@ -24,26 +24,43 @@ pub(super) fn servers(text: &str) -> Result<Vec<Server>, String> {
     let Some(root) = read.value.as_ref().and_then(Value::as_object) else {
         return Err("1:1: it is no JSON object".to_owned());
     };
-    let inside = |path: &[&str]| path.iter().try_fold(root, |object, name| object.get_object(name));
+    let inside = |path: &[&str]| -> Result<Option<&Object<'_>>, String> {
+        let mut object = Some(root);
+        for name in path {
+            object = object.map(|object| only(text, object, name)).transpose()?.flatten();
+        }
+        Ok(object)
+    };
     let mut servers = Vec::new();
     let mut add = |map: String, object: &Object<'_>, is_here: bool| {
         servers.extend(object.properties.iter().map(|entry| server(&map, entry, is_here)));
     };
     for path in MAPS {
-        if let Some(object) = inside(path) {
+        if let Some(object) = inside(path)? {
             add(path.join("/"), object, true);
         }
     }
     // One file of Claude Code has maps by project, which is the working folder.
     let here = env::current_dir().unwrap_or_default();
-    for project in inside(&["projects"]).into_iter().flat_map(|projects| &projects.properties) {
-        let object = project.value.as_object().and_then(|project| project.get_object("mcpServers"));
-        if let Some(object) = object {
+    for project in inside(&["projects"])?.into_iter().flat_map(|projects| &projects.properties) {
+        let object = project.value.as_object().map(|project| only(text, project, "mcpServers"));
+        if let Some(object) = object.transpose()?.flatten() {
             let folder = project.name.as_str();
             add(format!("projects/{folder}"), object, Path::new(folder) == here);
         }
     }
     Ok(servers)
+}
+
+/// The object of this name. Of two, clients take the last or neither.
+fn only<'a, 'b>(text: &str, object: &'a Object<'b>, name: &str) -> Result<Option<&'a Object<'b>>, String> {
+    let mut found = object.properties.iter().filter(|member| member.name.as_str() == name);
+    let first = found.next();
+    if let Some(second) = found.next() {
+        let (line, column) = line_column(text.as_bytes(), range(&second.name).start);
+        return Err(format!("{line}:{column}: `{name}` stands there a second time; make one of the two"));
+    }
+    Ok(first.and_then(|member| member.value.as_object()))
 }
 
 fn server(map: &str, entry: &ObjectProp<'_>, is_here: bool) -> Server {
@@ -91,6 +108,20 @@ mod tests {
             let servers = servers(text).unwrap();
             assert_eq!(&text[servers[0].member("command").unwrap().value.clone()], "\"x\"");
         }
+    }
+
+    #[test]
+    fn a_map_of_servers_that_stands_twice_is_told_with_its_place() {
+        for text in [
+            "{\"mcpServers\": {},\n \"mcpServers\": {}}",
+            "{\"mcpServers\": {},\n \"mcpServers\": 1}",
+            "{\"mcp\": {\"servers\": {},\n \"servers\": {}}}",
+            "{\"projects\": {\"/p\": {\"mcpServers\": {},\n \"mcpServers\": {}}}}",
+        ] {
+            let error = servers(text).unwrap_err();
+            assert!(error.starts_with("2:2: `") && error.contains("a second time"), "{error}");
+        }
+        assert_eq!(servers(r#"{"x": 1, "x": 2, "mcpServers": {}}"#), Ok(Vec::new()));
     }
 
     #[test]

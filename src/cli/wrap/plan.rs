@@ -157,7 +157,10 @@ fn wrap(sheet: &mut Sheet, index: usize, mode: &Mode, cassette: &str) -> Result<
     }
     let change = mode.decide(&entry, cassette, Path::new(cassette).exists())?;
     if !put::put(sheet, index, &mode.program, &change) {
-        return Err("it cannot be changed in place; write each of its members on one line".to_owned());
+        return Err(
+            "it cannot be changed in place; write each of its members on one line, tables as `{ … }`"
+                .to_owned(),
+        );
     }
     let left_out: Vec<String> = entry.left_out().iter().map(|name| format!("`{name}`")).collect();
     if left_out.is_empty() || mode.replays || entry.command.is_some() {

@@ -30,7 +30,8 @@ pub(super) fn put(sheet: &mut Sheet, index: usize, program: &str, change: &Chang
         now.command.as_deref() == Some(program)
             && now.args == words
             && now.wrong.is_none()
-            && (was.command.is_some() || now.url.is_none())
+            // Of headers in dotted keys only the first is renamed.
+            && (was.command.is_some() || (now.url.is_none() && now.headers.is_empty()))
     })
 }
 

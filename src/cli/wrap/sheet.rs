@@ -114,7 +114,8 @@ impl Sheet {
         index: usize,
         is_right: impl FnOnce(&Entry) -> bool,
     ) -> bool {
-        edits.sort_by_key(|(range, _)| range.start);
+        // What is put before a place comes before what takes that place.
+        edits.sort_by_key(|(range, _)| (range.start, range.end));
         let mut text = self.text.clone();
         for (range, new) in edits.into_iter().rev() {
             let Some(_) = text.get(range.clone()) else { return false };

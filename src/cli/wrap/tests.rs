@@ -1,138 +1,11 @@
 //! Whatever a person does in between, what comes back is the file with that and nothing else.
 
+mod configs;
+
 use std::fs;
 
+use self::configs::{CONFIGS, LEFT};
 use super::{entry::Mode, plan::Plan};
-
-/// Configurations of each client. Marks in comments say where the entry `a` begins and ends.
-const CONFIGS: &[(&str, &str)] = &[
-    (
-        "plain.json",
-        r#"{"mcpServers":{"a":{"command":"npx"},"r":{"url":"https://h/mcp","headers":{"X-Key":"k"}}}}"#,
-    ),
-    (
-        "commented.json",
-        r#"// mine
-{
-  // servers of mine, in no order
-  "mcpServers": {
-    /*<*/ "a": { // the first
-      "command" : "npx", /* , yes */
-      "args": [ // words
-        "-y", // no question
-        /* , */ "${workspaceFolder}/x", "ü \"漢\" \u00e9\/", // , last
-      ], // done
-      "env": {"K": "v", /* b, */ "L": "w"}
-    }, /*>*/
-    "b": {"command": "caf\u00e9"},
-    "c": {
-      "command": "c" // no more
-    },
-    "d": {"command": "d", "args": []},
-    "e": {"command": "e", "args": [ /* none */ ], "x": 1,},
-    "f": {"args": ["first"], "command": "f", },
-    "r": {
-      "type": "http", // over HTTP
-      "url": "https:\/\/h/mcp", // there
-      "headers": { // who I am
-        "Authorization": "Bearer ${TOKEN}", // , secret
-        /* b */ "X-Key" : "k" , "Host": "elsewhere",
-      }, // and
-      "timeout": 5,
-    },
-    "s": {"headers": {"X-Key": "k"}, "url": "https://s/mcp", "args": ["of no use"]},
-    "far": {"type": "http", "url": "https://far/mcp"},
-    "odd": 5,
-  },
-  "other": [1, /* 2, */ 3]
-}
-// the end
-"#,
-    ),
-    (
-        "vscode.json",
-        r#"{
-	"inputs": [{"id": "key", "type": "promptString"}],
-	"servers": {
-		"a": {
-			"type": "stdio",
-			"command": "uvx",
-			"args": ["-y", "a b"],
-			"envFile": "${workspaceFolder}/.env"
-		},
-		"r": {"type": "sse", "url": "https://h/sse", "headers": {"X-Key": "${input:key}"}}
-	}
-}"#,
-    ),
-    (
-        "settings.json",
-        r#"{"mcp": {"servers": {"a": {"command": "x", "args": ["-y"], "env": {}}}}, "servers": {}}"#,
-    ),
-    (
-        "config.toml",
-        r#"model = "o" # mine
-
-# what I use
-[mcp_servers.a] #<
-command = "npx" # here
-args = [ # words
-  "-y", # no, question
-  'C:\x', # ,
-]
-startup_timeout_sec = 5
-[mcp_servers.a.env] # variables
-K = "v"
-#>
-[mcp_servers.b]
-command = 'b' # alone
-
-[mcp_servers."my server"]
-  "command" = "c"
-  args = []
-
-[mcp_servers.e]
-args = [ # none
-]
-command = """e"""
-
-[mcp_servers.r]
-url = 'https://h/mcp' # there
-# who I am
-bearer_token_env_var = "TOKEN" # secret
-http_headers = { X-Key = "k", "X Y" = 'b', Host = "h" } # more
-env_http_headers = { "X-A" = "A_VAR" , X-B = "B_VAR" }
-enabled = true
-
-[mcp_servers.s]
-url = "https://s/mcp"
-env_http_headers = { X-A = "A_VAR" }
-
-[mcp_servers.t]
-url = "https://t/mcp"
-[mcp_servers.t.http_headers] # a table
-X-Key = "k" # k
-
-[mcp_servers.u]
-url = "https://u/mcp"
-bearer_token_env_var = "T"
-[mcp_servers.u.http_headers]
-[mcp_servers.far]
-url = "https://far/mcp"
-env_http_headers = {}
-
-[other]
-x = 1"#,
-    ),
-    (
-        "inline.toml",
-        r#"[mcp_servers]
-a = { command = "npx", args = ["-y"], env = { K = "v" } } # one
-b.command = "b"
-c = { command = "c" }
-r = { url = "https://h/mcp", http_headers = { X-Key = "k" }, bearer_token_env_var = "T" }
-"#,
-    ),
-];
 
 /// What a person does: a name, and texts with what stands in their place then.
 const EDITS: &[(&str, &[(&str, &str)])] = &[
@@ -227,7 +100,26 @@ impl Story {
         let story = Self { folder, file };
         story.write(text);
         fs::create_dir(story.folder.path().join("tapes")).expect("a folder");
-        for name in ["a", "b", "c", "d", "e", "f", "r", "s", "t", "u", "alpha", "my-server"] {
+        for name in [
+            "a",
+            "b",
+            "c",
+            "d",
+            "e",
+            "f",
+            "r",
+            "s",
+            "t",
+            "u",
+            "h",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "dots",
+            "alpha",
+            "my-server",
+        ] {
             fs::write(story.folder.path().join(format!("tapes/{name}.json")), "{}").expect("a cassette");
         }
         story
@@ -287,9 +179,10 @@ fn differences(
             continue;
         }
         let story = Story::new(name, text);
-        story.wrap(first);
+        let told = story.wrap(first);
+        let is_left = |line: &&String| line.contains("left as it is") && !LEFT.contains(&&line[..3]);
+        assert_eq!(told.iter().find(is_left), None, "{name} is wrapped");
         let wrapped = story.text();
-        assert!(wrapped.contains("/bin/tapedeck"), "{name} is wrapped: {wrapped}");
         story.write(&edit(&wrapped));
         if let Some(replays) = again {
             story.wrap(replays);

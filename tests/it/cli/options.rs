@@ -225,3 +225,15 @@ fn a_recording_that_is_required_is_worth_the_session() {
         ran.status(status).stderr(told[usize::from(!option.is_empty())]);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_plan_that_comes_through_a_pipe_is_that_of_each_server() {
+    let deck = Deck::new().with("a.json", CASSETTE).with("b.json", CASSETTE);
+    let plan = r#"{"faults": 1, "scenarios": {"s": [{"do": "timeout"}]}}"#;
+    let run = "run --server a=a.json --server b=b.json --faults /dev/stdin --scenario";
+    let ran = deck.talk(&format!("{run} s -- true"), plan).status(ExitCode::Bad);
+    ran.stderr("a.json, b=").stderr("b.json: the fault `{\"do\": \"timeout\"}` never acted");
+    let refused = deck.talk(&format!("{run} t -- true"), plan).status(ExitCode::Usage);
+    refused.stderr("there is no scenario `t`; there is s");
+}
