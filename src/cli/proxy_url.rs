@@ -29,12 +29,14 @@ pub(super) fn run(url: &str, listen: &str, args: &ProxyArgs) -> Result<ExitCode,
     let (url, clients) = (privacy.address(url), privacy.address(&front.url()));
     notices.info(format_args!("passing {url} on; clients use {clients}"));
     let (faults, report) = acting.map(Acting::over_http).unzip();
+    let warner = Arc::clone(&notices);
     let options = ReverseOptions {
         max_message: args.max_message,
         allow_hosts: args.url.front.allow_host.clone(),
         allow_origins: args.url.front.allow_origin.clone(),
         headers,
         faults,
+        warn: Box::new(move |text| warner.warn(text)),
         ..ReverseOptions::default()
     };
     let ReverseEnded { unreachable, report: last, .. } = front.pass(options).map_err(Failure::peer)?;

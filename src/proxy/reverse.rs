@@ -60,7 +60,7 @@ use crate::{
     report::Report,
     traffic::Event,
     transport::http::{
-        HEAD_TIME,
+        HEAD_TIME, MAX_HEADERS,
         connect::{ConnectOptions, Connector, ConnectorError},
         guard::Guard,
         origin::{AddressError, Origin},
@@ -92,7 +92,7 @@ pub struct ReverseOptions {
     pub hide: Box<dyn Hide>,
     /// What goes wrong on purpose, for clients alone.
     pub faults: Option<Faults>,
-    /// Told once, while traffic passes, when the sink has failed: one sentence.
+    /// Told while traffic passes, once each, when the sink has failed and when a response cannot be read: one sentence.
     pub warn: Box<dyn FnMut(&str) + Send>,
 }
 
@@ -322,6 +322,11 @@ impl Reverse {
                         "the recording has a gap, traffic goes on: the journal cannot be written ({error})"
                     )),
                     Told::Refused(error) => break Err(ReverseError::Sink(error)),
+                    Told::Unreadable => warn(&format!(
+                        "the server sent a response that cannot be read, so its client is cut off, and a recording \
+                         says `cut` (said once): a head or chunks not as HTTP has them, lengths that differ, more \
+                         than {MAX_HEADERS} headers"
+                    )),
                 },
                 (stream, _) = server::next(|| listener.accept()) => {
                     drop(tokio::spawn(connection::serve(stream, Arc::clone(&front))));

@@ -118,6 +118,9 @@ pub(super) async fn forward(
         Ok(response) => pass_back(response, &asked, &lane, link).await,
         Err(error) => {
             let reset = is_reset(&error);
+            if error.is_parse() {
+                lane.tell_unreadable();
+            }
             lane.note(|| Item::Broken { reset });
             let _ = lane.write();
             if reset {

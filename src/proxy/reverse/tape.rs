@@ -5,7 +5,7 @@ use std::{
     io,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
     time::Instant,
 };
@@ -24,12 +24,14 @@ use crate::{
     wire::jsonrpc::{Kind, Message},
 };
 
-/// What happened to the recording that somebody has to be told of.
+/// What happened that somebody has to be told of.
 pub(super) enum Told {
     /// The sink failed for the first time; traffic goes on.
     Failed(io::Error),
     /// The sink failed, and that is fatal.
     Refused(io::Error),
+    /// For the first time the server sent what is no response.
+    Unreadable,
 }
 
 /// The recording of all connections.
@@ -42,6 +44,7 @@ pub(super) struct Tape {
     /// The last call is over.
     settled: Notify,
     told: UnboundedSender<Told>,
+    has_told_unreadable: AtomicBool,
     pub(super) max_message: usize,
 }
 
@@ -62,6 +65,7 @@ impl Tape {
             calls: AtomicUsize::new(0),
             settled: Notify::new(),
             told,
+            has_told_unreadable: AtomicBool::new(false),
             max_message,
         }
     }
@@ -162,6 +166,14 @@ impl Lane {
     /// Whether what happens is looked at.
     pub(super) fn records(&self) -> bool {
         self.tape.records()
+    }
+
+    /// Tells that the server cannot be understood, since a client that is cut off looks as if the server had done it.
+    pub(super) fn tell_unreadable(&self) {
+        if !self.tape.has_told_unreadable.swap(true, Ordering::Relaxed) {
+            // Nobody listens once all is over.
+            let _ = self.tape.told.send(Told::Unreadable);
+        }
     }
 
     /// Notes what happened; it is written with what comes next.

@@ -34,15 +34,12 @@ pub enum Onward {
 impl<'a> Hop<'a> {
     /// Of a message with these headers.
     pub fn of(headers: &[(&'a str, &'a [u8])]) -> Self {
-        let (mut framings, mut is_chunked) = (0, false);
+        let mut is_chunked = false;
         // Most connections say nothing of themselves.
         let mut options = Vec::new();
         for &(name, value) in headers {
             match name {
-                "transfer-encoding" => {
-                    framings += 1;
-                    is_chunked = framings == 1 && value.eq_ignore_ascii_case(b"chunked");
-                }
+                "transfer-encoding" => is_chunked = ends_in_chunks(value),
                 "connection" => {
                     let value = std::str::from_utf8(value).ok().filter(|value| value.is_ascii());
                     options.extend(value.unwrap_or_default().split(',').map(str::trim));
@@ -88,11 +85,27 @@ fn ends_at_hops(name: &str) -> bool {
     )
 }
 
-/// Whether the body is framed by chunks and nothing else.
+/// Whether the body is framed by chunks, whatever is in them.
 fn is_chunked(headers: &HeaderMap) -> bool {
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
-    codings.next().is_some_and(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
-        && codings.next().is_none()
+    let last = headers.get_all(TRANSFER_ENCODING).iter().next_back();
+    last.is_some_and(|value| ends_in_chunks(value.as_bytes()))
+}
+
+/// Whether the last of the codings in a value of `Transfer-Encoding` is chunks.
+fn ends_in_chunks(value: &[u8]) -> bool {
+    let last = value.rsplit(|byte| *byte == b',').next();
+    last.is_some_and(|last| is_chunks(last.trim_ascii()))
+}
+
+/// Whether a coding is chunks.
+pub fn is_chunks(coding: &[u8]) -> bool {
+    coding.eq_ignore_ascii_case(b"chunked")
+}
+
+/// The codings in a value of `Transfer-Encoding`; `identity` is none (RFC 9112, 7).
+pub fn transfer_codings(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let codings = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    codings.filter(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity"))
 }
 
 /// The same headers as text and bytes.
@@ -153,12 +166,14 @@ pub fn is_coded(headers: &HeaderMap) -> bool {
     codings(headers).any(is_coding)
 }
 
-/// The values of `Content-Encoding`.
+/// The values of `Content-Encoding`, and what of `Transfer-Encoding` is still there when chunks are joined.
 pub fn codings(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
-    headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes)
+    let transfer = headers.get_all(TRANSFER_ENCODING).iter().map(HeaderValue::as_bytes);
+    let transfer = transfer.flat_map(transfer_codings).filter(|coding| !is_chunks(coding));
+    headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes).chain(transfer)
 }
 
-/// Whether a value of `Content-Encoding` names any.
+/// Whether one of these is any.
 pub fn is_coding(value: &[u8]) -> bool {
     !matches!(value.trim_ascii(), b"" | b"identity")
 }
@@ -189,7 +204,7 @@ mod tests {
             ("accept", "*/*"),
             ("upgrade", "h2c"),
             ("te", "trailers"),
-            ("transfer-encoding", "chunked"),
+            ("transfer-encoding", "gzip, Chunked"),
             ("mcp-session-id", ""),
         ]);
         let passed = pass_on(&headers, |_, value| Some(value.clone()));

@@ -94,6 +94,8 @@ fn responses() -> Vec<(Vec<u8>, bool)> {
     let mut all: Vec<_> = staying.map(|text| (text.into_bytes(), true)).into();
     let head = format!("{ok}Content-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", packed.len());
     all.push(([head.as_bytes(), &packed].concat(), true));
+    let head = format!("{ok}Transfer-Encoding: gzip, chunked\r\n\r\n{:x}\r\n", packed.len());
+    all.push(([head.as_bytes(), &packed, b"\r\n0\r\n\r\n"].concat(), true));
     all.extend(ending.map(|text| (text.into_bytes(), false)));
     all
 }
@@ -247,6 +249,60 @@ fn a_plain_exchange_passes_as_it_is_spelled() {
         client.hears(response);
     }
     drop(scene.end());
+}
+
+#[test]
+fn a_body_goes_on_in_the_codings_it_came_in() {
+    let scene = Scene::new();
+    let (mut client, mut server) = scene.called();
+    let packed = gzip(ANSWER.as_bytes());
+    let in_chunks = [format!("{:x}\r\n", packed.len()).as_bytes(), &packed, b"\r\n0\r\n\r\n"].concat();
+    let body = |head: &str, body: &[u8]| [b"HTTP/1.1 200 OK\r\n", head.as_bytes(), b"\r\n", body].concat();
+    let length = format!("Content-Length: {}\r\n", ANSWER.len());
+    for response in [
+        body("Transfer-Encoding: gzip, chunked\r\n", &in_chunks),
+        body("transfer-encoding:GZIP\r\nTransfer-Encoding: Chunked\r\n", &in_chunks),
+        // That is none.
+        body(&format!("Transfer-Encoding: identity\r\n{length}"), ANSWER.as_bytes()),
+        body(&format!("{length}Transfer-Encoding: Identity, \r\n"), ANSWER.as_bytes()),
+        // The last, for only the connection's end ends it.
+        body("Transfer-Encoding: gzip\r\n", &packed),
+    ] {
+        client.say(post("", CALL));
+        server.takes_call();
+        server.say(&response);
+        client.hears(&response);
+    }
+    drop(server);
+    client.rest();
+    let lines = scene.end();
+    let answers = lines.iter().filter(|line| line.contains(ANSWER)).count();
+    assert_eq!(answers, 6, "{lines:#?}");
+}
+
+#[test]
+fn a_response_that_cannot_be_read_is_told_once() {
+    let many = "A: b\r\n".repeat(1500);
+    for bad in ["Content-Length: 1\r\nContent-Length: 2\r\n", "Content-Length: +1\r\n", &many] {
+        let (warns, warnings) = std::sync::mpsc::channel();
+        let scene =
+            Scene::with(|options| options.warn = Box::new(move |text| drop(warns.send(text.to_owned()))));
+        for (nth, is_plain) in [true, false, true].into_iter().enumerate() {
+            let mut client = scene.client();
+            let more = if is_plain { "" } else { "Connection: close\r\n" };
+            client.say(post(more, CALL));
+            let mut server = scene.accept();
+            server.takes_call();
+            server.say(format!("HTTP/1.1 200 OK\r\n{bad}\r\n1"));
+            client.rest();
+            if nth == 0 {
+                let told = warnings.recv().unwrap();
+                assert!(told.contains("cannot be read"), "{bad}: {told}");
+            }
+        }
+        drop(scene.end());
+        assert_eq!(warnings.iter().count(), 0, "{bad}");
+    }
 }
 
 #[test]

@@ -242,6 +242,7 @@ impl Exchange {
             }),
             Ok(_) => {
                 if self.take_in(&mut server.inbox, ways, front).is_err() {
+                    self.lane.tell_unreadable();
                     self.ends(End::Cut { reset: false });
                 }
             }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::transport::http::{
     chunks::{Came, Chunks},
-    headers::{Hop, Onward},
+    headers::{Hop, Onward, is_chunks, transfer_codings},
     plain::{self, BadResponse, ResponseHead},
 };
 
@@ -44,33 +44,25 @@ impl Form {
         if matches!(head.status, 100..200 | 204 | 304) {
             return Ok(Self::Length(0));
         }
-        let (mut coding, mut length) = (None, None);
-        for &(name, value) in &head.fields {
-            match name {
-                "transfer-encoding" => coding = Some(value),
-                "content-length" => {
-                    let value = std::str::from_utf8(value).map_err(|_| BadResponse)?;
-                    for part in value.split(',').map(str::trim) {
-                        let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-                        let part = part.parse::<u64>().ok().filter(|_| is_number).ok_or(BadResponse);
-                        // A coding counts before any length.
-                        length = match (length, part) {
-                            (None, part) => Some(part),
-                            (Some(Ok(length)), Ok(part)) if length == part => Some(Ok(length)),
-                            _ => Some(Err(BadResponse)),
-                        };
-                    }
-                }
-                _ => {}
+        let last_coding = codings(head).last();
+        let mut length = None;
+        for &(_, value) in head.fields.iter().filter(|(name, _)| *name == "content-length") {
+            let value = std::str::from_utf8(value).map_err(|_| BadResponse)?;
+            for part in value.split(',').map(str::trim) {
+                let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+                let part = part.parse::<u64>().ok().filter(|_| is_number).ok_or(BadResponse);
+                // A coding counts before any length.
+                length = match (length, part) {
+                    (None, part) => Some(part),
+                    (Some(Ok(length)), Ok(part)) if length == part => Some(Ok(length)),
+                    _ => Some(Err(BadResponse)),
+                };
             }
         }
-        match (coding, length) {
+        match (last_coding, length) {
             (Some(_), _) if !head.is_http11 => Err(BadResponse),
-            (Some(coding), _) => {
-                let last = coding.rsplit(|byte| *byte == b',').next().unwrap_or_default();
-                let is_chunked = last.trim_ascii().eq_ignore_ascii_case(b"chunked");
-                Ok(if is_chunked { Self::Chunks(Chunks::default()) } else { Self::ToEnd })
-            }
+            (Some(last), _) if is_chunks(last) => Ok(Self::Chunks(Chunks::default())),
+            (Some(_), _) => Ok(Self::ToEnd),
             (None, Some(length)) => length.map(Self::Length),
             (None, None) => Ok(Self::ToEnd),
         }
@@ -118,15 +110,22 @@ impl Answer {
         let mut hop = Hop::of(&head.fields);
         let stays = !hop.closes() && (head.is_http11 || hop.has_option("keep-alive"));
         let is_last = !stays || head.status == 101 || matches!(form, Form::ToEnd);
-        let codings: Vec<&[u8]> = values("content-encoding").collect();
+        let compressed = codings(head).filter(|coding| !is_chunks(coding));
+        let codings: Vec<&[u8]> = values("content-encoding").chain(compressed).collect();
         let heard = Heard::new(Arc::clone(lane), values("content-type").next(), &codings, None);
         let moved = |name: &str, value: &[u8]| match name {
             "location" | "www-authenticate" => moved(name, value, upstream, &front.origin(Some(host))),
             _ => None,
         };
-        write(head, bytes, &mut hop, &form, moved, out);
+        write(head, bytes, &mut hop, moved, out);
         Ok(Self { form, heard, is_last })
     }
+}
+
+/// What the body is in on its way, in the order it was put in.
+fn codings<'a>(head: &ResponseHead<'a>) -> impl Iterator<Item = &'a [u8]> {
+    let values = head.fields.iter().filter(|(name, _)| *name == "transfer-encoding");
+    values.flat_map(|(_, value)| transfer_codings(value))
 }
 
 /// Appends a head as it goes on, with what `moved` gives in the place of values.
@@ -134,7 +133,6 @@ fn write(
     head: &ResponseHead<'_>,
     bytes: &[u8],
     hop: &mut Hop<'_>,
-    form: &Form,
     moved: impl Fn(&str, &[u8]) -> Option<Vec<u8>>,
     out: &mut Vec<u8>,
 ) {
@@ -145,24 +143,24 @@ fn write(
     out.extend_from_slice(b"HTTP/1.1");
     out.extend_from_slice(first.get(8..).unwrap_or_default());
     out.extend_from_slice(b"\r\n");
-    let is_coded = head.fields.iter().any(|(name, _)| *name == "transfer-encoding");
-    let (mut has_framing, mut has_length) = (false, false);
+    let is_coded = codings(head).next().is_some();
+    let mut has_length = false;
     for (&(name, value), line) in head.fields.iter().zip(lines) {
         let spelled = &line[..name.len()];
         match hop.onward(name) {
-            Onward::Ends => continue,
+            // The body goes on in what it came in, or what it is in could not be told.
+            Onward::Ends if name != "transfer-encoding" => continue,
             Onward::Close => {
                 put(out, spelled, b"close");
                 continue;
             }
-            Onward::Framing => has_framing = true,
             // One length says all, and none beside a coding (RFC 9112, 6.3).
             Onward::Goes if name == "content-length" => {
                 if is_coded || std::mem::replace(&mut has_length, true) {
                     continue;
                 }
             }
-            Onward::Goes => {}
+            Onward::Ends | Onward::Framing | Onward::Goes => {}
         }
         match moved(name, value) {
             Some(value) => put(out, spelled, &value),
@@ -171,9 +169,6 @@ fn write(
             }
             None => put(out, spelled, value),
         }
-    }
-    if matches!(form, Form::Chunks(_)) && !has_framing {
-        put(out, b"transfer-encoding", b"chunked");
     }
     out.extend_from_slice(b"\r\n");
 }
