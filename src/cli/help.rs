@@ -19,26 +19,28 @@ const GROUPS: [(&str, &[&str]); 3] = [
 pub(super) fn group(mut command: Command) -> Command {
     command.build();
     let page = page(&command);
-    let command = command.mut_subcommands(|command| usages(command, "tapedeck"));
+    let command = command.mut_subcommands(usages);
     command.help_template("{about-with-newline}\n{usage-heading} {usage}{after-help}").after_help(page)
 }
 
 /// Has the usage of a command and of those below it name a cassette as what has to be given, and not as one of two ways
 /// to give it.
-fn usages(mut command: Command, before: &str) -> Command {
-    let name = format!("{before} {}", command.get_name());
+fn usages(command: Command) -> Command {
     if !command.get_arguments().any(|argument| argument.get_id() == "cassette_option") {
         return command;
     }
-    let usage = command.render_usage().to_string().replace("[C]", "<C>");
-    let rest = usage.split_once(command.get_name()).map_or("", |(_, rest)| rest).to_owned();
-    let below = format!("{name} <C>");
-    command.override_usage(format!("{name}{rest}")).mut_subcommands(|mut command| {
-        let usage = command.render_usage().to_string();
-        let rest = usage.split_once(command.get_name()).map_or("", |(_, rest)| rest).to_owned();
-        let name = format!("{below} {}", command.get_name());
-        command.override_usage(format!("{name}{rest}"))
+    let name = format!("tapedeck {}", command.get_name());
+    used_as(command, &name).mut_subcommands(|command| {
+        let name = format!("{name} <C> {}", command.get_name());
+        used_as(command, &name)
     })
+}
+
+fn used_as(mut command: Command, name: &str) -> Command {
+    let usage = command.render_usage().to_string().replace("[C]", "<C>");
+    let rest = usage.split_once(command.get_name()).map_or("", |(_, rest)| rest);
+    let usage = format!("{name}{rest}");
+    command.override_usage(usage)
 }
 
 fn page(command: &Command) -> String {

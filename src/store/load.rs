@@ -40,6 +40,11 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Of which no journal is told.
+    pub(super) const fn new(cassette: Cassette, blobs: Blobs, notes: Vec<String>, path: PathBuf) -> Self {
+        Self { cassette, blobs, notes, path, alive: Vec::new(), cut_off: Vec::new() }
+    }
+
     /// Whether a session, by its place, is still being recorded.
     pub fn is_alive(&self, session: usize) -> bool {
         let journal = self.cassette.sessions[session].journal.as_ref();
@@ -137,14 +142,7 @@ pub(super) fn load_journal(disk: &Disk, path: PathBuf) -> Result<Loaded, StoreEr
             blobs.put(name, bytes)?;
         }
         let cassette = parse(&path, archive.text, &blobs)?;
-        return Ok(Loaded {
-            cassette,
-            blobs,
-            notes: Vec::new(),
-            path,
-            alive: Vec::new(),
-            cut_off: Vec::new(),
-        });
+        return Ok(Loaded::new(cassette, blobs, Vec::new(), path));
     }
     let mut read = journal.read().map_err(failed)?;
     // Whatever it goes on with is not here.
@@ -200,14 +198,14 @@ fn with(
             .map(|&stray| format!("{}; it is left out", note_of_stray(&journals[stray].path))),
     );
     if plan.is_empty() {
-        return Ok(Loaded { cassette: base, blobs, notes, path, alive: Vec::new(), cut_off: Vec::new() });
+        return Ok(Loaded::new(base, blobs, notes, path));
     }
     let mut text = Vec::with_capacity(base.text.len());
     let mut frames = FileFrames::new(journals, &|| true, None);
     let old = Blobs::of(disk, &path);
     plan.write(&mut frames, &old, &mut blobs, &mut text)?;
     let cassette = parse(&path, text, &blobs)?;
-    Ok(Loaded { cassette, blobs, notes, path, alive: Vec::new(), cut_off: Vec::new() })
+    Ok(Loaded::new(cassette, blobs, notes, path))
 }
 
 /// The order in which journals are added: that of their start.

@@ -68,14 +68,7 @@ fn read(disk: &Disk, path: &Path) -> Result<Loaded, StoreError> {
     let path = paths::resolve(path)?;
     let text = read_text(disk, &path)?;
     let blobs = Blobs::of(disk, &path);
-    Ok(Loaded {
-        cassette: parse(&path, text, &blobs)?,
-        blobs,
-        notes: Vec::new(),
-        path,
-        alive: Vec::new(),
-        cut_off: Vec::new(),
-    })
+    Ok(Loaded::new(parse(&path, text, &blobs)?, blobs, Vec::new(), path))
 }
 
 /// The text of a cassette's file.

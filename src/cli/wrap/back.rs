@@ -174,10 +174,7 @@ impl Leaving<'_> {
 
     /// Variables whose values are headers become those; others stay variables.
     fn headers(&self, env: &Member, sent: &mut Vec<Sent>) -> Option<Vec<Edit>> {
-        let name = match self.sheet.syntax {
-            Syntax::Json => "headers",
-            Syntax::Toml => "http_headers",
-        };
+        let name = self.sheet.syntax.headers();
         let (mut edits, mut foreign) = (Vec::new(), Vec::new());
         // A server that was recorded for its headers had no variables.
         let had_headers = self.old.is_none_or(|old| old.server().member(name).is_some());

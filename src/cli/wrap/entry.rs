@@ -60,8 +60,8 @@ impl Entry {
         };
         let text = |name: &str| server.member(name).and_then(Member::text).map(str::to_owned);
         let args = server.member("args").map(Member::elements).unwrap_or_default();
-        let (headers, variables) = match syntax {
-            Syntax::Json => (texts("headers"), Vec::new()),
+        let variables = match syntax {
+            Syntax::Json => Vec::new(),
             Syntax::Toml => {
                 let bearer = text("bearer_token_env_var").map(|variable| Sent {
                     name: "Authorization".to_owned(),
@@ -70,14 +70,14 @@ impl Entry {
                 });
                 let named = texts("env_http_headers").into_iter();
                 let named = named.map(|(name, variable)| Sent { name, before: String::new(), variable });
-                (texts("http_headers"), bearer.into_iter().chain(named).collect())
+                bearer.into_iter().chain(named).collect()
             }
         };
         Self {
             command: text("command"),
             args: args.iter().filter_map(|(_, text)| text.clone()).collect(),
             url: text("url"),
-            headers,
+            headers: texts(syntax.headers()),
             variables,
             has_headers: ["headers", "http_headers", "env_http_headers", "bearer_token_env_var"]
                 .iter()

@@ -87,41 +87,45 @@ fn rewrite(file: &Path, text: &str, copies: &Copies, mode: Option<&Mode>) -> Res
     // Why a wrapped server is left as it is.
     let mut left = vec![None; found.servers.len()];
     let (mut told, mut has_left) = (Vec::new(), false);
-    for (index, left) in left.iter_mut().enumerate().filter(|(index, _)| found.entry(*index).is_wrapped()) {
+    for (index, left) in left.iter_mut().enumerate() {
         let server = &found.servers[index];
+        // Left is what is for this folder; the copy is of all.
+        let is_meant = mode.is_some() || server.is_here;
+        if !is_meant || !found.entry(index).is_wrapped() {
+            continue;
+        }
         let old = copies.find(&found, index);
         let stood_so = old.is_some_and(|old| old.entry().is_wrapped());
         *left = if stood_so {
             Some("tapedeck stood before it already when the configuration was wrapped".to_owned())
-        } else if old.is_none() && (mode.is_some() || !server.is_here) {
-            has_left |= mode.is_some() && !copies.is_empty();
+        } else if old.is_none() && mode.is_some() {
+            has_left |= !copies.is_empty();
             let undo = format!("`tapedeck wrap {} --undo` takes it away", file.display());
             Some(format!("tapedeck stands before it already; {undo}"))
         } else {
             let back = back::take_back(&mut without, index, old);
-            // What is for another folder stays wrapped anyway.
-            has_left |= back != Back::AsItWas && (mode.is_some() || server.is_here);
+            has_left |= back != Back::AsItWas;
             match back {
                 Back::AsItWas => None,
                 Back::Edited => Some(format!("it was edited in what wraps it{}", copies.hint(old))),
                 Back::Unknown => Some("what it was is not known any more".to_owned()),
             }
         };
-        if mode.is_none() && server.is_here {
+        if mode.is_none() {
             let what = left.as_ref().map_or("as it was".to_owned(), |why| format!("left as it is: {why}"));
             told.push(format!("{}: {what}", server.name));
         }
     }
+    let Some(mode) = mode else {
+        if told.is_empty() {
+            told.push("no server was wrapped".to_owned());
+        }
+        return Ok(Rewritten { sheet: without.clone(), without, told, has_left });
+    };
     let mut sheet = found.clone();
     let mut taken = Vec::new();
     let here = left.into_iter().enumerate().filter(|(index, _)| found.servers[*index].is_here);
     for (index, left) in here {
-        let Some(mode) = mode else {
-            if left.is_none() && found.entry(index).is_wrapped() {
-                back::take_back(&mut sheet, index, copies.find(&found, index));
-            }
-            continue;
-        };
         let name = &found.servers[index].name;
         let cassette = mode.cassette(name, &mut taken);
         let kept = sheet.clone();
@@ -142,9 +146,6 @@ fn rewrite(file: &Path, text: &str, copies: &Copies, mode: Option<&Mode>) -> Res
                 format!("{name}: left as it is: {why}")
             }
         });
-    }
-    if told.is_empty() {
-        told.push("no server was wrapped".to_owned());
     }
     Ok(Rewritten { sheet, without, told, has_left })
 }

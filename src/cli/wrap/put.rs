@@ -76,11 +76,7 @@ fn instead(
     }
     let mut edits = vec![rename(url, "command"), (url.value.clone(), quoted(program))];
     edits.extend(server.member("type").map(|kind| (kind.value.clone(), quoted("stdio"))));
-    let headers = match sheet.syntax {
-        Syntax::Json => "headers",
-        Syntax::Toml => "http_headers",
-    };
-    if let Some(headers) = server.member(headers) {
+    if let Some(headers) = server.member(sheet.syntax.headers()) {
         edits.push(rename(headers, "env"));
         for (n, header) in headers.members().iter().enumerate() {
             if !super::super::connect::is_refused(&header.name) {

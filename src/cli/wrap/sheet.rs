@@ -15,6 +15,16 @@ pub(super) enum Syntax {
     Toml,
 }
 
+impl Syntax {
+    /// The member that holds headers with their values.
+    pub(super) const fn headers(self) -> &'static str {
+        match self {
+            Self::Json => "headers",
+            Self::Toml => "http_headers",
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Sheet {
     pub text: String,

@@ -226,11 +226,10 @@ fn request_headers(headers: HeaderMap, upstream: &Upstream) -> HeaderMap {
 }
 
 /// A response's headers with another origin in the place of the server's.
-fn rewritten(headers: HeaderMap, upstream: &Origin, by: impl FnOnce() -> String) -> HeaderMap {
+fn rewritten(headers: HeaderMap, upstream: &Origin, by: impl Fn() -> String) -> HeaderMap {
     if all_go_on(&headers) && !headers.contains_key(LOCATION) && !headers.contains_key(WWW_AUTHENTICATE) {
         return headers;
     }
-    let by = by();
     pass_on(&headers, |name, value| {
         let moved = moved(name.as_str(), value.as_bytes(), upstream, &by);
         // Both parts were headers' values.

@@ -6,7 +6,7 @@ use super::{item::Heads, metadata};
 use crate::{
     transport::http::{
         coding::Decoder,
-        headers::{Hop, Onward},
+        headers::{Hop, Onward, codings},
         origin::Origin,
     },
     wire::http,
@@ -25,11 +25,10 @@ pub(super) fn recorded_request(headers: &[(&str, &[u8])], ours: impl Fn() -> Str
 
 /// A response's headers as they are recorded: a body that was decoded is no longer what they say of it.
 pub(super) fn recorded_response(headers: &[(&str, &[u8])], upstream: &Origin) -> Heads {
-    let codings = headers.iter().filter(|(name, _)| *name == "content-encoding").map(|(_, value)| *value);
-    let is_decoded = Decoder::of_codings(codings).is_some();
+    let is_decoded = Decoder::of_codings(codings(headers)).is_some();
     recorded(headers, |heads, name, value| match name {
         "content-encoding" | "content-length" if is_decoded => {}
-        _ => match moved(name, value, upstream, http::ORIGIN) {
+        _ => match moved(name, value, upstream, || http::ORIGIN.to_owned()) {
             Some(moved) => heads.push(name, &moved),
             None => heads.push(name, value),
         },
@@ -52,10 +51,15 @@ fn recorded(headers: &[(&str, &[u8])], push: impl Fn(&mut Heads, &str, &[u8])) -
 }
 
 /// The value of a header that names the server's origin, with another one in its place. The name is in lower case.
-pub(super) fn moved(name: &str, value: &[u8], upstream: &Origin, by: &str) -> Option<Vec<u8>> {
+pub(super) fn moved(
+    name: &str,
+    value: &[u8],
+    upstream: &Origin,
+    by: impl FnOnce() -> String,
+) -> Option<Vec<u8>> {
     match name {
-        "location" => upstream.replace(value, by),
-        "www-authenticate" => metadata::rewrite_challenge(value, upstream, by),
+        "location" => upstream.replace(value, &by()),
+        "www-authenticate" => metadata::rewrite_challenge(value, upstream, &by()),
         _ => None,
     }
 }

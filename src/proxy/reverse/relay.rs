@@ -20,7 +20,10 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::{
+    io::AsyncWriteExt,
+    time::{Sleep, sleep, timeout},
+};
 
 use self::{
     exchange::{Exchange, Outcome},
@@ -202,7 +205,7 @@ async fn connect(client: &mut Side<Socket>, front: &Front) -> Option<Result<Conn
 
 /// The connection ends in good order.
 async fn end(mut socket: Socket) {
-    let _ = poll_fn(|cx| tokio::io::AsyncWrite::poll_shutdown(Pin::new(&mut socket), cx)).await;
+    let _ = socket.shutdown().await;
 }
 
 fn unserved(client: Side<Socket>, server: Option<Result<Connection, ConnectError>>) -> Unserved {

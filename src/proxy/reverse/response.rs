@@ -23,7 +23,10 @@ use super::{
     is_reset,
     tape::Lane,
 };
-use crate::transport::http::{headers::codings, upstream::Answer};
+use crate::transport::http::{
+    headers::{codings, pairs},
+    upstream::Answer,
+};
 
 /// How long a call whose client left is read on without a byte.
 pub(super) const READ_ON: Duration = Duration::from_secs(300);
@@ -70,7 +73,7 @@ impl ResponseBody {
     ) -> Result<Self, Cut> {
         let is_over = inner.is_end_stream();
         let upstream = endpoint.as_ref().map(|_| link.front.upstream.origin.clone());
-        let codings: Vec<&[u8]> = codings(headers).collect();
+        let codings: Vec<&[u8]> = codings(&pairs(headers)).collect();
         let heard = Heard::new(Arc::clone(&lane), content_type(headers), &codings, upstream);
         let endpoint = endpoint.map(Box::new);
         let mut passing = Passing { inner, lane, link, heard, endpoint, ready: VecDeque::new(), end: None };

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use hyper::HeaderMap;
 
-use super::headers::codings;
+use super::headers::{codings, pairs};
 
 /// Undoes a content coding, read by read.
 #[derive(Debug)]
@@ -51,10 +51,10 @@ impl Write for Room {
 impl Decoder {
     /// For a body with this head; none where it is coded in another way, or twice.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
-        Self::of_codings(codings(headers))
+        Self::of_codings(codings(&pairs(headers)))
     }
 
-    /// For a body with these values of `Content-Encoding`.
+    /// For a body in these [codings].
     pub fn of_codings<'a>(mut codings: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
         let coding = codings.next()?.trim_ascii();
         if codings.next().is_some() {

@@ -4,7 +4,7 @@
 
 use hyper::{
     HeaderMap, Request,
-    header::{CONTENT_ENCODING, COOKIE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING},
+    header::{COOKIE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING},
 };
 
 use super::plain::Fields;
@@ -163,14 +163,14 @@ pub fn all_go_on(headers: &HeaderMap) -> bool {
 
 /// Whether a body is compressed, or otherwise not what it stands for.
 pub fn is_coded(headers: &HeaderMap) -> bool {
-    codings(headers).any(is_coding)
+    codings(&pairs(headers)).any(is_coding)
 }
 
 /// The values of `Content-Encoding`, and what of `Transfer-Encoding` is still there when chunks are joined.
-pub fn codings(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
-    let transfer = headers.get_all(TRANSFER_ENCODING).iter().map(HeaderValue::as_bytes);
-    let transfer = transfer.flat_map(transfer_codings).filter(|coding| !is_chunks(coding));
-    headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes).chain(transfer)
+pub fn codings<'a>(headers: &[(&'a str, &'a [u8])]) -> impl Iterator<Item = &'a [u8]> {
+    let values = |name| headers.iter().filter(move |(other, _)| *other == name).map(|(_, value)| *value);
+    let transfer = values("transfer-encoding").flat_map(transfer_codings);
+    values("content-encoding").chain(transfer.filter(|coding| !is_chunks(coding)))
 }
 
 /// Whether one of these is any.

@@ -6,7 +6,6 @@ use std::{
 };
 
 use hyper::Method;
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
     super::{
@@ -23,7 +22,9 @@ use super::{
 };
 use crate::transport::http::{
     chunks::Came,
+    connect::Stream,
     plain::{self, BadResponse},
+    socket::Socket,
     way::{Inbox, Outbox, Side},
 };
 
@@ -92,18 +93,14 @@ impl Exchange {
     }
 
     /// Moves what there is to move.
-    pub(super) fn poll<C, S>(
+    pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        client: &mut Side<C>,
-        server: &mut Side<S>,
+        client: &mut Side<Socket>,
+        server: &mut Side<Stream>,
         ways: &mut Ways,
         front: &Front,
-    ) -> Poll<Outcome>
-    where
-        C: AsyncRead + AsyncWrite + Unpin,
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+    ) -> Poll<Outcome> {
         // First, so that it counts when a client left before its answer came.
         let is_watched = self.said.has_ended();
         if self.is_left(cx, client, &ways.to_server) {
@@ -152,17 +149,14 @@ impl Exchange {
     }
 
     /// The same without a client: ready each time that something has come; whether more may.
-    pub(super) fn poll_alone<S>(
+    pub(super) fn poll_alone(
         &mut self,
         cx: &mut Context<'_>,
         inbox: &mut Inbox,
-        server: &mut Side<S>,
+        server: &mut Side<Stream>,
         ways: &mut Ways,
         front: &Front,
-    ) -> Poll<bool>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+    ) -> Poll<bool> {
         self.poll_sent(cx, inbox, server, ways);
         ways.to_client.drop_all(&mut server.inbox);
         if !matches!(self.response, Response::Over(_)) {
@@ -172,16 +166,13 @@ impl Exchange {
     }
 
     /// Sends what may be sent; whether all of it was.
-    fn poll_sent<S>(
+    fn poll_sent(
         &mut self,
         cx: &mut Context<'_>,
         inbox: &mut Inbox,
-        server: &mut Side<S>,
+        server: &mut Side<Stream>,
         ways: &mut Ways,
-    ) -> bool
-    where
-        S: AsyncWrite + Unpin,
-    {
+    ) -> bool {
         if !self.takes {
             return false;
         }
@@ -199,10 +190,7 @@ impl Exchange {
 
     /// Whether a client whose request has come has closed its side. One that asks on has not, and its next request
     /// waits.
-    fn is_left<C>(&self, cx: &mut Context<'_>, client: &mut Side<C>, to_server: &Outbox) -> bool
-    where
-        C: AsyncRead + Unpin,
-    {
+    fn is_left(&self, cx: &mut Context<'_>, client: &mut Side<Socket>, to_server: &Outbox) -> bool {
         let waits = client.inbox.unread().len() > to_server.behind;
         self.said.has_ended()
             && !waits
@@ -225,16 +213,13 @@ impl Exchange {
     }
 
     /// Reads what the server says, and has ready what may go on. Ready where something has come.
-    fn poll_response<S>(
+    fn poll_response(
         &mut self,
         cx: &mut Context<'_>,
-        server: &mut Side<S>,
+        server: &mut Side<Stream>,
         ways: &mut Ways,
         front: &Front,
-    ) -> Poll<()>
-    where
-        S: AsyncRead + Unpin,
-    {
+    ) -> Poll<()> {
         match ready!(server.poll_read(cx)) {
             Ok(0) => self.ends(match self.response {
                 Response::Body(Form::ToEnd, _) => End::Clean,

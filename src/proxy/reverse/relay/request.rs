@@ -6,7 +6,7 @@ use super::{
 };
 use crate::transport::http::{
     MAX_HEAD,
-    headers::{Hop, Onward, is_coding},
+    headers::{Hop, Onward, codings, is_coding},
     plain::{self, Fields, Request, RequestHead},
 };
 
@@ -48,7 +48,7 @@ pub(super) fn read(bytes: &[u8], ways: &mut Ways, front: &Front) -> Next {
         let ours = || front.origin(Some(host));
         (head.target.as_bytes().to_vec(), recorded_request(&grouped(&head.fields), ours))
     });
-    let is_coded = head.fields.iter().any(|(name, value)| *name == "content-encoding" && is_coding(value));
+    let is_coded = codings(&head.fields).any(is_coding);
     Next::Asked(Asked { noted, is_coded, length: head.length, body })
 }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::transport::http::{
     chunks::{Came, Chunks},
-    headers::{Hop, Onward, is_chunks, transfer_codings},
+    headers::{Hop, Onward, codings, is_chunks, transfer_codings},
     plain::{self, BadResponse, ResponseHead},
 };
 
@@ -44,7 +44,7 @@ impl Form {
         if matches!(head.status, 100..200 | 204 | 304) {
             return Ok(Self::Length(0));
         }
-        let last_coding = codings(head).last();
+        let last_coding = on_its_way(head).last();
         let mut length = None;
         for &(_, value) in head.fields.iter().filter(|(name, _)| *name == "content-length") {
             let value = std::str::from_utf8(value).map_err(|_| BadResponse)?;
@@ -110,20 +110,16 @@ impl Answer {
         let mut hop = Hop::of(&head.fields);
         let stays = !hop.closes() && (head.is_http11 || hop.has_option("keep-alive"));
         let is_last = !stays || head.status == 101 || matches!(form, Form::ToEnd);
-        let compressed = codings(head).filter(|coding| !is_chunks(coding));
-        let codings: Vec<&[u8]> = values("content-encoding").chain(compressed).collect();
+        let codings: Vec<&[u8]> = codings(&head.fields).collect();
         let heard = Heard::new(Arc::clone(lane), values("content-type").next(), &codings, None);
-        let moved = |name: &str, value: &[u8]| match name {
-            "location" | "www-authenticate" => moved(name, value, upstream, &front.origin(Some(host))),
-            _ => None,
-        };
+        let moved = |name: &str, value: &[u8]| moved(name, value, upstream, || front.origin(Some(host)));
         write(head, bytes, &mut hop, moved, out);
         Ok(Self { form, heard, is_last })
     }
 }
 
 /// What the body is in on its way, in the order it was put in.
-fn codings<'a>(head: &ResponseHead<'a>) -> impl Iterator<Item = &'a [u8]> {
+fn on_its_way<'a>(head: &ResponseHead<'a>) -> impl Iterator<Item = &'a [u8]> {
     let values = head.fields.iter().filter(|(name, _)| *name == "transfer-encoding");
     values.flat_map(|(_, value)| transfer_codings(value))
 }
@@ -143,7 +139,7 @@ fn write(
     out.extend_from_slice(b"HTTP/1.1");
     out.extend_from_slice(first.get(8..).unwrap_or_default());
     out.extend_from_slice(b"\r\n");
-    let is_coded = codings(head).next().is_some();
+    let is_coded = on_its_way(head).next().is_some();
     let mut has_length = false;
     for (&(name, value), line) in head.fields.iter().zip(lines) {
         let spelled = &line[..name.len()];
