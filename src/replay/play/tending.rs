@@ -1,6 +1,6 @@
 //! What whoever tends a replay asks of a live session, and does to it.
 
-use super::{Blocked, END, Play, Scene};
+use super::{END, Play, Scene, order::Blocked};
 use crate::{replay::script::Script, traffic::Micros};
 
 impl Play {
