@@ -255,7 +255,7 @@ pub(super) fn in_short(report: &Report) -> String {
     let mut waits = report.waits.iter().filter(|wait| wait.bad);
     if let Some(first) = waits.next() {
         let ran = output::counted(1 + waits.count() as u64, "wait ran out", "waits ran out, the first");
-        why.push(format!("{ran}: {} waited for {}", first.key, first.waited_for));
+        why.push(format!("{ran}: {} waited in vain for {}", first.key, first.waited_for));
     }
     if let Some(fault) = report.faults.iter().find(|fault| fault.is_missing()) {
         why.push(format!("the fault `{}` never acted", fault.rule));

@@ -106,7 +106,7 @@ impl Found {
         for wait in &report.waits {
             let waited_for = &wait.waited_for;
             let server = Of(&wait.server);
-            let _ = writeln!(text, "wait: {server}{} waited for {waited_for}, which did not come", wait.key);
+            let _ = writeln!(text, "wait: {server}{} waited in vain for {waited_for}", wait.key);
         }
         for answer in report.answers.iter().filter(|answer| answer.answer != "as_recorded") {
             let told = if answer.answer == "none" { "was not answered" } else { "was answered otherwise" };

@@ -133,7 +133,7 @@ impl Rule {
         let values = if value.is_array() { value.elements("fault")? } else { vec![value] };
         let rule = |value: Value<'_>| {
             Ok(Self {
-                name: format!("the fault of `{key}`"),
+                name: format!("exchange {key}"),
                 text: String::from_utf8_lossy(value.raw()).into_owned(),
                 in_cassette: true,
                 at: value.at(),

@@ -39,7 +39,7 @@ pub(super) struct FailArgs {
     #[arg(long, group = "failure")]
     drop: bool,
 
-    /// End the stream behind so many events
+    /// Cut the response off behind so many messages (the fault's `events`; for `bytes`, give a fault)
     #[arg(long, value_name = "N", group = "failure")]
     cut_after: Option<u32>,
 

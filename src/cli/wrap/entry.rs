@@ -1,6 +1,6 @@
 //! What a server's entry says, and what becomes of it.
 
-use std::{collections::HashSet, path::Path};
+use std::{collections::HashSet, env, path::Path};
 
 use super::{
     super::connect,
@@ -87,11 +87,13 @@ impl Entry {
         }
     }
 
-    /// Whether tapedeck stands before it already.
+    /// Whether tapedeck stands before it already, by its own name or by that of the program that runs.
     pub(super) fn is_wrapped(&self) -> bool {
-        let program = self.command.as_deref().map(Path::new).and_then(Path::file_stem);
+        let Some(program) = self.command.as_deref().map(Path::new) else { return false };
+        let is_ours = || env::current_exe().is_ok_and(|ours| ours == program);
         let word = self.args.first().map(String::as_str);
-        program.is_some_and(|name| name == "tapedeck") && matches!(word, Some("record" | "replay"))
+        matches!(word, Some("record" | "replay"))
+            && (program.file_stem().is_some_and(|name| name == "tapedeck") || is_ours())
     }
 
     /// The words of tapedeck's own that stand before what it wraps.

@@ -280,3 +280,23 @@ fn a_link_stays_one_and_a_read_only_file_is_not_written() {
     deck.run("wrap mcp.json").status(ExitCode::File).stderr("is read-only").stderr("--out");
     assert_eq!(deck.names(), ["mcp.json", "real"]);
 }
+
+#[test]
+fn a_program_that_was_given_another_name_knows_what_it_wrapped() {
+    let deck = Deck::new().with("mcp.json", configuration());
+    let renamed = deck.path("mcp-vcr");
+    std::fs::copy(PROGRAM, &renamed).expect("a copy of the program");
+    let run = |words: &[&str]| {
+        let done = Command::new(&renamed).args(words).arg("mcp.json").current_dir(deck.path(".")).output();
+        let done = done.expect("it runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    run(&["wrap"]);
+    let once = deck.read("mcp.json");
+    assert!(once.contains("/mcp-vcr\""), "{once}");
+    run(&["wrap"]);
+    assert_eq!(deck.read("mcp.json"), once);
+    assert_eq!(run(&["wrap", "--undo"]), "local: as it was\n");
+    assert_eq!(deck.read("mcp.json"), configuration());
+}
