@@ -10,7 +10,7 @@ use clap::Args;
 use mcp_tapedeck::{
     proxy::record::Hide,
     redact::{self, Count, Redactor, Rules, Vars},
-    traffic::{Direction, Event, Headers, Payload},
+    traffic::Direction,
 };
 
 use super::{connect::ServerArgs, failure::Failure, values};
@@ -98,34 +98,6 @@ impl Cleaner {
         self.redactor.lock().unwrap_or_else(PoisonError::into_inner).met_late()
     }
 
-    /// Takes out of an event that was written before what was met since then.
-    pub(super) fn again(&mut self, event: &mut Event<'_>) {
-        let direction = event.direction;
-        match &mut event.payload {
-            Payload::Message(bytes) | Payload::Partial(bytes) | Payload::Body(bytes) => {
-                renew(bytes, |bytes| self.message(direction, bytes));
-            }
-            Payload::SseEvent(sent) => renew(&mut sent.data, |bytes| self.message(direction, bytes)),
-            Payload::Oversize(line) => {
-                line.head = self.message(direction, &line.head).into_owned();
-                line.tail = self.message(direction, &line.tail).into_owned();
-            }
-            Payload::Request(head) => {
-                renew(&mut head.target, |target| self.target(target));
-                self.headers_again(&mut head.headers);
-            }
-            Payload::Response(head) => self.headers_again(&mut head.headers),
-            Payload::Closed | Payload::Broken { .. } | Payload::Exit(_) | Payload::Gap { .. } => {}
-        }
-    }
-
-    fn headers_again(&mut self, headers: &mut Headers<'_>) {
-        for (name, value) in headers {
-            let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-            renew(value, |value| self.header(&name, value));
-        }
-    }
-
     /// What was replaced, by kind and place, a sentence each.
     pub(super) fn told(&self) -> Vec<String> {
         let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,12 +130,6 @@ impl Hide for Cleaner {
             Cow::Owned(target) => Cow::Owned(Hide::target(&mut *redactor, &target).into_owned()),
         }
     }
-}
-
-/// Replaces bytes that `hide` changes.
-fn renew(bytes: &mut Cow<'_, [u8]>, hide: impl for<'a> FnOnce(&'a [u8]) -> Cow<'a, [u8]>) {
-    let Cow::Owned(hidden) = hide(bytes) else { return };
-    *bytes = Cow::Owned(hidden);
 }
 
 fn value_of(name: &str) -> Result<(String, String), Failure> {

@@ -13,7 +13,7 @@ use mcp_tapedeck::{
     cassette::journal::{Continues, JournalHeader},
     exit_code::ExitCode,
     proxy::{
-        record::{self as proxy, Ended, RecordOptions, Sink},
+        record::{self as proxy, Ended, Hide, RecordOptions, Sink},
         shutdown::{Signals, end_like},
     },
     record::Changes,
@@ -226,7 +226,7 @@ fn keep(
 ) {
     let path = journal.path().to_owned();
     let (met_late, mut cleaner) = (cleaner.met_late(), cleaner.clone());
-    let mut change = |event: &mut Event<'_>| cleaner.again(event);
+    let mut change = |event: &mut Event<'_>| cleaner.event(event);
     let own = met_late.then_some(Own { journal: &path, change: &mut change });
     let folded = journal.finish().map_err(Into::into).and_then(|_| store::fold_own(cassette, options, own));
     match folded {

@@ -16,6 +16,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use memchr::memchr;
+
 use super::{
     child::Child,
     recorder::Tapped,
@@ -29,8 +31,12 @@ use crate::{
 
 pub use super::recorder::{Hide, Sink};
 
-/// The room of one read: what a pipe holds, and more.
-const READ: usize = 128 << 10;
+/// The most that is read at once while messages are short. What is read together is written together, and goes on only
+/// then: in full flow the next one in line has to wait for it, with nothing to do.
+const READ: usize = 8 << 10;
+
+/// The most that is read at once in the middle of a longer message: what a pipe holds, and more.
+const LONG_READ: usize = 128 << 10;
 
 /// How long the last events may take to be written when a signal's limit has been reached.
 const LAST_WRITE: Duration = Duration::from_millis(200);
@@ -162,8 +168,8 @@ struct Session<S> {
 
 impl<S: Sink> Session<S> {
     fn pass_to_server(&self, input: OwnedFd, happened: &Sender<Happened>) {
-        let mut room = vec![0; READ];
-        while let Some(chunk) = read(&input, &mut room) {
+        let mut reads = Reads::new();
+        while let Some(chunk) = reads.next(&input) {
             // A server that reads no more leaves the client with a closed pipe, as it would without us.
             if !passes(self.tap.chunk(Direction::ToServer, chunk), happened)
                 || self.to_server.write(chunk).is_err()
@@ -178,8 +184,8 @@ impl<S: Sink> Session<S> {
     }
 
     fn pass_to_client(&self, output: Arc<OwnedFd>, happened: &Sender<Happened>) {
-        let mut room = vec![0; READ];
-        while let Some(chunk) = read(&output, &mut room) {
+        let mut reads = Reads::new();
+        while let Some(chunk) = reads.next(&output) {
             self.quiet_since.store(BUSY, Ordering::Relaxed);
             if !passes(self.tap.chunk(Direction::ToClient, chunk), happened) {
                 return;
@@ -217,11 +223,24 @@ impl<S: Sink> Session<S> {
     }
 }
 
-/// The bytes of one read; none at the end of the stream, and where it is broken.
-fn read<'a>(fd: &OwnedFd, room: &'a mut [u8]) -> Option<&'a [u8]> {
-    match stdio::read(fd, room) {
-        Ok(0) | Err(_) => None,
-        Ok(length) => Some(&room[..length]),
+/// Reads one after another.
+struct Reads {
+    room: Vec<u8>,
+    /// How much of the room the next one takes.
+    size: usize,
+}
+
+impl Reads {
+    fn new() -> Self {
+        Self { room: vec![0; LONG_READ], size: READ }
+    }
+
+    /// The bytes of one read; none at the end of the stream, and where it is broken.
+    fn next(&mut self, fd: &OwnedFd) -> Option<&[u8]> {
+        let length = stdio::read(fd, &mut self.room[..self.size]).ok().filter(|length| *length > 0)?;
+        let chunk = &self.room[..length];
+        self.size = if memchr(b'\n', chunk).is_some() { READ } else { LONG_READ };
+        Some(chunk)
     }
 }
 

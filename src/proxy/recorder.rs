@@ -5,13 +5,18 @@ use std::{
     borrow::Cow,
     io, mem,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
+use super::lock;
 use crate::{
     redact::Redactor,
     store::Journal,
-    traffic::{Direction, Event, Lane, Micros, Payload},
-    wire::lines::Oversize,
+    traffic::{Direction, Event, Headers, Lane, Micros, Payload},
 };
 
 /// Where a recording goes.
@@ -36,7 +41,8 @@ impl Sink for Journal {
     }
 }
 
-/// What is taken out of messages before they are written; the traffic itself stays as it is.
+/// What is taken out of what passed before it is written; the traffic itself stays as it is. What comes back borrowed
+/// has nothing in it that is taken out.
 pub trait Hide: Send {
     /// The message as it may be written.
     fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]>;
@@ -49,6 +55,47 @@ pub trait Hide: Send {
     /// The target of a request, path and query, as it may be written.
     fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
         self.message(Direction::ToServer, target)
+    }
+
+    /// Takes out of an event, wherever in it it stands.
+    fn event(&mut self, event: &mut Event<'_>) {
+        let direction = event.direction;
+        match &mut event.payload {
+            Payload::Message(bytes) | Payload::Partial(bytes) | Payload::Body(bytes) => {
+                renew(bytes, |bytes| self.message(direction, bytes));
+            }
+            Payload::SseEvent(sent) => renew(&mut sent.data, |bytes| self.message(direction, bytes)),
+            Payload::Oversize(measured) => {
+                for end in [&mut measured.head, &mut measured.tail] {
+                    if let Cow::Owned(hidden) = self.message(direction, end) {
+                        *end = hidden;
+                    }
+                }
+            }
+            Payload::Request(head) => {
+                renew(&mut head.target, |target| self.target(target));
+                hide_headers(self, &mut head.headers);
+            }
+            Payload::Response(head) => hide_headers(self, &mut head.headers),
+            Payload::Closed | Payload::Broken { .. } | Payload::Exit(_) | Payload::Gap { .. } => {}
+        }
+    }
+}
+
+fn hide_headers<H: Hide + ?Sized>(hide: &mut H, headers: &mut Headers<'_>) {
+    for (name, value) in headers {
+        let lower = match std::str::from_utf8(name) {
+            Ok(name) if !name.bytes().any(|byte| byte.is_ascii_uppercase()) => Cow::Borrowed(name),
+            _ => Cow::Owned(String::from_utf8_lossy(name).to_ascii_lowercase()),
+        };
+        renew(value, |value| hide.header(&lower, value));
+    }
+}
+
+/// Replaces bytes that `hide` changes.
+fn renew(bytes: &mut Cow<'_, [u8]>, hide: impl for<'a> FnOnce(&'a [u8]) -> Cow<'a, [u8]>) {
+    if let Cow::Owned(hidden) = hide(bytes) {
+        *bytes = Cow::Owned(hidden);
     }
 }
 
@@ -89,15 +136,6 @@ fn as_text<'a>(bytes: &'a [u8], hide: impl FnOnce(&str) -> Cow<'_, str>) -> Cow<
     }
 }
 
-/// What is known of a message over the limit, as it may be written.
-pub(super) fn hidden(hide: &mut dyn Hide, direction: Direction, measured: &Oversize) -> Oversize {
-    Oversize {
-        head: hide.message(direction, &measured.head).into_owned(),
-        tail: hide.message(direction, &measured.tail).into_owned(),
-        ..*measured
-    }
-}
-
 /// What is to become of a chunk.
 #[derive(Debug)]
 pub(super) enum Tapped {
@@ -111,86 +149,123 @@ pub(super) enum Tapped {
     Over,
 }
 
-/// Hides, writes, and counts what could not be written.
+/// Hides, writes, and counts what could not be written, for all whose traffic passes.
+///
+/// What passes at one time is made events of side by side. To hide and to write are two locks, so that one's message is
+/// looked at while another's is written. Nothing goes on before it is written, so no peer can react to what is not in
+/// the sink, whose order is that of writing.
 pub(super) struct Recorder<S> {
+    start: Instant,
+    hide: Mutex<Box<dyn Hide>>,
+    /// None once it is finished.
+    writer: Mutex<Option<Writer<S>>>,
+    /// What was tapped could not even be looked at: from there on messages are counted and nothing more.
+    is_broken: AtomicBool,
+}
+
+struct Writer<S> {
     sink: S,
-    hide: Box<dyn Hide>,
     is_fatal: bool,
     has_failed: bool,
-    /// What was tapped could not even be looked at: from there on messages are counted and nothing more.
-    is_broken: bool,
     /// Messages that are not written, and of which the sink does not know yet.
     missed: u64,
     /// Messages that are not written.
     lost: u64,
-    /// Room for events, used again.
-    room: Vec<Event<'static>>,
 }
 
+/// Room for events, used again.
+#[derive(Default)]
+pub(super) struct Room(Vec<Event<'static>>);
+
 impl<S: Sink> Recorder<S> {
-    pub(super) const fn new(sink: S, hide: Box<dyn Hide>, is_fatal: bool) -> Self {
+    pub(super) fn new(sink: S, hide: Box<dyn Hide>, is_fatal: bool) -> Self {
+        let writer = Writer { sink, is_fatal, has_failed: false, missed: 0, lost: 0 };
         Self {
-            sink,
-            hide,
-            is_fatal,
-            has_failed: false,
-            is_broken: false,
-            missed: 0,
-            lost: 0,
-            room: Vec::new(),
+            start: Instant::now(),
+            hide: Mutex::new(hide),
+            writer: Mutex::new(Some(writer)),
+            is_broken: AtomicBool::new(false),
         }
     }
 
-    /// Writes the last event, and the gap before it. Gives the sink, and the number of messages it did not take.
-    pub(super) fn finish(mut self, at: Micros, last: Option<Payload<'static>>) -> (S, u64) {
-        if last.is_some() || self.missed > 0 {
-            let last =
-                last.map(|payload| Event { at, direction: Direction::ToClient, lane: Lane(0), payload });
+    /// Microseconds since the recording began.
+    pub(super) fn now(&self) -> Micros {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(Micros::MAX)
+    }
+
+    /// The instant of a moment of [`Self::now`].
+    pub(super) fn instant(&self, at: Micros) -> Instant {
+        self.start + Duration::from_micros(at)
+    }
+
+    /// Writes the last event, and the gap before it. Gives the sink, and the number of messages it did not take. From
+    /// now on nothing passes.
+    pub(super) fn finish(&self, last: Option<Payload<'static>>) -> Option<(S, u64)> {
+        let mut writer = lock(&self.writer).take()?;
+        if last.is_some() || writer.missed > 0 {
+            let mut events = last.map(|last| event(Direction::ToClient, Lane(0), last)).into_iter().collect();
             // Whether it can be told or not, what is missing is counted.
-            let _ = self.write(at, |_, events| events.extend(last));
+            let _ = writer.write(self.now(), &mut events);
         }
-        (self.sink, self.lost)
+        Some((writer.sink, writer.lost))
     }
 
-    /// One write of all events that `fill` adds. A fault of ours costs the recording of these and all later messages,
-    /// of which there are so many, and not the session.
+    /// One write of all events that `fill` adds; they get their moment here. A fault of ours costs the recording of
+    /// these and all later messages, of which there are so many, and not the session.
     pub(super) fn record<'a>(
-        &mut self,
-        at: Micros,
+        &self,
+        room: &mut Room,
         messages: impl Fn() -> u64,
-        fill: impl FnOnce(&mut dyn Hide, &mut Vec<Event<'a>>),
+        fill: impl FnOnce(&mut Vec<Event<'a>>),
     ) -> Tapped {
-        if self.is_broken {
-            return self.break_off(messages());
+        let mut events: Vec<Event<'a>> = mem::take(&mut room.0);
+        let is_whole = !self.is_broken.load(Ordering::Relaxed)
+            && self.survives(|| {
+                fill(&mut events);
+                let mut hide = lock(&self.hide);
+                events.iter_mut().for_each(|event| hide.event(event));
+            });
+        let mut writer = lock(&self.writer);
+        let Some(writer) = &mut *writer else { return Tapped::Over };
+        let mut tapped = None;
+        let is_tried = is_whole && self.survives(|| tapped = Some(writer.write(self.now(), &mut events)));
+        match tapped {
+            Some(tapped) if is_tried => {
+                room.give_back(events);
+                tapped
+            }
+            _ => writer.miss(messages(), io::Error::other("a fault in tapedeck itself")),
         }
-        let write = AssertUnwindSafe(|| self.write(at, fill));
-        catch_unwind(write).unwrap_or_else(|_| self.break_off(messages()))
     }
 
-    fn write<'a>(&mut self, at: Micros, fill: impl FnOnce(&mut dyn Hide, &mut Vec<Event<'a>>)) -> Tapped {
-        let mut events = recycle(mem::take(&mut self.room));
-        if self.missed > 0 {
-            let payload = Payload::Gap { messages: self.missed };
-            events.push(Event { at, direction: Direction::ToClient, lane: Lane(0), payload });
+    /// Whether it can be done. After a panic what cuts the stream may have lost its place, so no later message can be
+    /// trusted.
+    fn survives(&self, what: impl FnOnce()) -> bool {
+        let is_done = catch_unwind(AssertUnwindSafe(what)).is_ok();
+        if !is_done {
+            self.is_broken.store(true, Ordering::Relaxed);
         }
-        fill(&mut *self.hide, &mut events);
-        let outcome = self.sink.write(&events);
-        let messages = || events.iter().filter(|event| is_message(&event.payload)).count() as u64;
-        let missed = outcome.map_err(|error| (messages(), error));
-        self.room = recycle(events);
-        match missed {
+        is_done
+    }
+}
+
+impl<S: Sink> Writer<S> {
+    fn write(&mut self, at: Micros, events: &mut Vec<Event<'_>>) -> Tapped {
+        if self.missed > 0 {
+            let gap = Payload::Gap { messages: self.missed };
+            events.insert(0, event(Direction::ToClient, Lane(0), gap));
+        }
+        events.iter_mut().for_each(|event| event.at = at);
+        match self.sink.write(events) {
             Ok(()) => {
                 self.missed = 0;
                 Tapped::Pass
             }
-            Err((messages, error)) => self.miss(messages, error),
+            Err(error) => {
+                let messages = events.iter().filter(|event| is_message(&event.payload)).count() as u64;
+                self.miss(messages, error)
+            }
         }
-    }
-
-    /// After a panic. What cuts the stream may have lost its place, so no later message can be trusted.
-    fn break_off(&mut self, messages: u64) -> Tapped {
-        self.is_broken = true;
-        self.miss(messages, io::Error::other("a fault in tapedeck itself"))
     }
 
     fn miss(&mut self, messages: u64, error: io::Error) -> Tapped {
@@ -204,17 +279,23 @@ impl<S: Sink> Recorder<S> {
     }
 }
 
-const fn is_message(payload: &Payload<'_>) -> bool {
-    matches!(payload, Payload::Message(_) | Payload::Oversize(_) | Payload::SseEvent(_) | Payload::Body(_))
+/// An event that gets its moment when it is written.
+pub(super) const fn event(direction: Direction, lane: Lane, payload: Payload<'_>) -> Event<'_> {
+    Event { at: 0, direction, lane, payload }
 }
 
-/// The same room for events that borrow from elsewhere; a very large one is given back.
-fn recycle<'b>(mut events: Vec<Event<'_>>) -> Vec<Event<'b>> {
-    events.clear();
-    if events.capacity() > 4096 {
-        return Vec::new();
+impl Room {
+    /// A very large one is not kept.
+    fn give_back(&mut self, mut events: Vec<Event<'_>>) {
+        events.clear();
+        if events.capacity() <= 4096 {
+            self.0 = events.into_iter().map(|_| -> Event<'static> { unreachable!("cleared") }).collect();
+        }
     }
-    events.into_iter().map(|_| -> Event<'b> { unreachable!("cleared") }).collect()
+}
+
+const fn is_message(payload: &Payload<'_>) -> bool {
+    matches!(payload, Payload::Message(_) | Payload::Oversize(_) | Payload::SseEvent(_) | Payload::Body(_))
 }
 
 #[cfg(test)]
@@ -224,16 +305,17 @@ mod tests {
     #[test]
     fn room_for_events_is_used_again() {
         let text = b"a line".to_vec();
-        let mut room: Vec<Event<'static>> = Vec::with_capacity(10);
-        let at = room.as_ptr().cast::<u8>();
+        let mut room = Room(Vec::with_capacity(10));
+        let at = room.0.as_ptr().cast::<u8>();
         {
-            let mut events = recycle(mem::take(&mut room));
-            let payload = Payload::Message(Cow::Borrowed(&text));
-            events.push(Event { at: 0, direction: Direction::ToServer, lane: Lane(0), payload });
+            let mut events: Vec<Event<'_>> = mem::take(&mut room.0);
+            events.push(event(Direction::ToServer, Lane(0), Payload::Message(Cow::Borrowed(&text))));
             assert_eq!(events.as_ptr().cast(), at);
-            room = recycle(events);
+            room.give_back(events);
         }
-        assert_eq!((room.len(), room.as_ptr().cast(), room.capacity()), (0, at, 10));
-        assert_eq!(recycle(Vec::with_capacity(5000)).capacity(), 0);
+        assert_eq!((room.0.len(), room.0.as_ptr().cast(), room.0.capacity()), (0, at, 10));
+        let mut large = Room::default();
+        large.give_back(Vec::with_capacity(5000));
+        assert_eq!(large.0.capacity(), 0);
     }
 }

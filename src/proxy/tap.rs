@@ -1,27 +1,24 @@
 //! The tap between two pipes: what passes is cut into messages, cleaned, and written before it goes on.
 //!
-//! Both directions share one [`Recorder`] behind a lock, so the sink's order is the order of tapping, and no peer can
-//! react to a message that is not yet written. A chunk that ends no line needs no lock.
+//! Both directions share one [`Recorder`], and nothing else but what is owed. A chunk that ends no line is only kept.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
     mem,
-    sync::{
-        Mutex,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
+    sync::Mutex,
+    time::Instant,
 };
 
 use memchr::{memchr, memchr_iter};
 
 use super::{
     lock,
-    recorder::{Hide, Recorder, Sink, Tapped, hidden},
+    recorder::{Hide, Recorder, Room, Sink, Tapped, event},
 };
 use crate::{
-    traffic::{Direction, Event, Lane, Micros, Payload},
+    traffic::{Direction, Lane, Micros, Payload},
     wire::{
         jsonrpc::{Kind, Message},
         lines::{Line, LineSplitter},
@@ -30,107 +27,100 @@ use crate::{
 
 /// Both directions' taps.
 pub(super) struct Tap<S> {
-    start: Instant,
-    to_server: Mutex<LineSplitter>,
-    to_client: Mutex<LineSplitter>,
-    recorder: Mutex<Option<Recorder<S>>>,
-    /// Locked only while the recorder is.
+    to_server: Mutex<Side>,
+    to_client: Mutex<Side>,
+    recorder: Recorder<S>,
     unanswered: Mutex<Unanswered>,
-    /// How many requests of the client are unanswered.
-    owed: AtomicUsize,
-    /// When the last of them was answered.
-    settled: AtomicU64,
+}
+
+/// What one direction's tap has for itself.
+struct Side {
+    splitter: LineSplitter,
+    room: Room,
 }
 
 impl<S: Sink> Tap<S> {
     pub(super) fn new(sink: S, hide: Box<dyn Hide>, max_message: usize, is_fatal: bool) -> Self {
+        let side = || Mutex::new(Side { splitter: LineSplitter::new(max_message), room: Room::default() });
         Self {
-            start: Instant::now(),
-            to_server: Mutex::new(LineSplitter::new(max_message)),
-            to_client: Mutex::new(LineSplitter::new(max_message)),
-            recorder: Mutex::new(Some(Recorder::new(sink, hide, is_fatal))),
-            unanswered: Mutex::new(Unanswered::default()),
-            owed: AtomicUsize::new(0),
-            settled: AtomicU64::new(0),
+            to_server: side(),
+            to_client: side(),
+            recorder: Recorder::new(sink, hide, is_fatal),
+            unanswered: Mutex::default(),
         }
     }
 
     /// Microseconds since the session began.
     pub(super) fn now(&self) -> Micros {
-        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(Micros::MAX)
+        self.recorder.now()
     }
 
     /// The instant of a moment of [`Self::now`].
     pub(super) fn instant(&self, at: Micros) -> Instant {
-        self.start + Duration::from_micros(at)
+        self.recorder.instant(at)
     }
 
     /// Whether a request of the client is unanswered, and when the last one was answered.
     pub(super) fn owing(&self) -> (bool, Option<Instant>) {
-        let settled = self.settled.load(Ordering::Relaxed);
-        (self.owed.load(Ordering::Relaxed) > 0, (settled > 0).then(|| self.instant(settled)))
+        let unanswered = lock(&self.unanswered);
+        (!unanswered.requests.is_empty(), unanswered.settled.map(|at| self.instant(at)))
     }
 
     /// Writes what `chunk` ends.
     pub(super) fn chunk(&self, direction: Direction, chunk: &[u8]) -> Tapped {
-        let mut splitter = lock(self.splitter(direction));
+        let mut side = lock(self.side(direction));
+        let Side { splitter, room } = &mut *side;
         if memchr(b'\n', chunk).is_none() {
             splitter.feed(chunk, |_| ());
             return Tapped::Pass;
         }
-        let mut recorder = lock(&self.recorder);
-        let Some(recorder) = &mut *recorder else { return Tapped::Over };
-        let at = self.now();
-        let mut unanswered = lock(&self.unanswered);
         let missed = || memchr_iter(b'\n', chunk).count() as u64;
-        let tapped = recorder.record(at, missed, |hide, events| {
+        self.recorder.record(room, missed, |events| {
             splitter.feed(chunk, |line| {
-                unanswered.line(direction, &line);
-                events.push(event(at, direction, payload(hide, direction, line)));
+                events.push(event(direction, Lane(0), self.payload(direction, line)));
             });
-        });
-        let owed = unanswered.requests.len();
-        if self.owed.swap(owed, Ordering::Relaxed) > 0 && owed == 0 {
-            self.settled.store(at, Ordering::Relaxed);
+        })
+    }
+
+    fn payload<'a>(&self, direction: Direction, line: Line<'a>) -> Payload<'a> {
+        match line {
+            Line::Whole(bytes) => {
+                let message = Message::read(bytes);
+                self.owe(direction, &message);
+                message.members().for_each(|member| self.owe(direction, &member));
+                Payload::Message(Cow::Borrowed(bytes))
+            }
+            Line::Oversize(line) => Payload::Oversize(line),
         }
-        tapped
+    }
+
+    fn owe(&self, direction: Direction, message: &Message<'_>) {
+        if let Some(id) = owed(direction, message) {
+            lock(&self.unanswered).change(message.kind == Kind::Request, id, || self.now());
+        }
     }
 
     /// Writes what stood behind the last line end, and that the sender closed this direction if it did.
     pub(super) fn close(&self, direction: Direction, is_closed: bool) -> Tapped {
-        let splitter = {
-            let mut splitter = lock(self.splitter(direction));
-            mem::replace(&mut *splitter, LineSplitter::new(0))
-        };
-        let mut recorder = lock(&self.recorder);
-        let Some(recorder) = &mut *recorder else { return Tapped::Over };
-        let at = self.now();
-        let partial = splitter.finish();
+        let mut side = lock(self.side(direction));
+        let Side { splitter, room } = &mut *side;
+        let partial = mem::replace(splitter, LineSplitter::new(0)).finish();
         if partial.is_none() && !is_closed {
             return Tapped::Pass;
         }
-        recorder.record(
-            at,
-            || 0,
-            |hide, events| {
-                if let Some(partial) = &partial {
-                    events.push(event(at, direction, Payload::Partial(hide.message(direction, partial))));
-                }
-                if is_closed {
-                    events.push(event(at, direction, Payload::Closed));
-                }
-            },
-        )
+        let partial = partial.map(|partial| Payload::Partial(Cow::Owned(partial)));
+        let said = partial.into_iter().chain(is_closed.then_some(Payload::Closed));
+        let events = said.map(|payload| event(direction, Lane(0), payload));
+        self.recorder.record(room, || 0, |room| room.extend(events))
     }
 
     /// Writes the last event and gives the sink back with the number of messages it did not take. From now on
     /// nothing passes.
     pub(super) fn finish(&self, last: Payload<'static>) -> Option<(S, u64)> {
-        let recorder = lock(&self.recorder).take()?;
-        Some(recorder.finish(self.now(), Some(last)))
+        self.recorder.finish(Some(last))
     }
 
-    const fn splitter(&self, direction: Direction) -> &Mutex<LineSplitter> {
+    const fn side(&self, direction: Direction) -> &Mutex<Side> {
         match direction {
             Direction::ToServer => &self.to_server,
             Direction::ToClient => &self.to_client,
@@ -138,14 +128,14 @@ impl<S: Sink> Tap<S> {
     }
 }
 
-const fn event(at: Micros, direction: Direction, payload: Payload<'_>) -> Event<'_> {
-    Event { at, direction, lane: Lane(0), payload }
-}
-
-fn payload<'a>(hide: &mut dyn Hide, direction: Direction, line: Line<'a>) -> Payload<'a> {
-    match line {
-        Line::Whole(bytes) => Payload::Message(hide.message(direction, bytes)),
-        Line::Oversize(line) => Payload::Oversize(hidden(hide, direction, &line)),
+/// The raw id of a request of the client that begins or ends with this message.
+fn owed<'a>(direction: Direction, message: &Message<'a>) -> Option<&'a [u8]> {
+    match (direction, message.kind) {
+        (Direction::ToServer, Kind::Request) | (Direction::ToClient, Kind::Result | Kind::Error) => {
+            message.id()
+        }
+        (Direction::ToServer, Kind::Notification) => message.cancelled_id(),
+        _ => None,
     }
 }
 
@@ -155,6 +145,8 @@ fn payload<'a>(hide: &mut dyn Hide, direction: Direction, line: Line<'a>) -> Pay
 struct Unanswered {
     hasher: RandomState,
     requests: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
+    /// When the last of them was answered.
+    settled: Option<Micros>,
 }
 
 /// Hashes what is a hash already, under keys of our own: a second one for each message would only cost time.
@@ -176,30 +168,17 @@ impl Hasher for Hashed {
 }
 
 impl Unanswered {
-    fn line(&mut self, direction: Direction, line: &Line<'_>) {
-        if let Line::Whole(bytes) = line {
-            let message = Message::read(bytes);
-            self.message(direction, &message);
-            message.members().for_each(|member| self.message(direction, &member));
-        }
-    }
-
-    fn message(&mut self, direction: Direction, message: &Message<'_>) {
-        let id = match (direction, message.kind) {
-            (Direction::ToServer, Kind::Request) | (Direction::ToClient, Kind::Result | Kind::Error) => {
-                message.id()
-            }
-            (Direction::ToServer, Kind::Notification) => message.cancelled_id(),
-            _ => None,
-        };
-        let Some(id) = id else { return };
+    fn change(&mut self, begins: bool, id: &[u8], now: impl FnOnce() -> Micros) {
         let id = self.hasher.hash_one(crate::wire::jsonrpc::id_key(id));
-        if message.kind == Kind::Request {
+        if begins {
             *self.requests.entry(id).or_insert(0) += 1;
         } else if let Some(count) = self.requests.get_mut(&id) {
             *count -= 1;
             if *count == 0 {
                 self.requests.remove(&id);
+            }
+            if self.requests.is_empty() {
+                self.settled = Some(now());
             }
         }
     }
@@ -210,6 +189,7 @@ mod tests {
     use std::io;
 
     use super::*;
+    use crate::traffic::Event;
 
     /// Keeps how many events each write had.
     #[derive(Default)]

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use hyper::Method;
 
-use super::super::recorder::{Hide, hidden};
 use crate::{
     traffic::{Direction, Headers, Payload, RequestHead, ResponseHead},
     wire::{
@@ -85,43 +84,35 @@ impl Item {
         )
     }
 
-    /// Which way it went, and what it is, as it may be written.
-    pub(super) fn payload(&self, hide: &mut dyn Hide) -> (Direction, Payload<'_>) {
+    /// Which way it went, and what it is.
+    pub(super) fn payload(&self) -> (Direction, Payload<'_>) {
         match self {
             Self::Request(method, target, head) => {
                 let request = RequestHead {
                     method: Cow::Borrowed(method.as_str().as_bytes()),
-                    target: hide.target(target),
-                    headers: headers(hide, head),
+                    target: Cow::Borrowed(target),
+                    headers: headers(head),
                 };
                 (Direction::ToServer, Payload::Request(request))
             }
-            Self::RequestBody(body) => {
-                (Direction::ToServer, Payload::Message(hide.message(Direction::ToServer, body)))
-            }
-            Self::OtherBody(body) => {
-                (Direction::ToServer, Payload::Body(hide.message(Direction::ToServer, body)))
-            }
+            Self::RequestBody(body) => (Direction::ToServer, Payload::Message(Cow::Borrowed(body))),
+            Self::OtherBody(body) => (Direction::ToServer, Payload::Body(Cow::Borrowed(body))),
             Self::Response(status, head) => {
-                let response = ResponseHead { status: *status, headers: headers(hide, head) };
+                let response = ResponseHead { status: *status, headers: headers(head) };
                 (Direction::ToClient, Payload::Response(response))
             }
-            Self::ResponseBody(body) => (Direction::ToClient, whole(hide, body)),
+            Self::ResponseBody(body) => (Direction::ToClient, whole(body)),
             Self::Event(event) => {
                 let event = SseEvent {
                     id: event.id.as_deref().map(Cow::Borrowed),
                     event: event.event.as_deref().map(Cow::Borrowed),
                     retry: event.retry,
-                    data: hide.message(Direction::ToClient, &event.data),
+                    data: Cow::Borrowed(&event.data),
                 };
                 (Direction::ToClient, Payload::SseEvent(event))
             }
-            Self::Oversize(direction, measured) => {
-                (*direction, Payload::Oversize(hidden(hide, *direction, measured)))
-            }
-            Self::Partial(direction, bytes) => {
-                (*direction, Payload::Partial(hide.message(*direction, bytes)))
-            }
+            Self::Oversize(direction, measured) => (*direction, Payload::Oversize(measured.clone())),
+            Self::Partial(direction, bytes) => (*direction, Payload::Partial(Cow::Borrowed(bytes))),
             Self::ClientClosed => (Direction::ToServer, Payload::Closed),
             Self::End => (Direction::ToClient, Payload::Closed),
             Self::Broken { reset } => (Direction::ToClient, Payload::Broken { reset: *reset }),
@@ -130,16 +121,14 @@ impl Item {
 }
 
 /// A response's body that came whole: a message, or anything else.
-fn whole<'a>(hide: &mut dyn Hide, body: &'a [u8]) -> Payload<'a> {
+fn whole(body: &[u8]) -> Payload<'_> {
     let is_message = Message::read(body).kind != Kind::Noise;
-    let body = hide.message(Direction::ToClient, body);
+    let body = Cow::Borrowed(body);
     if is_message { Payload::Message(body) } else { Payload::Body(body) }
 }
 
-fn headers<'a>(hide: &mut dyn Hide, headers: &'a Heads) -> Headers<'a> {
-    let mut hidden = Vec::with_capacity(headers.lengths.len());
-    hidden.extend(
-        headers.iter().map(|(name, value)| (Cow::Borrowed(name.as_bytes()), hide.header(name, value))),
-    );
-    hidden
+fn headers(heads: &Heads) -> Headers<'_> {
+    let mut headers = Vec::with_capacity(heads.lengths.len());
+    headers.extend(heads.iter().map(|(name, value)| (Cow::Borrowed(name.as_bytes()), Cow::Borrowed(value))));
+    headers
 }

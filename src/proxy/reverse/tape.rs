@@ -7,7 +7,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
-    time::Instant,
 };
 
 use tokio::sync::{Notify, mpsc::UnboundedSender};
@@ -15,12 +14,12 @@ use tokio::sync::{Notify, mpsc::UnboundedSender};
 use super::{
     super::{
         lock,
-        recorder::{Hide, Recorder, Sink, Tapped},
+        recorder::{Hide, Recorder, Room, Sink, Tapped, event},
     },
     item::Item,
 };
 use crate::{
-    traffic::{self, Event, Micros},
+    traffic,
     wire::jsonrpc::{Kind, Message},
 };
 
@@ -36,9 +35,7 @@ pub(super) enum Told {
 
 /// The recording of all connections.
 pub(super) struct Tape {
-    start: Instant,
-    records: bool,
-    recorder: Mutex<Option<Recorder<Box<dyn Sink>>>>,
+    recorder: Option<Recorder<Box<dyn Sink>>>,
     lanes: AtomicU32,
     calls: AtomicUsize,
     /// The last call is over.
@@ -58,9 +55,7 @@ impl Tape {
         told: UnboundedSender<Told>,
     ) -> Self {
         Self {
-            start: Instant::now(),
-            records: sink.is_some(),
-            recorder: Mutex::new(sink.map(|sink| Recorder::new(sink, hide, is_fatal))),
+            recorder: sink.map(|sink| Recorder::new(sink, hide, is_fatal)),
             lanes: AtomicU32::new(0),
             calls: AtomicUsize::new(0),
             settled: Notify::new(),
@@ -72,7 +67,7 @@ impl Tape {
 
     /// Whether what happens is looked at.
     pub(super) const fn records(&self) -> bool {
-        self.records
+        self.recorder.is_some()
     }
 
     /// A lane for a request that has just come in. A call is waited for, for a moment, when all ends.
@@ -98,24 +93,18 @@ impl Tape {
     /// Ends the recording: whatever happens from here on is not part of it. Gives the number of messages that could
     /// not be written.
     pub(super) fn finish(&self) -> u64 {
-        let Some(recorder) = lock(&self.recorder).take() else { return 0 };
-        recorder.finish(self.now(), None).1
-    }
-
-    fn now(&self) -> Micros {
-        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(Micros::MAX)
+        let finished = self.recorder.as_ref().and_then(|recorder| recorder.finish(None));
+        finished.map_or(0, |(_, lost)| lost)
     }
 
     /// Writes all of it at once; whether traffic goes on.
     fn write(&self, lane: traffic::Lane, items: &[Item]) -> bool {
-        let mut recorder = lock(&self.recorder);
-        let Some(recorder) = &mut *recorder else { return true };
-        let at = self.now();
+        let Some(recorder) = &self.recorder else { return true };
         let messages = || items.iter().filter(|item| item.is_message()).count() as u64;
-        let tapped = recorder.record(at, messages, |hide, events| {
+        let tapped = recorder.record(&mut Room::default(), messages, |events| {
             events.extend(items.iter().map(|item| {
-                let (direction, payload) = item.payload(hide);
-                Event { at, direction, lane, payload }
+                let (direction, payload) = item.payload();
+                event(direction, lane, payload)
             }));
         });
         let (told, passes) = match tapped {
