@@ -9,9 +9,10 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::program::{TAPEDECK, tapedeck};
+use crate::support::program::{TAPEDECK, fed, tapedeck};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"}}}"#;
@@ -260,6 +261,61 @@ fn messages_over_http_sse_are_told_with_their_stream() {
     );
     contains(&text, r#"{"on": "post", "body": "Accepted"}"#);
     assert!(!text.contains(&origin), "{text}");
+}
+
+/// As a server answers that prints its JSON for people.
+fn printed(text: &str) -> String {
+    let value: Value = serde_json::from_str(text).unwrap();
+    serde_json::to_string_pretty(&value).unwrap() + "\n"
+}
+
+#[test]
+fn answers_over_several_lines_are_one_line_each_for_a_client_on_stdio() {
+    let answers = |id: &str| {
+        [
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"text":"a\nb","type":"text"}}]}}}}"#
+            ),
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no such\ntool"}}}}"#),
+        ]
+    };
+    let call = |id: &str, tool: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#)
+    };
+    let scene = Scene::new();
+    let begun = scene.exchange(POST, INITIALIZE, &whole(JSON, &printed(INITIALIZED)));
+    // What the client says may have several lines as well.
+    let good = scene.exchange(POST, &printed(&call("1", "a")), &whole(JSON, &printed(&answers("1")[0])));
+    let event = printed(&answers("2")[1]).lines().map(|line| format!("data: {line}\r\n")).collect::<String>();
+    let stream = format!("{STREAM}{}0\r\n\r\n", chunk(&(event + "\r\n")));
+    let bad = scene.exchange(POST, &call("2", "b"), &stream);
+    let (_, folder) = scene.end();
+    drop((begun, good, bad));
+    let path = folder.path().join("c.json");
+    let path = path.to_str().unwrap();
+    let said = |command: &[&str]| String::from_utf8(tapedeck(command).stdout).unwrap();
+    let shown = said(&["show", path]);
+    let expected = [
+        "initialize @1    result",
+        "tools/call a @1  result",
+        r"tools/call b @1  error -32602: no such\ntool",
+    ];
+    assert_eq!(shown.lines().skip(1).map(str::trim).collect::<Vec<_>>(), expected, "{shown}");
+    let lines = said(&["show", path, "tools/call a @1", "--json"]);
+    assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{lines}");
+    let input =
+        [INITIALIZE.to_owned(), call("\"x\"", "b"), call("\"y\"", "a")].map(|line| line + "\n").concat();
+    let expected: Vec<Value> = [INITIALIZED, &answers("\"x\"")[1], &answers("\"y\"")[0]]
+        .map(|line| serde_json::from_str(line).unwrap())
+        .into();
+    let joined = "\"$TAPEDECK\" join \"$TAPEDECK_RUN\"";
+    for command in [&["replay", path][..], &["run", path, "--", "sh", "-c", joined]] {
+        let output = fed(Command::new(TAPEDECK).args(command).env("TAPEDECK", TAPEDECK), &input);
+        assert!(output.status.success(), "{output:?}");
+        let heard = String::from_utf8(output.stdout).unwrap();
+        let heard: Vec<Value> = heard.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+        assert_eq!(heard, expected, "{command:?}");
+    }
 }
 
 #[test]

@@ -154,7 +154,8 @@ impl Loader<'_> {
             }
         }
         if let Some(name) = same_as {
-            let message = Message { form: Form::Result, place: name.into(), id: Id::Absent };
+            let message =
+                Message { form: Form::Result, kind: Form::Result.kind(), place: name.into(), id: Id::Absent };
             holder.set(walk.shape, name.start, "same_as", message)?;
             self.references.push(Reference { exchange, moment: Moment::Item(n), member: "same_as", name });
         }
