@@ -271,6 +271,8 @@ pub struct Sse {
     pub event: EventType,
     /// `retry`, in milliseconds, where it was sent.
     pub retry: Option<u64>,
+    /// `"data": false`: it had no line `data`, which is not the same as an empty one.
+    pub no_data: bool,
 }
 
 /// The type of an event.

@@ -12,7 +12,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::program::{TAPEDECK, fed, tapedeck};
+use crate::support::{
+    front::Front,
+    program::{TAPEDECK, fed, tapedeck},
+};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"}}}"#;
@@ -316,6 +319,57 @@ fn answers_over_several_lines_are_one_line_each_for_a_client_on_stdio() {
         let heard: Vec<Value> = heard.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
         assert_eq!(heard, expected, "{command:?}");
     }
+}
+
+#[test]
+fn an_event_without_data_comes_back_without_data() {
+    let scene = Scene::new();
+    let begun = scene.exchange(POST, INITIALIZE, &whole(JSON, INITIALIZED));
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#;
+    let events = [
+        "retry: 5\n\n",
+        "id: 1\nretry: 5\n\n",
+        "id: 1\nretry: 5\ndata: \n\n",
+        "event: message\n\n",
+        "event: ping\n\n",
+        "event: ping\ndata: \n\n",
+        "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n",
+    ];
+    // Comments are not recorded.
+    let sent = format!("{STREAM}{}{}0\r\n\r\n", chunk(": hello\n\n"), events.map(chunk).concat());
+    let called = scene.exchange(POST, call, &sent);
+    let (text, folder) = scene.end();
+    drop((begun, called));
+    contains(&without_times(&text), r#"{"sse": {"event": null, "retry": 5, "data": false}, "body": ""}"#);
+    contains(&without_times(&text), r#"{"sse": {"id": "1", "event": null, "retry": 5}, "body": ""}"#);
+    let path = folder.path().join("c.json");
+    let (journal, back) = (folder.path().join("c.journal"), folder.path().join("back.json"));
+    for (from, to) in [(&path, &journal), (&journal, &back)] {
+        assert!(tapedeck(&["convert", from.to_str().unwrap(), to.to_str().unwrap()]).status.success());
+    }
+    assert_eq!(fs::read_to_string(&back).unwrap(), text);
+    let front = Front::start(&["replay", back.to_str().unwrap()], folder.path());
+    let host = front.origin.strip_prefix("http://").unwrap();
+    let mut client = TcpStream::connect(host).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut asks = |body: &str, last: &str| {
+        let accept = "Accept: application/json, text/event-stream";
+        let length = body.len();
+        write!(client, "{POST}\r\nHost: {host}\r\n{accept}\r\nContent-Length: {length}\r\n\r\n{body}")
+            .unwrap();
+        hears(&mut client, |heard| heard.contains(last))
+    };
+    asks(INITIALIZE, INITIALIZED);
+    let heard = asks(call, "\r\n0\r\n\r\n");
+    let (_, mut chunks) = heard.split_once("\r\n\r\n").unwrap();
+    let mut stream = String::new();
+    while let Some((length, rest)) = chunks.split_once("\r\n") {
+        let length = usize::from_str_radix(length, 16).unwrap();
+        stream.push_str(&rest[..length]);
+        chunks = &rest[length + 2..];
+    }
+    assert_eq!(stream, events.concat());
+    front.end();
 }
 
 #[test]

@@ -113,6 +113,7 @@ impl Item {
                     event: event.event.as_deref().map(Cow::Borrowed),
                     retry: event.retry,
                     data: hide.message(Direction::ToClient, &event.data),
+                    no_data: event.no_data,
                 };
                 (Direction::ToClient, Payload::SseEvent(event))
             }
