@@ -361,15 +361,81 @@ fn an_event_without_data_comes_back_without_data() {
     };
     asks(INITIALIZE, INITIALIZED);
     let heard = asks(call, "\r\n0\r\n\r\n");
-    let (_, mut chunks) = heard.split_once("\r\n\r\n").unwrap();
-    let mut stream = String::new();
+    assert_eq!(unchunked(heard.split_once("\r\n\r\n").unwrap().1), events.concat());
+    front.end();
+}
+
+const CHUNKED: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#;
+const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+
+#[test]
+fn an_answer_without_a_length_outlives_a_recorder_that_is_killed_before_its_end() {
+    for up_to_end in [false, true] {
+        let sent = |body: &str| match up_to_end {
+            true => format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{body}"),
+            false => format!("{CHUNKED}{}", chunk(body)),
+        };
+        let mut scene = Scene::new();
+        let begun = scene.exchange(POST, INITIALIZE, &whole(JSON, INITIALIZED));
+        // The client has the answer, and the server has not ended it.
+        let called = scene.exchange(POST, CALL, &sent(ANSWER));
+        scene.child.kill().unwrap();
+        scene.child.wait().unwrap();
+        drop((begun, called));
+        let path = scene.folder.path().join("c.json");
+        let replay = ["replay", path.to_str().unwrap()];
+        let output = fed(Command::new(TAPEDECK).args(replay), &format!("{INITIALIZE}\n{CALL}\n"));
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{INITIALIZED}\n{ANSWER}\n"));
+    }
+}
+
+#[test]
+fn what_stands_behind_a_message_comes_behind_it_again() {
+    let scene = Scene::new();
+    let begun = scene.exchange(POST, INITIALIZE, &whole(JSON, INITIALIZED));
+    let called = scene.exchange(POST, CALL, &format!("{CHUNKED}{}{}0\r\n\r\n", chunk(ANSWER), chunk("\r\n")));
+    let (text, folder) = scene.end();
+    drop((begun, called));
+    contains(&text, r#""http": {"partial": "\r\n"}"#);
+    let path = folder.path().join("c.json");
+    let front = Front::start(&["replay", path.to_str().unwrap()], folder.path());
+    let host = front.origin.strip_prefix("http://").unwrap();
+    for (said, expected) in [(INITIALIZE, INITIALIZED.to_owned()), (CALL, format!("{ANSWER}\r\n"))] {
+        let mut client = TcpStream::connect(host).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let (accept, length) = ("Accept: application/json, text/event-stream", said.len());
+        let close = "Connection: close";
+        write!(
+            client,
+            "{POST}\r\nHost: {host}\r\n{accept}\r\n{close}\r\nContent-Length: {length}\r\n\r\n{said}"
+        )
+        .unwrap();
+        let heard = hears(&mut client, |_| false);
+        let (head, body) = heard.split_once("\r\n\r\n").unwrap();
+        let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+        let body = if is_chunked { unchunked(body) } else { body.to_owned() };
+        assert_eq!(body, expected, "{heard}");
+    }
+    front.end();
+    let output = fed(
+        Command::new(TAPEDECK).args(["replay", path.to_str().unwrap()]),
+        &format!("{INITIALIZE}\n{CALL}\n"),
+    );
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{INITIALIZED}\n{ANSWER}\n"));
+}
+
+/// A body that came in chunks.
+fn unchunked(mut chunks: &str) -> String {
+    let mut body = String::new();
     while let Some((length, rest)) = chunks.split_once("\r\n") {
         let length = usize::from_str_radix(length, 16).unwrap();
-        stream.push_str(&rest[..length]);
+        body.push_str(&rest[..length]);
         chunks = &rest[length + 2..];
     }
-    assert_eq!(stream, events.concat());
-    front.end();
+    body
 }
 
 #[test]
