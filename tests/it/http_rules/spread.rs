@@ -319,7 +319,7 @@ fn a_fault_can_stand_at_a_request_of_several_lines() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
     #[test]
     fn gaps_of_all_kinds_are_none_of_the_messages(gaps in proptest::collection::vec(any::<u8>(), 40..120), events: bool) {
         check(&gaps, events);
