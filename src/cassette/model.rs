@@ -10,7 +10,10 @@ use std::fmt;
 
 pub use self::items::Items;
 use super::spelling::Spelling;
-use crate::wire::{Span, jsonrpc};
+use crate::wire::{
+    Span,
+    jsonrpc::{self, Kind},
+};
 
 /// A place in a cassette's text; cassettes over 4 GiB are refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -191,7 +194,8 @@ pub struct Http {
     pub headers: Vec<Header>,
     /// `end`: how the response ended, where not in good order.
     pub end: Option<StreamEnd>,
-    /// `partial`, `partial_base64`: what the response had sent of a message, or of the lines of an event, when it ended.
+    /// `partial`, `partial_base64`: what the response had sent of a message, or of the lines of an event, when it ended;
+    /// or what came behind its message.
     pub partial: Option<Box<[u8]>>,
 }
 
@@ -268,6 +272,8 @@ pub struct Sse {
     pub event: EventType,
     /// `retry`, in milliseconds, where it was sent.
     pub retry: Option<u64>,
+    /// `"data": false`: it had no line `data`, which is not the same as an empty one.
+    pub no_data: bool,
 }
 
 /// The type of an event.
@@ -287,10 +293,26 @@ pub enum EventType {
 pub struct Message {
     /// Which member it stands in.
     pub form: Form,
+    /// What it is: that of its form, of `raw` and `base64` what their text says.
+    pub kind: Kind,
     /// That member's value.
     pub place: Place,
     /// The id it had when recorded: written, or derived where it is an ordinary one.
     pub id: Id,
+}
+
+impl Message {
+    /// The form that tells what it is: of a message in `raw` or `base64`, the one that its text would have.
+    pub(crate) const fn as_form(&self) -> Form {
+        match (self.form, self.kind) {
+            (Form::Raw | Form::Base64, Kind::Request) => Form::Request,
+            (Form::Raw | Form::Base64, Kind::Notification) => Form::Notification,
+            (Form::Raw | Form::Base64, Kind::Result) => Form::Result,
+            (Form::Raw | Form::Base64, Kind::Error) => Form::Error,
+            (Form::Raw | Form::Base64, Kind::Batch) => Form::Batch,
+            (form, _) => form,
+        }
+    }
 }
 
 /// The members a message can stand in.
@@ -316,6 +338,20 @@ pub enum Form {
     Http,
     /// `body`: the text of an HTTP body, or of an event's data, that is no message.
     Body,
+}
+
+impl Form {
+    /// What a message in this form is, as far as the form alone says it.
+    pub(super) const fn kind(self) -> Kind {
+        match self {
+            Self::Request => Kind::Request,
+            Self::Notification => Kind::Notification,
+            Self::Result => Kind::Result,
+            Self::Error => Kind::Error,
+            Self::Batch => Kind::Batch,
+            Self::Raw | Self::Base64 | Self::Omitted | Self::Http | Self::Body => Kind::Noise,
+        }
+    }
 }
 
 /// A recorded id.

@@ -158,8 +158,11 @@ pub(super) static HTTP: Shape = Shape {
 /// Every member is a header.
 pub(super) static HEADERS: Shape = Shape { name: "headers", members: &[], unknown_at: 0 };
 
-pub(super) static SSE: Shape =
-    Shape { name: "`sse`", members: &[("id", Value), ("event", Value), ("retry", Value)], unknown_at: 3 };
+pub(super) static SSE: Shape = Shape {
+    name: "`sse`",
+    members: &[("id", Value), ("event", Value), ("retry", Value), ("data", Value)],
+    unknown_at: 4,
+};
 
 pub(super) static ITEM: Shape = Shape {
     name: "an item of `server`",

@@ -7,13 +7,13 @@ use std::{
 
 use clap::Args;
 use mcp_tapedeck::{
-    cassette::model::{Cassette, Form, Id},
+    cassette::model::{Cassette, Id},
     exit_code::ExitCode,
     fault::of_cassette,
     lint::{RULES, lint},
     redact::{Redactor, Rules},
     store::{self, Loaded, StoreError},
-    wire::scan,
+    wire::{jsonrpc::Kind, scan},
 };
 use serde::Serialize;
 
@@ -206,7 +206,7 @@ fn secret_ids(cassette: &Cassette) -> Vec<(usize, &'static str, String)> {
     let mut found = Vec::new();
     for entry in &cassette.exchanges {
         let messages = entry.client.iter().chain(entry.server.iter().map(|item| &item.message));
-        for message in messages.filter(|message| message.form == Form::Request) {
+        for message in messages.filter(|message| message.kind == Kind::Request) {
             let Id::Token(id) = &message.id else { continue };
             let id = String::from_utf8_lossy(id);
             if *redactor.text(&id) != *id {

@@ -12,11 +12,11 @@ use super::{
 use crate::{
     cassette::{
         self, LoadErrorKind,
-        model::{Cassette, Form, line_column},
+        model::{Cassette, line_column},
         nearest,
     },
     report::{AssertReport, Report},
-    wire::{Span, revision::revision, scan},
+    wire::{Span, jsonrpc::Kind, revision::revision, scan},
 };
 
 /// The rules that act on what one process serves.
@@ -167,7 +167,7 @@ pub fn of_cassette(cassette: &Cassette) -> Result<(Plan, Option<Plans>), PlanErr
     let mut plan = Plan::default();
     for (exchange, place) in &cassette.exchange_faults {
         let entry = &cassette.exchanges[*exchange as usize];
-        if entry.client.as_ref().is_none_or(|client| client.form != Form::Request) {
+        if entry.client.as_ref().is_none_or(|client| client.kind != Kind::Request) {
             let text = format!("faults act on requests, and `{}` is none; remove its `fault`", entry.key);
             return Err(PlanError::new(place.start as usize, text).locate(&cassette.text));
         }

@@ -310,7 +310,7 @@ impl Known {
                 self.given.push((index, recording));
             }
             "tools/list" => {
-                for item in exchange.server.iter().filter(|item| item.message.form == Form::Result) {
+                for item in exchange.server.iter().filter(|item| item.message.kind == Kind::Result) {
                     let mut line = Vec::new();
                     if cassette.wire(exchange.session, false, &item.message, None, blobs, &mut line).is_ok() {
                         let names = tools(&Message::read(&line)).filter_map(|(name, _)| name);

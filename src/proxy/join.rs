@@ -3,7 +3,8 @@
 //! The joined process greets with one line, a [`Hello`], and is answered with one: [`WELCOME`], or a sentence that
 //! says why not. From then on it sends the client's bytes as they are, and half-closes when the client has closed its
 //! side. What comes back are pieces: four bytes of length (the first is the highest), and so many bytes, which are
-//! one write to the client. A length of 0 begins the end: behind it stands one line, `exit N` or `signal N`.
+//! one write to the client. A length of 0 begins an end: behind it stands one line, `exit N` or `signal N`, or `closed`,
+//! which is the end of what the client is told and not of the process.
 
 use std::{
     fs::Permissions,
@@ -31,13 +32,16 @@ use crate::{
 };
 
 /// The form of what is said in joining.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// How much is read at once.
 const READ: usize = 64 << 10;
 
 /// How long a run may take to hear why a process broke off.
 const TAKEN_IN: Duration = Duration::from_secs(2);
+
+/// What ends the client's output.
+const CLOSED: &str = "closed\n";
 
 /// What a process that may join is told.
 pub(super) const WELCOME: &[u8] = b"joined\n";
@@ -77,6 +81,14 @@ pub(super) fn piece(bytes: &[u8]) -> Vec<u8> {
         sent.extend_from_slice(&(piece.len() as u32).to_be_bytes());
         sent.extend_from_slice(piece);
     }
+    sent
+}
+
+/// The end of what the client is told, and what there is of a line before it.
+pub(super) fn closed(partial: &[u8]) -> Vec<u8> {
+    let mut sent = piece(partial);
+    sent.extend_from_slice(&[0; 4]);
+    sent.extend_from_slice(CLOSED.as_bytes());
     sent
 }
 
@@ -185,7 +197,7 @@ impl Joined {
         let Client { input, output } = client;
         // It waits for the client as long as this process lives.
         drop(thread::spawn(move || pass_on(&input, to_run)));
-        let output = stdio::Outlet::new(output);
+        let mut output = Some(stdio::Outlet::new(output));
         let mut piece = Vec::new();
         loop {
             let mut length = [0; 4];
@@ -194,6 +206,10 @@ impl Joined {
             if length == 0 {
                 let mut how = String::new();
                 run.read_line(&mut how).map_err(|_| JoinError::Ended)?;
+                if how == CLOSED {
+                    output = None;
+                    continue;
+                }
                 return read_end(&how).ok_or(JoinError::Ended);
             }
             piece.clear();
@@ -201,7 +217,8 @@ impl Joined {
             if read as u64 != length {
                 return Err(JoinError::Ended);
             }
-            match output.write(&piece) {
+            // Behind its end nothing is said to the client.
+            match output.as_ref().map_or(Ok(()), |output| output.write(&piece)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                     return Ok(Exit { status: Some(0), signal: None, by_itself: false });

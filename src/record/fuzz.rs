@@ -147,7 +147,8 @@ fn on_lane(kind: u8, rest: &[u8]) -> Option<(Direction, Payload<'_>)> {
             let mut fields = rest.splitn(3, |byte| *byte == b'|');
             let mut field = || fields.next().filter(|field| !field.is_empty()).map(Cow::Borrowed);
             let (id, event, data) = (field(), field(), field().unwrap_or_default());
-            (to_client, Payload::SseEvent(SseEvent { id, event, retry: None, data }))
+            let no_data = data.is_empty() && rest.first() == Some(&b'|');
+            (to_client, Payload::SseEvent(SseEvent { id, event, retry: None, data, no_data }))
         }
         b'p' => (to_server, Payload::Partial(rest.into())),
         b'u' => (to_client, Payload::Partial(rest.into())),

@@ -6,9 +6,12 @@ use super::{options::Options, replayer::ReplayError, script::client_message};
 use crate::{
     cassette::{
         blob::BlobSource,
-        model::{Cassette, Exchange, Form, Message},
+        model::{Cassette, Exchange, Message},
     },
-    wire::{jsonrpc, revision::revision},
+    wire::{
+        jsonrpc::{self, Kind},
+        revision::revision,
+    },
 };
 
 /// The sessions of the recording asked for, as indexes.
@@ -80,11 +83,7 @@ pub(super) fn divide(
             // Over HTTP one that was refused began no session.
             let began = || {
                 let is_http = cassette.sessions[exchange.session as usize].is_http();
-                !is_http
-                    || exchange
-                        .server
-                        .iter()
-                        .any(|item| matches!(item.message.form, Form::Result | Form::Raw))
+                !is_http || exchange.server.iter().any(|item| item.message.kind == Kind::Result)
             };
             *has = *has
                 || ((exchange.key.starts_with("initialize ") || is_initialize(cassette, blobs, exchange))

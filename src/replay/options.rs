@@ -6,12 +6,7 @@ use super::{
     clock::{Due, Now},
     exchange::Seed,
 };
-use crate::{
-    cassette::model::{Form, Item},
-    fault::Plan,
-    redact,
-    traffic::Micros,
-};
+use crate::{cassette::model::Item, fault::Plan, redact, traffic::Micros, wire::jsonrpc::Kind};
 
 /// The choices of `tapedeck replay`; the default is what it does without any.
 #[derive(Clone, Debug)]
@@ -147,8 +142,8 @@ impl Options {
 /// often write their last progress and the response together, and the wait stands before that progress: without it, a
 /// client that lost one notification when recorded would now lose all of them.
 pub(super) fn is_needed_wait(server: &[Item], item: usize) -> bool {
-    let is_response = |item: &Item| matches!(item.message.form, Form::Result | Form::Error);
-    let is_notification = |item: &Item| item.message.form == Form::Notification;
+    let is_response = |item: &Item| item.message.kind.is_response();
+    let is_notification = |item: &Item| item.message.kind == Kind::Notification;
     let here = &server[item];
     if item == 0 || !is_notification(&server[item - 1]) {
         return false;

@@ -4,7 +4,7 @@
 //! line that is whole in one read is not copied. A line longer than the limit is not kept: it is measured, hashed,
 //! and its envelope is read from its two ends.
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 use sha2::{Digest, Sha256};
 
 use super::jsonrpc::{Kind, Message};
@@ -163,6 +163,16 @@ impl Oversize {
         let over = self.tail.len().saturating_sub(EDGE);
         self.tail.drain(..over);
     }
+}
+
+/// What came as a body or as an event's data, as a client that reads lines gets it: a message on one line, whatever it
+/// has between its tokens and around it; anything else as it was.
+pub fn into_line(text: Vec<u8>) -> Vec<u8> {
+    let begins = matches!(text.first(), Some(b'{' | b'['));
+    if (begins && memchr2(b'\n', b'\r', &text).is_none()) || Message::read(&text).kind == Kind::Noise {
+        return text;
+    }
+    one_line(&text)
 }
 
 /// A message on one line: line ends can only stand between its tokens, where a space means the same.

@@ -5,6 +5,7 @@
 //! names. [`is_json`] is the strict question. Nothing recurses: nesting is counted, not followed.
 
 mod lexer;
+mod nesting;
 mod strict;
 mod string;
 
@@ -12,6 +13,7 @@ use memchr::{memchr, memchr2};
 
 pub use self::{
     lexer::{Lexer, Token},
+    nesting::Nesting,
     strict::{is_json, is_number},
     string::{Escape, escape, push_string, string_is, unescape, unescape_inside},
 };

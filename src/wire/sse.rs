@@ -27,6 +27,8 @@ pub struct SseEvent<'a> {
     pub retry: Option<u64>,
     /// `data`, its lines joined by `\n`; empty in a priming event.
     pub data: Cow<'a, [u8]>,
+    /// It had no line `data` at all: clients take in its other fields, and hear no event.
+    pub no_data: bool,
 }
 
 /// What a stream is made of.
@@ -267,7 +269,7 @@ impl Block {
     /// At a blank line.
     fn dispatch(&mut self, each: &mut impl FnMut(Piece)) {
         let is_something = self.has_data || self.has_fields();
-        self.has_data = false;
+        let no_data = !std::mem::take(&mut self.has_data);
         let (event, id, retry) = (self.event.take(), self.id.take(), self.retry.take());
         if !is_something {
             return;
@@ -278,6 +280,7 @@ impl Block {
                 event: event.map(Cow::Owned),
                 retry,
                 data: Cow::Owned(data),
+                no_data,
             }),
             Err(oversize) => Piece::Oversize(oversize),
         });
@@ -285,7 +288,7 @@ impl Block {
 }
 
 /// An event as it is sent: its fields in the order in which servers write them, LF as line ends, and a line of data for
-/// each line of it.
+/// each line of it, unless it had none.
 pub fn encode(event: &SseEvent<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(event.data.len() + 64);
     let mut field = |name: &[u8], value: &[u8]| {
@@ -303,16 +306,12 @@ pub fn encode(event: &SseEvent<'_>) -> Vec<u8> {
     if let Some(retry) = event.retry {
         field(b"retry", retry.to_string().as_bytes());
     }
-    let mut rest: &[u8] = &event.data;
-    loop {
-        match memchr2(b'\n', b'\r', rest) {
-            None => break field(b"data", rest),
-            Some(at) => {
-                field(b"data", &rest[..at]);
-                let is_pair = rest[at..].starts_with(b"\r\n");
-                rest = &rest[at + 1 + usize::from(is_pair)..];
-            }
-        }
+    // What a fault has given data has data.
+    let mut rest = (!event.no_data || !event.data.is_empty()).then_some(&*event.data);
+    while let Some(lines) = rest {
+        let end = memchr2(b'\n', b'\r', lines);
+        field(b"data", &lines[..end.unwrap_or(lines.len())]);
+        rest = end.map(|end| &lines[end + 1 + usize::from(lines[end..].starts_with(b"\r\n"))..]);
     }
     out.push(b'\n');
     out
@@ -333,7 +332,19 @@ mod tests {
 
     fn event(event: Option<&str>, id: Option<&str>, retry: Option<u64>, data: &str) -> Piece {
         let own = |text: &str| Cow::Owned(text.as_bytes().to_vec());
-        Piece::Event(SseEvent { id: id.map(own), event: event.map(own), retry, data: own(data) })
+        Piece::Event(SseEvent {
+            id: id.map(own),
+            event: event.map(own),
+            retry,
+            data: own(data),
+            no_data: false,
+        })
+    }
+
+    /// One without data.
+    fn fields(event: Option<&str>, id: Option<&str>, retry: Option<u64>) -> Piece {
+        let Piece::Event(event) = self::event(event, id, retry, "") else { unreachable!() };
+        Piece::Event(SseEvent { no_data: true, ..event })
     }
 
     /// Whatever the stream is cut into, the events are the same: in one piece, cut in two at every byte, byte by byte.
@@ -386,10 +397,32 @@ mod tests {
         check("id: p1\nretry: 3000\ndata: \n\n", &[event(None, Some("p1"), Some(3000), "")], None);
         check(
             "id: p1\n\ndata:  x:y \n\n",
-            &[event(None, Some("p1"), None, ""), event(None, None, None, " x:y ")],
+            &[fields(None, Some("p1"), None), event(None, None, None, " x:y ")],
             None,
         );
         check("id: a\0b\ndata: 1\n\n", &[event(None, None, None, "1")], None);
+    }
+
+    #[test]
+    fn an_event_without_data_is_not_one_with_empty_data() {
+        let (bare, empty) = (fields(None, Some("p"), Some(5)), event(None, Some("p"), Some(5), ""));
+        for end in ["\n", "\r", "\r\n"] {
+            let text = "retry: 5|id: p||retry: 5|id: p|data:||retry: 5||id||event: ping||: comment||data||";
+            let last = [
+                fields(None, None, Some(5)),
+                fields(None, Some(""), None),
+                fields(Some("ping"), None, None),
+                event(None, None, None, ""),
+            ];
+            check(&text.replace('|', end), &[&[bare.clone(), empty.clone()], &last[..]].concat(), None);
+        }
+        for (piece, text) in [(bare, "id: p\nretry: 5\n\n"), (empty, "id: p\nretry: 5\ndata: \n\n")] {
+            let Piece::Event(event) = &piece else { unreachable!() };
+            assert_eq!(encode(event), text.as_bytes());
+            check(text, &[piece], None);
+        }
+        let given = SseEvent { data: b"x"[..].into(), no_data: true, ..SseEvent::default() };
+        assert_eq!(encode(&given), b"data: x\n\n");
     }
 
     #[test]
@@ -424,6 +457,7 @@ mod tests {
             event: Some(b"message"[..].into()),
             retry: Some(30),
             data: b"a\n\nb"[..].into(),
+            no_data: false,
         };
         let bytes = encode(&event);
         assert_eq!(bytes, b"event: message\nid: 7\nretry: 30\ndata: a\ndata: \ndata: b\n\n");

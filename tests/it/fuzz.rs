@@ -85,9 +85,10 @@ fn a_journal() -> Vec<u8> {
     let request = Payload::Request(RequestHead { method, target, headers: headers() });
     let response = Payload::Response(ResponseHead { status: 200, headers: headers() });
     let (id, data) = (Some(b"7"[..].into()), b"{}"[..].into());
-    let sent = Payload::SseEvent(SseEvent { id, event: None, retry: Some(5), data });
+    let sent = Payload::SseEvent(SseEvent { id, retry: Some(5), data, ..SseEvent::default() });
+    let bare = Payload::SseEvent(SseEvent { retry: Some(5), no_data: true, ..SseEvent::default() });
     let body = Payload::Body(b"<p>"[..].into());
-    for payload in [request, response, sent, body, Payload::Broken { reset: true }] {
+    for payload in [request, response, sent, bare, body, Payload::Broken { reset: true }] {
         journal::encode(&Event { lane: Lane(3), ..event(80_000, payload) }, &mut bytes);
     }
     journal::encode(&event(u64::MAX, Payload::Closed), &mut bytes);

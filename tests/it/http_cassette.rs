@@ -9,9 +9,13 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::program::{TAPEDECK, tapedeck};
+use crate::support::{
+    front::Front,
+    program::{TAPEDECK, fed, tapedeck},
+};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"}}}"#;
@@ -260,6 +264,178 @@ fn messages_over_http_sse_are_told_with_their_stream() {
     );
     contains(&text, r#"{"on": "post", "body": "Accepted"}"#);
     assert!(!text.contains(&origin), "{text}");
+}
+
+/// As a server answers that prints its JSON for people.
+fn printed(text: &str) -> String {
+    let value: Value = serde_json::from_str(text).unwrap();
+    serde_json::to_string_pretty(&value).unwrap() + "\n"
+}
+
+#[test]
+fn answers_over_several_lines_are_one_line_each_for_a_client_on_stdio() {
+    let answers = |id: &str| {
+        [
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"text":"a\nb","type":"text"}}]}}}}"#
+            ),
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no such\ntool"}}}}"#),
+        ]
+    };
+    let call = |id: &str, tool: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#)
+    };
+    let scene = Scene::new();
+    let begun = scene.exchange(POST, INITIALIZE, &whole(JSON, &printed(INITIALIZED)));
+    // What the client says may have several lines as well.
+    let good = scene.exchange(POST, &printed(&call("1", "a")), &whole(JSON, &printed(&answers("1")[0])));
+    let event = printed(&answers("2")[1]).lines().map(|line| format!("data: {line}\r\n")).collect::<String>();
+    let stream = format!("{STREAM}{}0\r\n\r\n", chunk(&(event + "\r\n")));
+    let bad = scene.exchange(POST, &call("2", "b"), &stream);
+    let (_, folder) = scene.end();
+    drop((begun, good, bad));
+    let path = folder.path().join("c.json");
+    let path = path.to_str().unwrap();
+    let said = |command: &[&str]| String::from_utf8(tapedeck(command).stdout).unwrap();
+    let shown = said(&["show", path]);
+    let expected = [
+        "initialize @1    result",
+        "tools/call a @1  result",
+        r"tools/call b @1  error -32602: no such\ntool",
+    ];
+    assert_eq!(shown.lines().skip(1).map(str::trim).collect::<Vec<_>>(), expected, "{shown}");
+    let lines = said(&["show", path, "tools/call a @1", "--json"]);
+    assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{lines}");
+    let input =
+        [INITIALIZE.to_owned(), call("\"x\"", "b"), call("\"y\"", "a")].map(|line| line + "\n").concat();
+    let expected: Vec<Value> = [INITIALIZED, &answers("\"x\"")[1], &answers("\"y\"")[0]]
+        .map(|line| serde_json::from_str(line).unwrap())
+        .into();
+    let joined = "\"$TAPEDECK\" join \"$TAPEDECK_RUN\"";
+    for command in [&["replay", path][..], &["run", path, "--", "sh", "-c", joined]] {
+        let output = fed(Command::new(TAPEDECK).args(command).env("TAPEDECK", TAPEDECK), &input);
+        assert!(output.status.success(), "{output:?}");
+        let heard = String::from_utf8(output.stdout).unwrap();
+        let heard: Vec<Value> = heard.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+        assert_eq!(heard, expected, "{command:?}");
+    }
+}
+
+#[test]
+fn an_event_without_data_comes_back_without_data() {
+    let scene = Scene::new();
+    let begun = scene.exchange(POST, INITIALIZE, &whole(JSON, INITIALIZED));
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#;
+    let events = [
+        "retry: 5\n\n",
+        "id: 1\nretry: 5\n\n",
+        "id: 1\nretry: 5\ndata: \n\n",
+        "event: message\n\n",
+        "event: ping\n\n",
+        "event: ping\ndata: \n\n",
+        "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n",
+    ];
+    // Comments are not recorded.
+    let sent = format!("{STREAM}{}{}0\r\n\r\n", chunk(": hello\n\n"), events.map(chunk).concat());
+    let called = scene.exchange(POST, call, &sent);
+    let (text, folder) = scene.end();
+    drop((begun, called));
+    contains(&without_times(&text), r#"{"sse": {"event": null, "retry": 5, "data": false}, "body": ""}"#);
+    contains(&without_times(&text), r#"{"sse": {"id": "1", "event": null, "retry": 5}, "body": ""}"#);
+    let path = folder.path().join("c.json");
+    let (journal, back) = (folder.path().join("c.journal"), folder.path().join("back.json"));
+    for (from, to) in [(&path, &journal), (&journal, &back)] {
+        assert!(tapedeck(&["convert", from.to_str().unwrap(), to.to_str().unwrap()]).status.success());
+    }
+    assert_eq!(fs::read_to_string(&back).unwrap(), text);
+    let front = Front::start(&["replay", back.to_str().unwrap()], folder.path());
+    let host = front.origin.strip_prefix("http://").unwrap();
+    let mut client = TcpStream::connect(host).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut asks = |body: &str, last: &str| {
+        let accept = "Accept: application/json, text/event-stream";
+        let length = body.len();
+        write!(client, "{POST}\r\nHost: {host}\r\n{accept}\r\nContent-Length: {length}\r\n\r\n{body}")
+            .unwrap();
+        hears(&mut client, |heard| heard.contains(last))
+    };
+    asks(INITIALIZE, INITIALIZED);
+    let heard = asks(call, "\r\n0\r\n\r\n");
+    assert_eq!(unchunked(heard.split_once("\r\n\r\n").unwrap().1), events.concat());
+    front.end();
+}
+
+const CHUNKED: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#;
+const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+
+#[test]
+fn an_answer_without_a_length_outlives_a_recorder_that_is_killed_before_its_end() {
+    for up_to_end in [false, true] {
+        let sent = |body: &str| match up_to_end {
+            true => format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{body}"),
+            false => format!("{CHUNKED}{}", chunk(body)),
+        };
+        let mut scene = Scene::new();
+        let begun = scene.exchange(POST, INITIALIZE, &whole(JSON, INITIALIZED));
+        // The client has the answer, and the server has not ended it.
+        let called = scene.exchange(POST, CALL, &sent(ANSWER));
+        scene.child.kill().unwrap();
+        scene.child.wait().unwrap();
+        drop((begun, called));
+        let path = scene.folder.path().join("c.json");
+        let replay = ["replay", path.to_str().unwrap()];
+        let output = fed(Command::new(TAPEDECK).args(replay), &format!("{INITIALIZE}\n{CALL}\n"));
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{INITIALIZED}\n{ANSWER}\n"));
+    }
+}
+
+#[test]
+fn what_stands_behind_a_message_comes_behind_it_again() {
+    let scene = Scene::new();
+    let begun = scene.exchange(POST, INITIALIZE, &whole(JSON, INITIALIZED));
+    let called = scene.exchange(POST, CALL, &format!("{CHUNKED}{}{}0\r\n\r\n", chunk(ANSWER), chunk("\r\n")));
+    let (text, folder) = scene.end();
+    drop((begun, called));
+    contains(&text, r#""http": {"partial": "\r\n"}"#);
+    let path = folder.path().join("c.json");
+    let front = Front::start(&["replay", path.to_str().unwrap()], folder.path());
+    let host = front.origin.strip_prefix("http://").unwrap();
+    for (said, expected) in [(INITIALIZE, INITIALIZED.to_owned()), (CALL, format!("{ANSWER}\r\n"))] {
+        let mut client = TcpStream::connect(host).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let (accept, length) = ("Accept: application/json, text/event-stream", said.len());
+        let close = "Connection: close";
+        write!(
+            client,
+            "{POST}\r\nHost: {host}\r\n{accept}\r\n{close}\r\nContent-Length: {length}\r\n\r\n{said}"
+        )
+        .unwrap();
+        let heard = hears(&mut client, |_| false);
+        let (head, body) = heard.split_once("\r\n\r\n").unwrap();
+        let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+        let body = if is_chunked { unchunked(body) } else { body.to_owned() };
+        assert_eq!(body, expected, "{heard}");
+    }
+    front.end();
+    let output = fed(
+        Command::new(TAPEDECK).args(["replay", path.to_str().unwrap()]),
+        &format!("{INITIALIZE}\n{CALL}\n"),
+    );
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{INITIALIZED}\n{ANSWER}\n"));
+}
+
+/// A body that came in chunks.
+fn unchunked(mut chunks: &str) -> String {
+    let mut body = String::new();
+    while let Some((length, rest)) = chunks.split_once("\r\n") {
+        let length = usize::from_str_radix(length, 16).unwrap();
+        body.push_str(&rest[..length]);
+        chunks = &rest[length + 2..];
+    }
+    body
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod ends;
 mod paths;
 mod pipes;
 mod sessions;
+mod spread;
 mod stage;
 mod streams;
 mod transports;

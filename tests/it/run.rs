@@ -78,8 +78,12 @@ struct Joined {
 
 impl Joined {
     fn start(run: &str, words: &[&str]) -> Self {
+        Self::process(&[&["join", run], words].concat())
+    }
+
+    /// Any process of ours that speaks on stdio.
+    fn process(words: &[&str]) -> Self {
         let mut child = Command::new(TAPEDECK)
-            .args(["join", run])
             .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -124,6 +128,34 @@ impl Joined {
 
 const ONE: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"one\"}\n";
 const TWO: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"two\"}\n";
+
+#[test]
+fn a_fault_that_closes_stdout_is_no_end_of_a_joined_process() {
+    // As of a replay that is a process of its own.
+    for joins in [false, true] {
+        for dies in [true, false] {
+            let stage = Stage::new();
+            let fault = [&stage.cassette, "--session", "2", "--fault", "a: half_close"];
+            let run = joins.then(|| Run::start(&fault));
+            let mut process = match &run {
+                Some(run) => Joined::start(&run.joins(), &[]),
+                None => Joined::process(&[&["replay"], &fault[..]].concat()),
+            };
+            assert_eq!(process.begins(), TWO);
+            assert_eq!(process.hears(), "", "nothing more is said");
+            // It is still there, and hears.
+            process.says(2, "ping");
+            if dies {
+                process.says(3, "die");
+                let code = process.child.wait().expect("it ends").code();
+                assert_eq!(code, Some(3), "joins: {joins}");
+            }
+            let status = if dies { 3 } else { 0 };
+            assert_eq!(process.ends(), (String::new(), Some(status), String::new()), "joins: {joins}");
+            assert!(run.is_none_or(|run| run.end().status.success()));
+        }
+    }
+}
 
 #[test]
 fn what_a_test_command_says_and_hears_and_how_it_ends_is_passed_on() {

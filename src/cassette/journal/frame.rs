@@ -96,15 +96,46 @@ struct EventFrame<'a> {
 enum PayloadFrame<'a> {
     Message(&'a [u8]),
     Partial(&'a [u8]),
-    Oversize { size: u64, sha256: [u8; 32], head: &'a [u8], tail: &'a [u8] },
+    Oversize {
+        size: u64,
+        sha256: [u8; 32],
+        head: &'a [u8],
+        tail: &'a [u8],
+    },
     Closed,
-    Exit { status: Option<i32>, signal: Option<i32>, by_itself: bool },
-    Gap { messages: u64 },
-    Request { method: &'a [u8], target: &'a [u8], headers: HeaderFrames<'a> },
-    Response { status: u16, headers: HeaderFrames<'a> },
-    SseEvent { id: Option<&'a [u8]>, event: Option<&'a [u8]>, retry: Option<u64>, data: &'a [u8] },
+    Exit {
+        status: Option<i32>,
+        signal: Option<i32>,
+        by_itself: bool,
+    },
+    Gap {
+        messages: u64,
+    },
+    Request {
+        method: &'a [u8],
+        target: &'a [u8],
+        headers: HeaderFrames<'a>,
+    },
+    Response {
+        status: u16,
+        headers: HeaderFrames<'a>,
+    },
+    SseEvent {
+        id: Option<&'a [u8]>,
+        event: Option<&'a [u8]>,
+        retry: Option<u64>,
+        data: &'a [u8],
+    },
     Body(&'a [u8]),
-    Broken { reset: bool },
+    Broken {
+        reset: bool,
+    },
+    /// An event without data.
+    SseFields {
+        id: Option<&'a [u8]>,
+        event: Option<&'a [u8]>,
+        retry: Option<u64>,
+    },
 }
 
 type HeaderFrames<'a> = Vec<(&'a [u8], &'a [u8])>;
@@ -163,6 +194,11 @@ pub fn encode(event: &Event<'_>, out: &mut Vec<u8>) {
         Payload::Response(head) => {
             PayloadFrame::Response { status: head.status, headers: header_frames(&head.headers) }
         }
+        Payload::SseEvent(event) if event.no_data && event.data.is_empty() => PayloadFrame::SseFields {
+            id: event.id.as_deref(),
+            event: event.event.as_deref(),
+            retry: event.retry,
+        },
         Payload::SseEvent(event) => PayloadFrame::SseEvent {
             id: event.id.as_deref(),
             event: event.event.as_deref(),
@@ -327,6 +363,14 @@ fn event(frame: EventFrame<'_>) -> Event<'_> {
             event: event.map(Cow::Borrowed),
             retry,
             data: data.into(),
+            no_data: false,
+        }),
+        PayloadFrame::SseFields { id, event, retry } => Payload::SseEvent(SseEvent {
+            id: id.map(Cow::Borrowed),
+            event: event.map(Cow::Borrowed),
+            retry,
+            data: Cow::Borrowed(b""),
+            no_data: true,
         }),
         PayloadFrame::Body(bytes) => Payload::Body(Cow::Borrowed(bytes)),
         PayloadFrame::Broken { reset } => Payload::Broken { reset },

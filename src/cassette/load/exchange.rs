@@ -3,8 +3,8 @@
 use super::{
     super::{
         error::{LoadError, LoadErrorKind, Result},
-        model::{Answer, Exchange, Form, Id, Item, Items, Message, Moment, Unanswered},
-        shape::{ANSWER, CLIENT, EXCHANGE, ITEM},
+        model::{Answer, Exchange, Form, Id, Item, Items, Message, Moment, Sse, Unanswered},
+        shape::{ANSWER, CLIENT, EXCHANGE, ITEM, SSE},
     },
     Loader,
     message::{Holder, Written},
@@ -154,7 +154,8 @@ impl Loader<'_> {
             }
         }
         if let Some(name) = same_as {
-            let message = Message { form: Form::Result, place: name.into(), id: Id::Absent };
+            let message =
+                Message { form: Form::Result, kind: Form::Result.kind(), place: name.into(), id: Id::Absent };
             holder.set(walk.shape, name.start, "same_as", message)?;
             self.references.push(Reference { exchange, moment: Moment::Item(n), member: "same_as", name });
         }
@@ -168,6 +169,13 @@ impl Loader<'_> {
         {
             let instead = "only requests are answered by the client";
             let kind = LoadErrorKind::Misplaced { place: walk.shape.name, member: "answer".into(), instead };
+            return Err(LoadError::new(walk.start, kind));
+        }
+        let is_empty = message.form == Form::Body && message.place.span().of(self.reader.text) == b"\"\"";
+        if sse.as_deref().is_some_and(|sse: &Sse| sse.no_data) && !is_empty {
+            let instead = "an event without data is an item with `\"body\": \"\"`";
+            let (place, member) = (SSE.name, "\"data\": false".into());
+            let kind = LoadErrorKind::Misplaced { place, member, instead };
             return Err(LoadError::new(walk.start, kind));
         }
         let (answer, answer_ids) = match answer {

@@ -142,6 +142,7 @@ impl Loader<'_> {
                     let name = self.field("event")?;
                     sse.event = if &*name == "message" { EventType::Message } else { EventType::Named(name) };
                 }
+                "data" => sse.no_data = !self.boolean("data")?,
                 _ => sse.retry = Some(self.number("retry", "milliseconds, a whole number")?),
             }
         }
@@ -240,7 +241,7 @@ mod tests {
             partial: Some(b"da".as_slice().into()),
         };
         assert_eq!(exchange.http.as_deref(), Some(&http));
-        let sse = Sse { id: Some("p".into()), event: EventType::Unnamed, retry: Some(5) };
+        let sse = Sse { id: Some("p".into()), event: EventType::Unnamed, retry: Some(5), no_data: false };
         assert_eq!(exchange.server[0].sse.as_deref(), Some(&sse));
         assert_eq!(exchange.server[1].on, Some(On::Resume));
         assert_eq!(exchange.unanswered, Some(Unanswered::Ended));
@@ -294,6 +295,9 @@ mod tests {
             (r#"{"key": "a", "http": {"end": "off"}, "client": {"http": "GET /"}}"#, "`cut` or `reset`"),
             (r#"{"key": "a", "server": [{"on": "put", "body": ""}]}"#, "`get`, `resume`"),
             (r#"{"key": "a", "server": [{"sse": {"id": "a\nb"}, "body": ""}]}"#, "without line ends"),
+            (r#"{"key": "a", "server": [{"sse": {"data": 1}, "body": ""}]}"#, "true or false"),
+            (r#"{"key": "a", "server": [{"sse": {"data": false}, "body": "x"}]}"#, "with `\"body\": \"\"`"),
+            (r#"{"key": "a", "server": [{"sse": {"data": false}, "result": 1}]}"#, "with `\"body\": \"\"`"),
         ] {
             let error = load(exchange).unwrap_err();
             assert!(error.contains(why), "{exchange}: {error}");

@@ -16,7 +16,11 @@ use super::{
     Counter, Loader, Name, Walk,
     http::TEXT,
 };
-use crate::wire::{Span, jsonrpc, scan};
+use crate::wire::{
+    Span,
+    jsonrpc::{self, Kind},
+    scan,
+};
 
 /// Over HTTP a body or an event may have several lines, so that is looked at once the session is known.
 pub(super) const RAW: &str = "the text of one line, without a line end and without half surrogates";
@@ -116,6 +120,25 @@ impl Counter {
     }
 }
 
+/// A message's value that has been read.
+struct Read {
+    place: Place,
+    written: Written,
+    /// What its text says that it is; none where its form says so.
+    kind: Option<Kind>,
+}
+
+impl Read {
+    const fn new(place: Place, written: Written) -> Self {
+        Self { place, written, kind: None }
+    }
+
+    /// One that has no id in the file, or none that counts.
+    const fn without_id(place: Place) -> Self {
+        Self::new(place, Written::Given(Id::Absent))
+    }
+}
+
 impl Loader<'_> {
     /// Reads a member that holds a message or its id into `holder`; false where it is neither.
     pub(super) fn hold(&mut self, holder: &mut Holder, walk: &Walk, member: &'static str) -> Result<bool> {
@@ -132,31 +155,37 @@ impl Loader<'_> {
                 let Some(form) = Form::ALL.into_iter().find(|form| form.word() == member) else {
                     return Ok(false);
                 };
-                let (place, inside) = self.form(form)?;
-                holder.inside = inside;
-                holder.set(walk.shape, at, member, Message { form, place, id: Id::Absent })?;
+                let Read { place, written, kind } = self.form(form)?;
+                holder.inside = written;
+                let kind = kind.unwrap_or_else(|| form.kind());
+                holder.set(walk.shape, at, member, Message { form, kind, place, id: Id::Absent })?;
             }
         }
         Ok(true)
     }
 
-    fn form(&mut self, form: Form) -> Result<(Place, Written)> {
-        match form {
-            Form::Request => self.request(&REQUEST),
-            Form::Notification => self.request(&NOTIFICATION),
-            Form::Result | Form::Error => Ok((self.payload()?, Written::Ordinary)),
-            Form::Batch => Ok((self.list("batch", Self::batch_member)?, Written::Given(Id::Absent))),
-            Form::Raw => self.raw(),
-            Form::Base64 => {
-                let span = self.string("base64", "base64")?;
-                match STANDARD.decode(scan::unescape(span.of(self.reader.text))) {
-                    Ok(_) => Ok((span.into(), Written::Given(Id::Absent))),
-                    Err(_) => self.wrong(span.start, "base64", "base64"),
-                }
+    fn form(&mut self, form: Form) -> Result<Read> {
+        Ok(match form {
+            Form::Request => self.request(&REQUEST)?,
+            Form::Notification => self.request(&NOTIFICATION)?,
+            Form::Result | Form::Error => Read::new(self.payload()?, Written::Ordinary),
+            Form::Batch => Read::without_id(self.list("batch", Self::batch_member)?),
+            Form::Raw => self.raw()?,
+            Form::Base64 => self.base64()?,
+            Form::Omitted => self.omitted()?,
+            Form::Http => Read::without_id(self.request_line()?),
+            Form::Body => Read::without_id(self.text_value("body", TEXT)?),
+        })
+    }
+
+    fn base64(&mut self) -> Result<Read> {
+        let span = self.string("base64", "base64")?;
+        match STANDARD.decode(scan::unescape(span.of(self.reader.text))) {
+            Ok(line) => {
+                let kind = jsonrpc::Message::read(&line).kind;
+                Ok(Read { kind: Some(kind), ..Read::without_id(span.into()) })
             }
-            Form::Omitted => self.omitted(),
-            Form::Http => Ok((self.request_line()?, Written::Given(Id::Absent))),
-            Form::Body => Ok((self.text_value("body", TEXT)?, Written::Given(Id::Absent))),
+            Err(_) => self.wrong(span.start, "base64", "base64"),
         }
     }
 
@@ -165,7 +194,7 @@ impl Loader<'_> {
         self.reader.value().map(|span| Id::of(Some(span.of(text))))
     }
 
-    fn request(&mut self, shape: &'static Shape) -> Result<(Place, Written)> {
+    fn request(&mut self, shape: &'static Shape) -> Result<Read> {
         let mut walk = self.begin(shape)?;
         let (mut written, mut has_method) = (Written::Ordinary, false);
         while let Some(name) = self.next(&mut walk)? {
@@ -188,7 +217,7 @@ impl Loader<'_> {
         if !has_method {
             return self.missing(&walk, "a `method`");
         }
-        Ok((Span::new(walk.start, self.reader.at).into(), written))
+        Ok(Read::new(Span::new(walk.start, self.reader.at).into(), written))
     }
 
     fn check_envelope(&mut self, shape: &'static Shape, name: Span) -> Result<()> {
@@ -207,7 +236,7 @@ impl Loader<'_> {
         Err(LoadError::new(name.start, LoadErrorKind::Misplaced { place: shape.name, member, instead }))
     }
 
-    fn raw(&mut self) -> Result<(Place, Written)> {
+    fn raw(&mut self) -> Result<Read> {
         let place = self.text_value("raw", RAW)?;
         let text = self.reader.text;
         let line = match text[place.span().start] {
@@ -225,11 +254,12 @@ impl Loader<'_> {
             let exchange = self.cassette.exchanges.len();
             self.several_lines.push((exchange, place.span().start));
         }
-        let id = Id::of(jsonrpc::Message::read(&line).id());
-        Ok((place, Written::Given(id)))
+        let message = jsonrpc::Message::read(&line);
+        let written = Written::Given(Id::of(message.id()));
+        Ok(Read { place, written, kind: Some(message.kind) })
     }
 
-    fn omitted(&mut self) -> Result<(Place, Written)> {
+    fn omitted(&mut self) -> Result<Read> {
         let mut walk = self.begin(&OMITTED)?;
         let (mut id, mut has_method, mut has_bytes, mut has_hash) = (None, false, false, false);
         while let Some(member) = self.known(&mut walk)? {
@@ -260,7 +290,7 @@ impl Loader<'_> {
             None if !has_method => Written::Ordinary,
             id => Written::Given(id.unwrap_or_default()),
         };
-        Ok((Span::new(walk.start, self.reader.at).into(), written))
+        Ok(Read::new(Span::new(walk.start, self.reader.at).into(), written))
     }
 
     fn batch_member(&mut self) -> Result<()> {

@@ -102,7 +102,7 @@ impl Loader<'_> {
             }
             (Found::Same(form, place), Moment::Item(n)) => {
                 let message = &mut exchange.server[n as usize].message;
-                (message.form, message.place) = (form, place);
+                (message.form, message.kind, message.place) = (form, form.kind(), place);
             }
             (Found::Same(..), _) => {}
         }

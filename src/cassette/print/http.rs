@@ -84,6 +84,9 @@ pub(super) fn push_stream(on: Option<On>, sse: Option<&Sse>, out: &mut Vec<u8>) 
     if let Some(retry) = sse.retry {
         members.number("retry", retry);
     }
+    if sse.no_data {
+        members.name("data").extend_from_slice(b"false");
+    }
     members.finish();
     out.push(b',');
 }

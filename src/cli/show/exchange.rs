@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use mcp_tapedeck::{
     cassette::model::{Cassette, Exchange, Form, Message},
     store::Loaded,
-    wire::{Span, scan},
+    wire::{Span, lines::one_line, scan},
 };
 
 use super::listing::{Heading, unanswered};
@@ -123,7 +123,7 @@ impl Sent<'_> {
             }
             Ok(_) if scan::is_json(&wire) => {
                 line.extend_from_slice(b",\"message\":");
-                line.extend_from_slice(scan::trim(&wire).of(&wire));
+                line.extend_from_slice(&one_line(&wire));
             }
             Ok(text) => {
                 line.extend_from_slice(b",\"raw\":");

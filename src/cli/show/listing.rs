@@ -9,7 +9,10 @@ use std::{
 use mcp_tapedeck::{
     cassette::model::{End, Exchange, Form, Http, Message, Session, Unanswered},
     store::Loaded,
-    wire::{jsonrpc, scan},
+    wire::{
+        jsonrpc::{self, Kind},
+        scan,
+    },
 };
 
 use super::View;
@@ -140,9 +143,12 @@ fn outcome(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
     let mut beside = BTreeMap::<_, u64>::new();
     let mut answers = Vec::new();
     for item in &exchange.server {
-        match item.message.form {
-            Form::Result | Form::Error => answers.push(answer(loaded, &item.message)?),
-            form => *beside.entry(form.word()).or_default() += 1,
+        match item.message.kind {
+            Kind::Result | Kind::Error => answers.push(answer(loaded, exchange, &item.message)?),
+            Kind::Request => *beside.entry(Form::Request.word()).or_default() += 1,
+            Kind::Notification => *beside.entry(Form::Notification.word()).or_default() += 1,
+            Kind::Batch => *beside.entry(Form::Batch.word()).or_default() += 1,
+            Kind::Noise => *beside.entry(item.message.form.word()).or_default() += 1,
         }
     }
     let beside = beside.into_iter().map(|(word, count)| match word {
@@ -162,7 +168,7 @@ fn outcome(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
 pub(super) fn unanswered(loaded: &Loaded, exchange: &Exchange) -> Option<String> {
     let at = exchange.session as usize;
     let session = &loaded.cassette.sessions[at];
-    let is_request = || exchange.client.as_ref().is_some_and(|client| client.form == Form::Request);
+    let is_request = || exchange.client.as_ref().is_some_and(|client| client.kind == Kind::Request);
     let has_ended = || session.end.as_ref().is_some_and(End::is_by_itself) && is_request();
     match exchange.unanswered {
         Some(Unanswered::Lost) if loaded.is_alive(at) && session.gap == 0 => {
@@ -185,13 +191,21 @@ fn carried(http: &Http) -> Vec<String> {
     status.into_iter().chain(resumed).chain(end).collect()
 }
 
-fn answer(loaded: &Loaded, message: &Message) -> Result<String, Failure> {
-    let mut value = Vec::new();
-    let expanded = loaded.cassette.expand(message.place, &loaded.blobs, &mut value);
-    expanded.map_err(|error| files::fault(loaded, &error))?;
-    let member = |name| scan::member(&value, 0, name).map(|span| span.of(&value));
-    Ok(match message.form {
-        Form::Error => {
+fn answer(loaded: &Loaded, exchange: &Exchange, message: &Message) -> Result<String, Failure> {
+    let (cassette, mut text) = (&loaded.cassette, Vec::new());
+    // Where the form is the answer, it need not be rebuilt.
+    let value = if matches!(message.form, Form::Raw | Form::Base64) {
+        let written = cassette.wire(exchange.session, false, message, None, &loaded.blobs, &mut text);
+        written.map_err(|error| files::fault(loaded, &error))?;
+        jsonrpc::Message::read(&text).outcome().unwrap_or_default()
+    } else {
+        let expanded = cassette.expand(message.place, &loaded.blobs, &mut text);
+        expanded.map_err(|error| files::fault(loaded, &error))?;
+        &text
+    };
+    let member = |name| scan::member(value, 0, name).map(|span| span.of(value));
+    Ok(match message.kind {
+        Kind::Error => {
             let code = member("code").map(String::from_utf8_lossy).unwrap_or_default();
             let text = member("message").map(jsonrpc::text).unwrap_or_default();
             format!("error {code}: {text}")

@@ -104,16 +104,16 @@ async fn write(
 ) {
     let mut next = spoken.recv().await;
     while let Some(said) = next.take() {
-        let mut piece = Vec::new();
-        let mut end = None;
-        match said {
-            Spoken::End(said) => end = Some(said),
-            Spoken::Raw(bytes) => piece = bytes,
+        let is_end = matches!(said, Spoken::End(_));
+        let sent = match said {
+            Spoken::End(end) => join::end(&end),
+            Spoken::Close(partial) => join::closed(&partial),
+            Spoken::Raw(bytes) => join::piece(&bytes),
             Spoken::Line { bytes, apart } => {
                 if apart && place.may_crowd() {
                     tokio::time::sleep(APART).await;
                 }
-                piece = bytes;
+                let mut piece = bytes;
                 piece.push(b'\n');
                 loop {
                     match spoken.try_recv() {
@@ -125,17 +125,14 @@ async fn write(
                         Err(_) => break,
                     }
                 }
+                join::piece(&piece)
             }
-        }
-        let sent = match &end {
-            None => join::piece(&piece),
-            Some(end) => join::end(end),
         };
         if output.write_all(&sent).await.is_err() {
             // It has gone, which its place tells.
             break;
         }
-        if end.is_some() {
+        if is_end {
             let _ = output.shutdown().await;
             break;
         }

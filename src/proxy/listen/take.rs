@@ -35,6 +35,8 @@ pub(super) enum Spoken {
     Line { bytes: Vec<u8>, apart: bool },
     /// Bytes as they stand, in a write of their own.
     Raw(Vec<u8>),
+    /// Nothing more is said, behind this of a line; the process goes on.
+    Close(Vec<u8>),
     /// Nothing more; how the recorded server ended, if it did.
     End(End),
 }
@@ -65,6 +67,8 @@ struct State {
     pipes: HashMap<u32, mpsc::UnboundedSender<Spoken>>,
     /// The pipes whose clients have closed their sides.
     closed: Vec<Lane>,
+    /// Those whose clients are told nothing more, because a fault has closed them.
+    shut: Vec<Lane>,
     last_lane: u32,
     misses: u64,
     /// Room for what goes to the client whose request is dealt with.
@@ -85,12 +89,13 @@ impl Take {
         shared: Arc<Shared>,
         upstreams: Option<Arc<Upstreams>>,
     ) -> Arc<Self> {
-        let (lanes, pipes, closed, links) = Default::default();
+        let (lanes, pipes, closed, shut, links) = Default::default();
         let state = State {
             replayer,
             lanes,
             pipes,
             closed,
+            shut,
             links,
             last_lane: 0,
             misses: 0,
@@ -228,8 +233,8 @@ impl Take {
                     continue;
                 }
                 Output::EndLane { lane, partial, .. } if state.pipes.contains_key(&lane.0) => {
-                    let partial = Some(partial).filter(|partial| !partial.is_empty());
-                    state.speak(lane, Spoken::End(End { partial, ..End::default() }));
+                    state.speak(lane, Spoken::Close(partial));
+                    state.shut.push(lane);
                     continue;
                 }
                 Output::Send { lane, bytes, apart } => {
@@ -267,9 +272,10 @@ impl Take {
                 state.lanes.remove(&lane.0);
             }
         }
-        let (replayer, pipes) = (&state.replayer, &mut state.pipes);
+        let (replayer, pipes, shut) = (&state.replayer, &state.pipes, &state.shut);
         state.closed.retain(|lane| {
-            let is_done = replayer.is_done(*lane);
+            // Where neither side can say anything more, nothing is waited for.
+            let is_done = replayer.is_done(*lane) || shut.contains(lane);
             if let Some(sender) = pipes.get(&lane.0).filter(|_| is_done) {
                 // One that has left says so by itself.
                 let _ = sender.send(Spoken::End(End::default()));
@@ -373,6 +379,7 @@ impl Leaves for Take {
         let mut state = lock(&self.state);
         state.lanes.remove(&lane.0);
         state.pipes.remove(&lane.0);
+        state.shut.retain(|shut| *shut != lane);
         state.replayer.handle(self.now(), Input::Left { lane });
         self.pump(&mut state);
     }

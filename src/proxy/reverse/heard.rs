@@ -12,7 +12,9 @@ use crate::{
     },
     wire::{
         http::is_type,
+        jsonrpc,
         lines::Unfinished,
+        scan::Nesting,
         sse::{EventStream, Piece},
     },
 };
@@ -34,6 +36,10 @@ enum Kind {
     Events(EventStream),
     /// When it is whole.
     Whole(Unfinished),
+    /// When it is a message, which may be before its end: who tells no length may take long to tell the end.
+    Message(Unfinished, Nesting),
+    /// It was a message, and this came behind it.
+    Behind(Unfinished),
     /// By size and hash: it is compressed in a way that nobody asked for, so nothing in it could be hidden.
     Measured(Unfinished),
 }
@@ -60,7 +66,9 @@ impl Kind {
     /// How much of a compressed body one read may make.
     fn room(&self, max_message: usize) -> usize {
         match self {
-            Self::Whole(body) => max_message.saturating_sub(body.so_far().len()),
+            Self::Whole(body) | Self::Message(body, _) | Self::Behind(body) => {
+                max_message.saturating_sub(body.so_far().len())
+            }
             Self::Unseen | Self::Events(_) | Self::Measured(_) => max_message,
         }
     }
@@ -72,9 +80,10 @@ pub(super) fn is_event_stream(content_type: Option<&[u8]>) -> bool {
 }
 
 impl Heard {
-    /// A body with this content type and these codings.
+    /// A body with this content type and these codings, and perhaps with a length.
     pub(super) fn new(
         lane: Arc<Lane>,
+        has_length: bool,
         content_type: Option<&[u8]>,
         codings: &[&[u8]],
         upstream: Option<Origin>,
@@ -87,8 +96,10 @@ impl Heard {
             Kind::Measured(Unfinished::new(0))
         } else if is_event_stream(content_type) {
             Kind::Events(EventStream::new(lane.max_message()))
-        } else {
+        } else if has_length {
             Kind::Whole(Unfinished::new(lane.max_message()))
+        } else {
+            Kind::Message(Unfinished::new(lane.max_message()), Nesting::default())
         };
         let coded = decoder.map(|decoder| Box::new(Coded { decoder, measured: Unfinished::new(0) }));
         Self { lane, kind, coded, upstream }
@@ -110,7 +121,14 @@ impl Heard {
     fn keep(&mut self, data: &[u8]) {
         match &mut self.kind {
             Kind::Unseen => {}
-            Kind::Whole(body) | Kind::Measured(body) => body.keep(data),
+            Kind::Whole(body) | Kind::Measured(body) | Kind::Behind(body) => body.keep(data),
+            Kind::Message(body, nesting) => {
+                body.keep(data);
+                if nesting.feed(data) {
+                    let body = std::mem::replace(body, Unfinished::new(0));
+                    self.kind = self.whole(body);
+                }
+            }
             Kind::Events(stream) => stream.feed(data, |piece| {
                 self.lane.note(|| match (piece, &self.upstream) {
                     (Piece::Event(event), Some(upstream)) => Item::Event(endpoint::recorded(event, upstream)),
@@ -121,12 +139,28 @@ impl Heard {
         }
     }
 
+    /// What becomes of a body that is whole as far as its brackets tell.
+    fn whole(&self, mut body: Unfinished) -> Kind {
+        if jsonrpc::Message::read(body.so_far()).kind == jsonrpc::Kind::Noise {
+            return Kind::Whole(body);
+        }
+        match body.end() {
+            Ok(message) => self.lane.note(|| Item::ResponseBody(message)),
+            Err(measured) => self.lane.note(|| Item::Oversize(Direction::ToClient, measured)),
+        }
+        Kind::Behind(Unfinished::new(self.lane.max_message()))
+    }
+
     fn keep_decoded(&mut self, decoded: Result<Vec<u8>, Undecodable>) {
         match decoded {
             Ok(decoded) => self.keep(&decoded),
             Err(Undecodable) => {
                 if let Some(coded) = self.coded.take() {
-                    self.kind = Kind::Measured(coded.measured);
+                    self.kind = match self.kind {
+                        // The message has been read, and what stands behind it cannot be.
+                        Kind::Behind(_) => Kind::Unseen,
+                        _ => Kind::Measured(coded.measured),
+                    };
                 }
             }
         }
@@ -143,15 +177,20 @@ impl Heard {
         let partial = match &mut self.kind {
             Kind::Unseen => None,
             Kind::Events(stream) => stream.unfinished(),
-            Kind::Whole(body) | Kind::Measured(body) if !body.has_begun() => None,
+            Kind::Whole(body) | Kind::Message(body, _) | Kind::Behind(body) | Kind::Measured(body)
+                if !body.has_begun() =>
+            {
+                None
+            }
+            Kind::Behind(rest) => Some(rest.so_far().to_vec()),
             Kind::Measured(body) => {
                 if let Err(measured) = body.end() {
                     self.lane.note(|| Item::unreadable(Direction::ToClient, measured));
                 }
                 None
             }
-            Kind::Whole(body) if end != End::Clean => Some(body.so_far().to_vec()),
-            Kind::Whole(body) => {
+            Kind::Whole(body) | Kind::Message(body, _) if end != End::Clean => Some(body.so_far().to_vec()),
+            Kind::Whole(body) | Kind::Message(body, _) => {
                 self.lane.note(|| match body.end() {
                     Ok(body) => Item::ResponseBody(body),
                     Err(measured) => Item::Oversize(Direction::ToClient, measured),

@@ -108,6 +108,7 @@ impl Item {
                     event: event.event.as_deref().map(Cow::Borrowed),
                     retry: event.retry,
                     data: Cow::Borrowed(&event.data),
+                    no_data: event.no_data,
                 };
                 (Direction::ToClient, Payload::SseEvent(event))
             }

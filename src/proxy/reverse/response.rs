@@ -11,7 +11,7 @@ use std::{
 use hyper::{
     HeaderMap,
     body::{Body, Bytes, Frame, Incoming, SizeHint},
-    header::{CONTENT_TYPE, HeaderValue},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
 };
 use tokio::time::timeout;
 
@@ -74,7 +74,8 @@ impl ResponseBody {
         let is_over = inner.is_end_stream();
         let upstream = endpoint.as_ref().map(|_| link.front.upstream.origin.clone());
         let codings: Vec<&[u8]> = codings(&pairs(headers)).collect();
-        let heard = Heard::new(Arc::clone(&lane), content_type(headers), &codings, upstream);
+        let has_length = headers.contains_key(CONTENT_LENGTH);
+        let heard = Heard::new(Arc::clone(&lane), has_length, content_type(headers), &codings, upstream);
         let endpoint = endpoint.map(Box::new);
         let mut passing = Passing { inner, lane, link, heard, endpoint, ready: VecDeque::new(), end: None };
         if is_over {

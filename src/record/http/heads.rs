@@ -267,7 +267,8 @@ fn fields(event: &SseEvent<'_>) -> Sse {
         Some(b"message") => EventType::Message,
         Some(name) => EventType::Named(text(name)),
     };
-    Sse { id: event.id.as_deref().map(text), event: event_type, retry: event.retry }
+    let no_data = event.no_data && event.data.is_empty();
+    Sse { id: event.id.as_deref().map(text), event: event_type, retry: event.retry, no_data }
 }
 
 fn is_unusual(sse: &Sse) -> bool {

@@ -24,7 +24,7 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","param
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"}}}"#;
 
 /// Reads one line: lane, arrow, what. Behind `>` stands `METHOD /target [name=value …]`, behind `<` a status and the
-/// like; `.` is the end, `cut` and `reset` are others; `event …|data` is an event with its fields; `partial …` and
+/// like; `.` is the end, `cut` and `reset` are others; `event …|data` is an event with its fields (`bare`: it has no data); `partial …` and
 /// `body …` are what they say; all else is a message.
 fn event(at: u64, line: &str) -> (Event<'_>, Option<&str>) {
     let (lane, rest) = line.split_once(' ').unwrap();
@@ -62,7 +62,8 @@ fn event(at: u64, line: &str) -> (Event<'_>, Option<&str>) {
             } else {
                 field("event").or(Some(b"message"[..].into()))
             };
-            Payload::SseEvent(SseEvent { id: field("id"), event, retry, data: bytes(data) })
+            let no_data = fields.contains("bare");
+            Payload::SseEvent(SseEvent { id: field("id"), event, retry, data: bytes(data), no_data })
         }
         _ if more.starts_with('/') => {
             let (target, more) = more.split_once(' ').unwrap_or((more, ""));

@@ -3,10 +3,7 @@
 
 use super::{Found, Replayer};
 use crate::{
-    cassette::{
-        key,
-        model::{Exchange, Form},
-    },
+    cassette::{key, model::Exchange},
     replay::{
         own,
         rewrite::{self, answer_id},
@@ -14,7 +11,10 @@ use crate::{
     },
     report::Reason,
     traffic::Lane,
-    wire::jsonrpc::{Kind, Message},
+    wire::{
+        jsonrpc::{Kind, Message},
+        lines::into_line,
+    },
 };
 
 /// A recorded request that equals a live one, and its answer with the live id.
@@ -156,8 +156,8 @@ impl Replayer {
     /// was answered by more than a message.
     fn answer_to(&self, entry: &Exchange, recorded: &Message<'_>, live: &Message<'_>) -> Option<Vec<u8>> {
         let status = entry.http.as_deref().and_then(|http| http.status).unwrap_or(200);
-        let is_answers = |form| matches!(form, Form::Result | Form::Error | Form::Batch);
-        if status != 200 || !entry.server.iter().all(|item| is_answers(item.message.form)) {
+        let is_answers = |kind: Kind| kind.is_response() || kind == Kind::Batch;
+        if status != 200 || !entry.server.iter().all(|item| is_answers(item.message.kind)) {
             return None;
         }
         let (id, live) = (recorded.id()?, live.id()?);
@@ -171,7 +171,8 @@ impl Replayer {
             if let Some(answer) = answer {
                 let mut bytes = self.options.vars.show(answer.bytes).into_owned();
                 rewrite::set_id(&mut bytes, &answer_id(id, answer.id()?, live));
-                return Some(bytes);
+                // It may have had lines of its own in a body or an event.
+                return Some(into_line(bytes));
             }
         }
         None

@@ -2,7 +2,6 @@
 
 use super::{Found, Now, Replayer, lives::Live};
 use crate::{
-    cassette::model::Form,
     replay::{
         own::{self, Declared},
         script::{Script, client_message, client_name},
@@ -10,7 +9,7 @@ use crate::{
     report::Reason,
     traffic::Lane,
     wire::{
-        jsonrpc::{Message, text},
+        jsonrpc::{Kind, Message, text},
         scan,
     },
 };
@@ -147,7 +146,7 @@ impl Replayer {
         let Some(step) = self.scripts[script].handshake() else { return };
         let entry = &self.cassette.exchanges[step.exchange as usize];
         client_message(&self.cassette, &*self.blobs, entry, &mut request);
-        let result = entry.server.iter().find(|item| item.message.form == Form::Result);
+        let result = entry.server.iter().find(|item| item.message.kind == Kind::Result);
         let read = result.map(|item| {
             self.cassette.wire(entry.session, false, &item.message, None, &*self.blobs, &mut answer)
         });

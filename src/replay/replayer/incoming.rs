@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Found, Now, Replayer, facts::FITS, lives::Pending};
 use crate::{
-    cassette::model::{Form, Unanswered},
+    cassette::model::Unanswered,
     replay::{
         matcher::canonical::{PLACEHOLDER, canonical},
         own,
@@ -267,8 +267,7 @@ impl Replayer {
             is_modern: message.is_modern(),
         };
         let (mut bytes, mut batch) = (Vec::new(), Vec::new());
-        let is_all_answers =
-            entry.server.iter().all(|item| matches!(item.message.form, Form::Result | Form::Error));
+        let is_all_answers = entry.server.iter().all(|item| item.message.kind.is_response());
         // More may be said because of it on a last line.
         let end = self.cassette.sessions[entry.session as usize].end.as_ref();
         let is_all_answers = is_all_answers && end.is_none_or(|end| end.partial.is_none());

@@ -16,10 +16,7 @@ use crate::{
         script::{answers, stays_silent},
     },
     traffic::Lane,
-    wire::{
-        http,
-        jsonrpc::{Kind, Message},
-    },
+    wire::{http, lines::into_line},
 };
 
 /// Of what waits for a stream, or was sent with an id, so much is kept.
@@ -87,7 +84,7 @@ impl Replayer {
         let form = match recorded.message.form {
             // What is not UTF-8 is no message.
             Form::Base64 if was_http => Form::Body,
-            form => form,
+            _ => recorded.message.as_form(),
         };
         let is_open = self.streams.contains_key(&lane.0);
         let is_elsewhere = way != Way::Own || !is_open || self.lives[live].sse.is_some();
@@ -96,11 +93,12 @@ impl Replayer {
             return;
         }
         if let Some(lane) = self.lives[live].pipe {
-            return self.deliver(lane, bytes, apart, None, Some(form));
+            // A line that was recorded as one is one, whatever stands in it.
+            let line = if was_http { into_line(bytes) } else { bytes };
+            return self.deliver(lane, line, apart, None, Some(form));
         }
-        let is_noise =
-            || matches!(form, Form::Raw | Form::Base64) && Message::read(&bytes).kind == Kind::Noise;
-        if way == Way::Nowhere || (!was_http && is_noise()) {
+        let is_noise = matches!(form, Form::Raw | Form::Base64);
+        if way == Way::Nowhere || (!was_http && is_noise) {
             return;
         }
         let bytes = if form == Form::Body { self.body(recorded, bytes, lane, live) } else { bytes };
@@ -208,7 +206,7 @@ impl Replayer {
         for held in going {
             let item = &cassette.exchanges[held.exchange as usize].server[held.item as usize];
             self.note_sent(live, held.exchange, held.item, &held.to, way == Way::Get);
-            self.deliver(lane, held.bytes, false, item.sse.as_deref(), Some(item.message.form));
+            self.deliver(lane, held.bytes, false, item.sse.as_deref(), Some(item.message.as_form()));
             self.end_of_get(live, held.exchange, held.item);
         }
     }

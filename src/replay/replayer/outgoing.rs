@@ -234,7 +234,7 @@ impl Replayer {
         let mut bytes = self.recorded(exchange, item);
         let entry = &self.cassette.exchanges[exchange as usize];
         let asks_client = entry.server[item as usize].answer.is_some()
-            || entry.server[item as usize].message.form == Form::Request;
+            || entry.server[item as usize].message.kind == Kind::Request;
         if asks_client {
             let message = Message::read(&bytes);
             let method = message.method().into_owned();
@@ -291,7 +291,7 @@ impl Replayer {
             Cow::Borrowed(_) => bytes,
             Cow::Owned(shown) => shown,
         };
-        let form = self.cassette.exchanges[exchange as usize].server[item as usize].message.form;
+        let form = self.cassette.exchanges[exchange as usize].server[item as usize].message.as_form();
         self.deliver(lane, bytes, false, sse.as_deref(), Some(form));
     }
 

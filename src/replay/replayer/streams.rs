@@ -211,5 +211,6 @@ pub(super) fn event(data: Vec<u8>, sse: Option<&Sse>) -> SseEvent<'static> {
         event: name.map(|name| Cow::Owned(name.as_bytes().to_vec())),
         retry: sse.retry,
         data: Cow::Owned(data),
+        no_data: sse.no_data,
     }
 }

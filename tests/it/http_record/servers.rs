@@ -49,6 +49,79 @@ fn a_body_shorter_than_it_says_stays_that() {
     assert_eq!(scene.end()[2..], ["1 < 200 content-length=100", "1 < partial {\"short\"", "1 < cut"]);
 }
 
+/// A response of unknown length in JSON, as its server goes on with it, and what is recorded in the end.
+#[test]
+fn a_message_is_recorded_before_its_client_has_it_whatever_its_end_is() {
+    const CHUNKED: &str =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+    const UP_TO_END: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n";
+    let message = format!("1 < message {ANSWER}");
+    let plain = |text: &str| text.to_owned();
+    for (head, piece) in [(CHUNKED, &chunk as &dyn Fn(&str) -> String), (UP_TO_END, &plain)] {
+        for (rest, is_cut, ends) in [
+            ("", false, &["1 < closed"][..]),
+            ("\r\n", false, &["1 < partial \r\n", "1 < closed"]),
+            ("{}", false, &["1 < partial {}", "1 < closed"]),
+            ("", true, &["1 < cut"]),
+            (" {", true, &["1 < partial  {", "1 < cut"]),
+        ] {
+            let scene = Scene::new();
+            let mut client = scene.client();
+            client.say(call("localhost"));
+            let mut server = scene.accept();
+            server.takes_call();
+            // However it is cut, it is there with its last byte and not before.
+            let (begun, last) = ANSWER.split_at(ANSWER.len() - 1);
+            server.say(head);
+            client.hears(head);
+            for byte in begun.split_inclusive(|_: char| true) {
+                server.say(piece(byte));
+                client.hears(piece(byte));
+            }
+            assert!(!scene.lines.0.lock().unwrap().contains(&message));
+            server.say(piece(last));
+            client.hears(piece(last));
+            assert!(scene.lines.0.lock().unwrap().contains(&message));
+            if !rest.is_empty() {
+                server.say(piece(rest));
+                client.hears(piece(rest));
+            }
+            // Nothing but the last chunk tells an end from a cut.
+            let is_cut = is_cut && head == CHUNKED;
+            if head == CHUNKED && !is_cut {
+                server.say("0\r\n\r\n");
+                client.hears("0\r\n\r\n");
+            }
+            drop(server);
+            client.rest();
+            let mut expected = vec![message.as_str()];
+            expected.extend(ends);
+            if let Some(last) = expected.last_mut().filter(|_| !is_cut) {
+                *last = "1 < closed";
+            }
+            assert_eq!(scene.end()[3..], expected);
+        }
+    }
+}
+
+#[test]
+fn a_body_that_is_no_message_is_recorded_when_it_ends() {
+    for body in [r#"{"a": 1}"#, "[]", "<p>{}</p>", "\"text\"", r#"{"jsonrpc":"2.0","id":7,"result":{}"#] {
+        let scene = Scene::new();
+        let mut client = scene.client();
+        client.say(call("localhost"));
+        let mut server = scene.accept();
+        server.takes_call();
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let sent = format!("{head}{}{}", chunk(body), chunk("\n"));
+        server.say(&sent);
+        client.hears(&sent);
+        server.say("0\r\n\r\n");
+        client.hears("0\r\n\r\n");
+        assert_eq!(scene.end()[3..], [format!("1 < body {body}\n"), "1 < closed".to_owned()]);
+    }
+}
+
 #[test]
 fn a_torn_chunk_stays_torn() {
     let scene = Scene::new();

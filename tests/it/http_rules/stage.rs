@@ -24,7 +24,14 @@ impl Stage {
 
     pub(super) fn with(sessions: &str, exchanges: &str, options: Options) -> Self {
         let text = format!(r#"{{"cassette": 1, "sessions": [{sessions}], "exchanges": [{exchanges}]}}"#);
-        let cassette = Cassette::load(text.into_bytes(), &NoBlobs).expect("the cassette loads");
+        Self::play(Cassette::load(text.into_bytes(), &NoBlobs).expect("the cassette loads"), options)
+    }
+
+    pub(super) fn of(cassette: Cassette) -> Self {
+        Self::play(cassette, Options::default())
+    }
+
+    fn play(cassette: Cassette, options: Options) -> Self {
         let replayer = Replayer::new(Arc::new(cassette), Arc::new(NoBlobs), "test.json", options);
         Self { replayer: replayer.expect("a replayer"), now: 0, lanes: 0, origin: "http://h" }
     }

@@ -71,6 +71,7 @@ fn owned(event: Event<'_>) -> Event<'static> {
             event: event.event.map(|name| Cow::Owned(name.into_owned())),
             retry: event.retry,
             data: Cow::Owned(event.data.into_owned()),
+            no_data: event.no_data,
         }),
         Payload::Body(bytes) => Payload::Body(Cow::Owned(bytes.into_owned())),
         Payload::Broken { reset } => Payload::Broken { reset },
@@ -106,8 +107,11 @@ fn events() -> impl Strategy<Value = Vec<Event<'static>>> {
     let response = (any::<u16>(), headers())
         .prop_map(|(status, headers)| Payload::Response(ResponseHead { status, headers }));
     let optional = || proptest::option::of(cow());
-    let sse_event = (optional(), optional(), any::<Option<u64>>(), cow())
-        .prop_map(|(id, event, retry, data)| Payload::SseEvent(SseEvent { id, event, retry, data }));
+    let sse_event =
+        (optional(), optional(), any::<Option<u64>>(), optional()).prop_map(|(id, event, retry, data)| {
+            let (no_data, data) = (data.is_none(), data.unwrap_or_default());
+            Payload::SseEvent(SseEvent { id, event, retry, data, no_data })
+        });
     let payload = prop_oneof![
         1 => request,
         1 => response,

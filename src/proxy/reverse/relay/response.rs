@@ -111,7 +111,8 @@ impl Answer {
         let stays = !hop.closes() && (head.is_http11 || hop.has_option("keep-alive"));
         let is_last = !stays || head.status == 101 || matches!(form, Form::ToEnd);
         let codings: Vec<&[u8]> = codings(&head.fields).collect();
-        let heard = Heard::new(Arc::clone(lane), values("content-type").next(), &codings, None);
+        let has_length = matches!(form, Form::Length(_));
+        let heard = Heard::new(Arc::clone(lane), has_length, values("content-type").next(), &codings, None);
         let moved = |name: &str, value: &[u8]| moved(name, value, upstream, || front.origin(Some(host)));
         write(head, bytes, &mut hop, moved, out);
         Ok(Self { form, heard, is_last })
