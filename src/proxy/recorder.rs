@@ -65,11 +65,17 @@ impl Hide for Redactor {
     }
 
     fn header<'a>(&mut self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
-        as_text(value, |text| self.header_value(name, text))
+        match self.is_clean_header(name, value) {
+            true => Cow::Borrowed(value),
+            false => as_text(value, |text| self.header_value(name, text)),
+        }
     }
 
     fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
-        as_text(target, |text| self.url(text))
+        match self.is_clean_url(target) {
+            true => Cow::Borrowed(target),
+            false => as_text(target, |text| self.url(text)),
+        }
     }
 }
 
@@ -168,7 +174,7 @@ impl<S: Sink> Recorder<S> {
     }
 
     fn write<'a>(&mut self, at: Micros, fill: impl FnOnce(&mut dyn Hide, &mut Vec<Event<'a>>)) -> Tapped {
-        let mut events = recycle(mem::take(&mut self.room));
+        let mut events: Vec<Event<'a>> = mem::take(&mut self.room);
         if self.missed > 0 {
             let payload = Payload::Gap { messages: self.missed };
             events.push(Event { at, direction: Direction::ToClient, lane: Lane(0), payload });
