@@ -52,8 +52,11 @@ pub fn trim(text: &[u8]) -> Span {
 }
 
 /// `at` stands on an opening quote; offset behind the closing one.
+///
+/// # Errors
+/// Where there is none.
 #[inline]
-fn skip_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
+pub fn skip_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
     // Most strings are names that end in the first word.
     if let Some(word) = word_at(text, at + 1) {
         let found = marks(word, b'"');
@@ -103,7 +106,7 @@ fn skip_long_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
 #[inline]
 fn first_near<const N: usize>(text: &[u8], at: usize, bytes: [u8; N]) -> Option<usize> {
     let mut from = at;
-    for _ in 0..4 {
+    for _ in 0..8 {
         let word = word_at(text, from)?;
         let found = bytes.iter().fold(0, |found, byte| found | marks(word, *byte));
         if found != 0 {
