@@ -377,10 +377,12 @@ pub(super) fn skip_space(text: &[u8], at: usize) -> usize {
     }
 }
 
+/// `at` stands on white space.
 fn skip_spaces(text: &[u8], mut at: usize) -> usize {
     const SPACES: u64 = ONES * b' ' as u64;
-    while let Some(b' ' | b'\t' | b'\r' | b'\n') = text.get(at) {
+    loop {
         at += 1;
+        // A line's end, and the indentation of the next.
         while let Some(chunk) = text.get(at..at + 8) {
             let others = u64::from_le_bytes(chunk.try_into().expect("eight bytes")) ^ SPACES;
             if others != 0 {
@@ -389,8 +391,10 @@ fn skip_spaces(text: &[u8], mut at: usize) -> usize {
             }
             at += 8;
         }
+        if !matches!(text.get(at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            return at;
+        }
     }
-    at
 }
 
 const ONES: u64 = u64::MAX / 255;

@@ -66,10 +66,14 @@ pub(super) fn space_until(
     let behind: &[u8] = if spacing == Spacing::Compact { b"" } else { b" " };
     // What stands as it shall is taken over in one piece.
     let (mut from, mut at) = (0, 0);
-    while at < json.len() {
-        match json[at] {
+    while let Some(&byte) = json.get(at) {
+        match byte {
             b' ' | b'\t' | b'\r' | b'\n' => {
-                out.extend_from_slice(&json[from..at]);
+                match json[from..at] {
+                    // A bracket on a line of its own.
+                    [byte] => out.push(byte),
+                    ref piece => out.extend_from_slice(piece),
+                }
                 at = reader::skip_space(json, at);
                 from = at;
             }
@@ -85,7 +89,7 @@ pub(super) fn space_until(
                 at += written;
                 from = at;
             }
-            b'"' => at = scan::skip_value(json, at).unwrap_or(json.len()),
+            b'"' => at = scan::skip_string(json, at).unwrap_or(json.len()),
             _ => at += 1,
         }
     }

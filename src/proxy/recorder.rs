@@ -112,11 +112,17 @@ impl Hide for Redactor {
     }
 
     fn header<'a>(&mut self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
-        as_text(value, |text| self.header_value(name, text))
+        match self.is_clean_header(name, value) {
+            true => Cow::Borrowed(value),
+            false => as_text(value, |text| self.header_value(name, text)),
+        }
     }
 
     fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
-        as_text(target, |text| self.url(text))
+        match self.is_clean_url(target) {
+            true => Cow::Borrowed(target),
+            false => as_text(target, |text| self.url(text)),
+        }
     }
 }
 

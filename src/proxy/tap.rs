@@ -5,7 +5,7 @@
 use std::{
     borrow::Cow,
     collections::HashMap,
-    hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
+    hash::{BuildHasherDefault, Hasher},
     mem,
     sync::Mutex,
     time::Instant,
@@ -143,19 +143,31 @@ fn owed<'a>(direction: Direction, message: &Message<'a>) -> Option<&'a [u8]> {
 /// little earlier or later than it might.
 #[derive(Default)]
 struct Unanswered {
-    hasher: RandomState,
     requests: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     /// When the last of them was answered.
     settled: Option<Micros>,
 }
 
-/// Hashes what is a hash already, under keys of our own: a second one for each message would only cost time.
+/// Hashes ids, and hashes no hash again. Whoever makes ids collide slows down nobody but themselves, so it need not
+/// withstand that, which would cost several times as much.
 #[derive(Default)]
 struct Hashed(u64);
 
+impl Hashed {
+    fn of(id: &[u8]) -> u64 {
+        let mut hash = id.len() as u64;
+        for part in id.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            hash = (hash.rotate_left(23) ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        hash ^ hash >> 32
+    }
+}
+
 impl Hasher for Hashed {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
+    fn write(&mut self, id: &[u8]) {
+        self.0 = Self::of(id);
     }
 
     fn write_u64(&mut self, hash: u64) {
@@ -169,7 +181,7 @@ impl Hasher for Hashed {
 
 impl Unanswered {
     fn change(&mut self, begins: bool, id: &[u8], now: impl FnOnce() -> Micros) {
-        let id = self.hasher.hash_one(crate::wire::jsonrpc::id_key(id));
+        let id = Hashed::of(&crate::wire::jsonrpc::id_key(id));
         if begins {
             *self.requests.entry(id).or_insert(0) += 1;
         } else if let Some(count) = self.requests.get_mut(&id) {

@@ -19,6 +19,9 @@ const PASSES: usize = 4;
 /// Places that are counted one by one; what stands elsewhere is counted together.
 const MOST_PLACES: usize = 1000;
 
+/// What addresses are known by among headers.
+const URL: &str = ":path";
+
 /// Redacts the messages, headers and addresses of one session.
 ///
 /// What is replaced is numbered within its kind by first appearance, and the same value has the same number all
@@ -92,6 +95,16 @@ impl Redactor {
         self.unless_clean(name, value, Self::header_anew)
     }
 
+    /// Whether a header's value, in ASCII, has been found clean by all that is known now.
+    pub(crate) fn is_clean_header(&self, name: &str, value: &[u8]) -> bool {
+        value.is_ascii() && self.clean.has(name, value, self.secrets.met())
+    }
+
+    /// The same of an address.
+    pub(crate) fn is_clean_url(&self, url: &[u8]) -> bool {
+        self.is_clean_header(URL, url)
+    }
+
     /// Looks at a value of this name, unless it has been found clean by all that is known now.
     fn unless_clean<'a>(
         &mut self,
@@ -99,7 +112,7 @@ impl Redactor {
         value: &'a str,
         look: impl FnOnce(&mut Self, &str, &'a str) -> Cow<'a, str>,
     ) -> Cow<'a, str> {
-        if self.clean.has(name, value, self.secrets.met()) {
+        if self.clean.has(name, value.as_bytes(), self.secrets.met()) {
             return Cow::Borrowed(value);
         }
         let redacted = look(self, name, value);
@@ -127,7 +140,7 @@ impl Redactor {
 
     /// Redacts an address, or the target of a request: `/path?query`.
     pub fn url<'a>(&mut self, url: &'a str) -> Cow<'a, str> {
-        self.unless_clean(":path", url, |redactor, _, url| redactor.address(url, false))
+        self.unless_clean(URL, url, |redactor, _, url| redactor.address(url, false))
     }
 
     fn address<'a>(&mut self, url: &'a str, is_redirect: bool) -> Cow<'a, str> {

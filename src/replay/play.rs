@@ -89,8 +89,6 @@ pub(super) struct Run {
     /// Over HTTP, the response to the client's message has ended.
     pub is_over: bool,
     pub to: Arc<Correlators>,
-    /// For a batch, recorded and live ids.
-    pub batch: Vec<(Vec<u8>, Vec<u8>)>,
     /// The recorded request asked for log messages, and the live one does not.
     pub leaves_out_logs: bool,
     /// Faults act on it.
@@ -434,7 +432,6 @@ impl Run {
             post: None,
             is_over: false,
             to: Arc::new(to),
-            batch: Vec::new(),
             leaves_out_logs: false,
             acting: None,
             item: 0,

@@ -31,6 +31,8 @@ pub(super) struct Correlators {
     pub live_token: Option<Box<[u8]>>,
     /// The live request is of 2026-07-28 or later: answers may name it as a subscription.
     pub is_modern: bool,
+    /// For a batch, recorded and live ids.
+    pub batch: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Correlators {
@@ -172,6 +174,7 @@ mod tests {
             recorded_token: token(tokens.0),
             live_token: token(tokens.1),
             is_modern: true,
+            batch: Vec::new(),
         }
     }
 

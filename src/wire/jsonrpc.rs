@@ -116,17 +116,16 @@ impl<'a> Message<'a> {
         let mut message = Self::noise(bytes);
         let (mut is_jsonrpc, mut is_error) = (false, false);
         let mut members = scan::members(bytes, whole.start);
-        for member in &mut members {
-            let member = member?;
+        while let Some(member) = members.try_next()? {
             let value = Some(member.value);
-            match scan::unescape(member.name.of(bytes)).as_ref() {
-                b"jsonrpc" => is_jsonrpc = scan::string_is(member.value.of(bytes), "2.0"),
-                b"id" => message.id = value,
-                b"method" if bytes[member.value.start] == b'"' => message.has_method(member.value),
-                b"params" => message.params = value,
-                b"result" => message.outcome = value,
-                b"error" => (message.outcome, is_error) = (value, true),
-                _ => {}
+            match Name::of(member.name.of(bytes)) {
+                Name::Jsonrpc => is_jsonrpc = scan::string_is(member.value.of(bytes), "2.0"),
+                Name::Id => message.id = value,
+                Name::Method if bytes[member.value.start] == b'"' => message.has_method(member.value),
+                Name::Params => message.params = value,
+                Name::Result => message.outcome = value,
+                Name::Error => (message.outcome, is_error) = (value, true),
+                Name::Method | Name::Other => {}
             }
         }
         message.kind = match (message.method.is_some(), message.id.is_some(), message.outcome.is_some()) {
@@ -249,6 +248,40 @@ impl<'a> Message<'a> {
     }
 }
 
+/// What a member of an envelope is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    Other,
+}
+
+impl Name {
+    /// By its name with quotes. Nearly all are spelled without escapes, so those are looked for last.
+    fn of(raw: &[u8]) -> Self {
+        match Self::plain(&raw[1..raw.len() - 1]) {
+            Self::Other if raw.contains(&b'\\') => Self::plain(&scan::unescape(raw)),
+            name => name,
+        }
+    }
+
+    fn plain(name: &[u8]) -> Self {
+        match name {
+            b"jsonrpc" => Self::Jsonrpc,
+            b"id" => Self::Id,
+            b"method" => Self::Method,
+            b"params" => Self::Params,
+            b"result" => Self::Result,
+            b"error" => Self::Error,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Whether params can have a `_meta`, by their text: an escape may spell it in another way.
 fn may_have_meta(params: &[u8]) -> bool {
     static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"_meta"));
@@ -331,6 +364,8 @@ mod tests {
         assert_eq!(kind("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r"), Kind::Request);
         assert_eq!(kind(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#), Kind::Batch);
         assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":{"mean":NaN}}"#), Kind::Result);
+        assert_eq!(kind(r#"{"json\u0072pc":"2.0","\u0069d":1,"meth\u006fd":"ping"}"#), Kind::Request);
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","\"id":1,"method":"ping","\\":2}"#), Kind::Notification);
     }
 
     #[test]

@@ -47,7 +47,8 @@ pub struct LineSplitter {
 pub(crate) struct Unfinished {
     limit: usize,
     bytes: Vec<u8>,
-    oversize: Option<(Sha256, Oversize)>,
+    /// Seldom there, and large.
+    oversize: Option<Box<(Sha256, Oversize)>>,
 }
 
 impl LineSplitter {
@@ -93,7 +94,7 @@ impl LineSplitter {
     /// What stands behind the last `\n`, at the end of the stream.
     pub fn finish(self) -> Option<Vec<u8>> {
         match self.open.oversize {
-            Some((_, line)) => Some(line.head),
+            Some(oversize) => Some(oversize.1.head),
             None if self.open.bytes.is_empty() => None,
             None => Some(self.open.bytes),
         }
@@ -108,13 +109,13 @@ impl Unfinished {
 
     /// What has come so far, or its beginning.
     pub(crate) fn so_far(&self) -> &[u8] {
-        self.oversize.as_ref().map_or(&self.bytes, |(_, measured)| &measured.head)
+        self.oversize.as_ref().map_or(&self.bytes, |oversize| &oversize.1.head)
     }
 
     /// What came, now that all of it has; begins anew.
     pub(crate) fn end(&mut self) -> Result<Vec<u8>, Oversize> {
         match self.oversize.take() {
-            Some((hash, measured)) => Err(Oversize { sha256: hash.finalize().into(), ..measured }),
+            Some(oversize) => Err(oversize_of(*oversize)),
             None => Ok(std::mem::take(&mut self.bytes)),
         }
     }
@@ -129,20 +130,26 @@ impl Unfinished {
             return;
         }
         let before = std::mem::take(&mut self.bytes);
-        let (hash, line) = self.oversize.get_or_insert_with(|| (Sha256::new(), Oversize::EMPTY));
+        let (hash, line) =
+            &mut **self.oversize.get_or_insert_with(|| Box::new((Sha256::new(), Oversize::EMPTY)));
         line.add(hash, &before);
         line.add(hash, bytes);
     }
 
     /// The line, now that it has ended.
     fn take<'a>(&mut self, joined: &'a mut Vec<u8>) -> Line<'a> {
-        if let Some((hash, line)) = self.oversize.take() {
-            return Line::Oversize(Oversize { sha256: hash.finalize().into(), ..line });
+        if let Some(oversize) = self.oversize.take() {
+            return Line::Oversize(oversize_of(*oversize));
         }
         joined.clear();
         std::mem::swap(joined, &mut self.bytes);
         Line::Whole(joined)
     }
+}
+
+/// What was measured, with its hash.
+fn oversize_of((hash, measured): (Sha256, Oversize)) -> Oversize {
+    Oversize { sha256: hash.finalize().into(), ..measured }
 }
 
 impl Oversize {

@@ -54,8 +54,24 @@ pub fn trim(text: &[u8]) -> Span {
 }
 
 /// `at` stands on an opening quote; offset behind the closing one.
+///
+/// # Errors
+/// Where there is none.
 #[inline]
-fn skip_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
+pub fn skip_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
+    // Most strings are names that end in the first word.
+    if let Some(word) = word_at(text, at + 1) {
+        let found = marks(word, b'"');
+        let quote = at + 1 + found.trailing_zeros() as usize / 8;
+        if found != 0 && text[quote - 1] != b'\\' {
+            return Ok(quote + 1);
+        }
+    }
+    skip_longer_string(text, at)
+}
+
+#[inline(never)]
+fn skip_longer_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
     match first_near(text, at + 1, [b'"']) {
         Some(quote) if text[quote - 1] != b'\\' => Ok(quote + 1),
         _ => skip_long_string(text, at),
@@ -92,7 +108,7 @@ fn skip_long_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
 #[inline]
 fn first_near<const N: usize>(text: &[u8], at: usize, bytes: [u8; N]) -> Option<usize> {
     let mut from = at;
-    for _ in 0..4 {
+    for _ in 0..8 {
         let word = word_at(text, from)?;
         let found = bytes.iter().fold(0, |found, byte| found | marks(word, *byte));
         if found != 0 {
@@ -240,7 +256,12 @@ impl Members<'_> {
         self.at
     }
 
-    fn step(&mut self) -> Result<Option<Member>, ScanError> {
+    /// The next member, for whoever reads no further than to the end or an error.
+    ///
+    /// # Errors
+    /// Where the object does not go on as one.
+    #[inline]
+    pub fn try_next(&mut self) -> Result<Option<Member>, ScanError> {
         let open = [b'{', b','][usize::from(self.state == State::Next)];
         let mut at = skip_space(self.text, self.at);
         if self.state == State::Next && self.text.get(at) == Some(&b'}') {
@@ -278,7 +299,7 @@ impl Iterator for Members<'_> {
         if self.state == State::Done {
             return None;
         }
-        let step = self.step().transpose();
+        let step = self.try_next().transpose();
         if !matches!(step, Some(Ok(_))) {
             self.state = State::Done;
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bincode::{BorrowDecode, Encode, config, enc::write::Writer, error::EncodeError};
 use sha2::{Digest, Sha256};
 
-use super::{Continues, JournalHeader, MAGIC, VERSION};
+use super::{Continues, JournalHeader, MAGIC, VERSION, fields};
 use crate::{
     traffic::{Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, SseEvent},
     wire::lines::Oversize,
@@ -58,6 +58,8 @@ pub struct CutMessage<'a> {
 }
 
 /// The payload of a frame. bincode tells variants by their position: new ones go to the end.
+///
+/// Events are written by [`fields`], and read by what stands here.
 #[derive(Encode, BorrowDecode)]
 enum Frame<'a> {
     Header(HeaderFrame),
@@ -171,49 +173,10 @@ pub fn encode_header(header: &JournalHeader) -> Vec<u8> {
 
 /// Appends the frame of one event; with room in `out` nothing is allocated.
 pub fn encode(event: &Event<'_>, out: &mut Vec<u8>) {
-    let payload = match &event.payload {
-        Payload::Message(bytes) if bytes.len() > MAX_MESSAGE => return encode_cut(event, bytes, out),
-        Payload::Message(bytes) => PayloadFrame::Message(bytes),
-        Payload::Partial(bytes) => PayloadFrame::Partial(&bytes[..bytes.len().min(MAX_MESSAGE)]),
-        Payload::Oversize(line) => PayloadFrame::Oversize {
-            size: line.size,
-            sha256: line.sha256,
-            head: &line.head,
-            tail: &line.tail,
-        },
-        Payload::Closed => PayloadFrame::Closed,
-        &Payload::Exit(Exit { status, signal, by_itself }) => {
-            PayloadFrame::Exit { status, signal, by_itself }
-        }
-        &Payload::Gap { messages } => PayloadFrame::Gap { messages },
-        Payload::Request(head) => PayloadFrame::Request {
-            method: &head.method,
-            target: &head.target,
-            headers: header_frames(&head.headers),
-        },
-        Payload::Response(head) => {
-            PayloadFrame::Response { status: head.status, headers: header_frames(&head.headers) }
-        }
-        Payload::SseEvent(event) if event.no_data && event.data.is_empty() => PayloadFrame::SseFields {
-            id: event.id.as_deref(),
-            event: event.event.as_deref(),
-            retry: event.retry,
-        },
-        Payload::SseEvent(event) => PayloadFrame::SseEvent {
-            id: event.id.as_deref(),
-            event: event.event.as_deref(),
-            retry: event.retry,
-            data: &event.data,
-        },
-        Payload::Body(bytes) => PayloadFrame::Body(bytes),
-        &Payload::Broken { reset } => PayloadFrame::Broken { reset },
-    };
-    let to_server = event.direction == Direction::ToServer;
-    push_frame(&Frame::Event(EventFrame { at: event.at, to_server, lane: event.lane.0, payload }), out);
-}
-
-fn header_frames<'a>(headers: &'a Headers<'_>) -> HeaderFrames<'a> {
-    headers.iter().map(|(name, value)| (&**name, &**value)).collect()
+    match &event.payload {
+        Payload::Message(bytes) if bytes.len() > MAX_MESSAGE => encode_cut(event, bytes, out),
+        _ => push_framed(out, |out| fields::push(event, out)),
+    }
 }
 
 fn event_headers(frames: HeaderFrames<'_>) -> Headers<'_> {
@@ -260,10 +223,17 @@ impl Writer for Out<'_> {
 }
 
 fn push_frame(frame: &Frame<'_>, out: &mut Vec<u8>) {
+    push_framed(out, |out| {
+        bincode::encode_into_writer(frame, Out(out), CONFIG).expect("a vector takes every frame");
+    });
+}
+
+/// Appends a frame with the payload that `push` appends.
+fn push_framed(out: &mut Vec<u8>, push: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&MARK);
     out.extend_from_slice(&[0; HEAD - MARK.len()]);
-    bincode::encode_into_writer(frame, Out(out), CONFIG).expect("a vector takes every frame");
+    push(out);
     let (head, payload) = out[start..].split_at_mut(HEAD);
     let length = u32::try_from(payload.len()).expect("messages are cut to what a frame holds");
     head[4..8].copy_from_slice(&length.to_le_bytes());
@@ -377,4 +347,12 @@ fn event(frame: EventFrame<'_>) -> Event<'_> {
     };
     let direction = if frame.to_server { Direction::ToServer } else { Direction::ToClient };
     Event { at: frame.at, direction, lane: Lane(frame.lane), payload }
+}
+
+/// The same frame as bincode writes it.
+#[cfg(test)]
+pub(super) fn by_bincode(frame: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_frame(&decode_frame(&frame[HEAD..]).expect("a frame"), &mut out);
+    out
 }

@@ -15,6 +15,7 @@
 //! payloads are bytes. Nothing here touches files; a source of bytes is whatever reads.
 
 mod archive;
+mod fields;
 mod frame;
 mod reader;
 

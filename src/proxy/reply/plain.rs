@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use crate::{
     fault::step::{Output, ResponseHead},
     wire::{
-        http::{is_field_value, is_of_connection, is_token},
+        http::{is_field_value, is_of_connection},
         sse,
     },
 };
@@ -49,15 +49,15 @@ fn is_plain(head: &ResponseHead) -> bool {
     let has_body = matches!(head.status, 200..=203 | 206..=303 | 305..=599);
     has_body
         && head.headers.iter().enumerate().all(|(at, (name, value))| {
-            let is_lower = name.bytes().all(|byte| !byte.is_ascii_uppercase());
             // Values of one name go together.
             let is_first = head.headers[..at].iter().all(|(other, _)| other != name);
-            is_lower
-                && is_first
-                && !is_of_connection(name)
-                && is_token(name.as_bytes())
-                && is_field_value(value)
+            is_first && is_usual(name) && !is_of_connection(name) && is_field_value(value)
         })
+}
+
+/// Whether a name is a token in lower case, of the letters and signs that nearly all of them have.
+fn is_usual(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
 }
 
 fn write_body(head: &ResponseHead, body: &[u8], response: &mut Vec<u8>) {

@@ -16,7 +16,8 @@ use crate::{
 /// Headers as they are recorded: names in lower case, and values.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Heads {
-    bytes: Vec<u8>,
+    names: String,
+    values: Vec<u8>,
     /// The lengths of each name and its value.
     lengths: Vec<(usize, usize)>,
 }
@@ -26,20 +27,21 @@ impl Heads {
         if self.lengths.is_empty() {
             // What most of them need.
             self.lengths.reserve(8);
-            self.bytes.reserve(256);
+            self.names.reserve(128);
+            self.values.reserve(128);
         }
         self.lengths.push((name.len(), value.len()));
-        self.bytes.extend_from_slice(name.as_bytes());
-        self.bytes.extend_from_slice(value);
+        self.names.push_str(name);
+        self.values.extend_from_slice(value);
     }
 
     fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        let mut rest = &*self.bytes;
-        self.lengths.iter().map(move |&(name, value)| {
-            let (name, behind) = rest.split_at(name);
-            let (value, behind) = behind.split_at(value);
-            rest = behind;
-            (std::str::from_utf8(name).unwrap_or_default(), value)
+        let (mut names, mut values) = (&*self.names, &*self.values);
+        self.lengths.iter().map(move |&(name_length, value_length)| {
+            let (name, value);
+            (name, names) = names.split_at(name_length);
+            (value, values) = values.split_at(value_length);
+            (name, value)
         })
     }
 }

@@ -265,8 +265,9 @@ impl Replayer {
             recorded_token: None,
             live_token: self.at_hand.token.clone(),
             is_modern: message.is_modern(),
+            batch: Vec::new(),
         };
-        let (mut bytes, mut batch) = (Vec::new(), Vec::new());
+        let mut bytes = Vec::new();
         let is_all_answers = entry.server.iter().all(|item| item.message.kind.is_response());
         // More may be said because of it on a last line.
         let end = self.cassette.sessions[entry.session as usize].end.as_ref();
@@ -283,10 +284,10 @@ impl Replayer {
                 };
                 message.members().map(|member| id(member).unwrap_or_default()).collect()
             };
-            batch = ids(&recorded).into_iter().zip(ids(message)).collect();
+            to.batch = ids(&recorded).into_iter().zip(ids(message)).collect();
         }
         let mut run = Run::new(self.own_stream(lane), to);
-        (run.live, run.post, run.batch) = (self.at_hand.live, self.at_hand.post, batch);
+        (run.live, run.post) = (self.at_hand.live, self.at_hand.post);
         // Modern servers log only to requests that ask for it (specification 2026-07-28, server/utilities/logging).
         run.leaves_out_logs = asked_for_logs && !asks_for_logs(message);
         run.acting = self.at_hand.acting.take();

@@ -155,7 +155,7 @@ impl Replayer {
         };
         let lane = run.post.filter(|_| way == Way::Post).unwrap_or(run.lane);
         let leaves_out_logs = run.leaves_out_logs;
-        let (to, batch) = (Arc::clone(&run.to), run.batch.clone());
+        let to = Arc::clone(&run.to);
         if leaves_out_logs && self.is_log(exchange, item) {
             return;
         }
@@ -163,9 +163,9 @@ impl Replayer {
         if message.form == Form::Omitted {
             return self.incomplete(lane, &to.live_id, exchange);
         }
-        if !batch.is_empty() {
+        if !to.batch.is_empty() {
             let mut bytes = self.recorded(exchange, item);
-            rewrite::rewrite_batch(&mut bytes, &batch);
+            rewrite::rewrite_batch(&mut bytes, &to.batch);
             self.recorded_output(Going { live, lane, way, exchange, item, to: &to }, bytes, false);
             return;
         }
@@ -323,7 +323,7 @@ impl Replayer {
             return;
         }
         let (lane, live, post, is_over) = (run.lane, run.live, run.post, run.is_over);
-        let (to, batch) = (Arc::clone(&run.to), run.batch.clone());
+        let to = Arc::clone(&run.to);
         let asked = step.is_asked();
         // Where the connection broke before the response began, that is what comes back.
         let broke = entry.server.is_empty()
@@ -335,7 +335,7 @@ impl Replayer {
         if lost {
             self.incomplete(lane, &to.live_id, exchange);
         } else if asked && !stays_silent(entry) && (self.pipes.has(lane) || post.is_some()) {
-            self.tell_end(lane, &to.live_id, &batch, exchange);
+            self.tell_end(lane, &to.live_id, &to.batch, exchange);
         } else if broke && let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.head = None;
         }

@@ -16,7 +16,7 @@ pub const MOST_HEADERS: usize = 32;
 pub type Fields<'a> = Vec<(&'a str, &'a [u8])>;
 
 /// Room for the names of headers, used again.
-pub type Names = Vec<u8>;
+pub type Names = String;
 
 /// What stands at the beginning of what a client has sent.
 #[derive(Debug)]
@@ -135,10 +135,9 @@ fn read_response<'a>(
 
 fn fields<'a>(headers: &[Header<'a>], names: &'a mut Names) -> Fields<'a> {
     names.clear();
-    headers.iter().for_each(|header| names.extend_from_slice(header.name.as_bytes()));
+    headers.iter().for_each(|header| names.push_str(header.name));
     names.make_ascii_lowercase();
-    // They are tokens, which are ASCII.
-    let mut rest = std::str::from_utf8(names).unwrap_or_default();
+    let mut rest = &**names;
     let mut fields = Vec::with_capacity(headers.len());
     for header in headers {
         let (name, behind) = rest.split_at(header.name.len());
@@ -156,7 +155,7 @@ impl ResponseHead<'_> {
 }
 
 /// The lines of a head, with their ends.
-pub fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = head;
     std::iter::from_fn(move || {
         let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
@@ -164,6 +163,14 @@ pub fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
         (line, rest) = rest.split_at(end);
         (!line.is_empty()).then_some(line)
     })
+}
+
+/// Takes the line that `rest` begins with, with its end, which stands behind at least so many bytes.
+pub fn take_line<'a>(rest: &mut &'a [u8], behind: usize) -> &'a [u8] {
+    let end = rest.iter().skip(behind).position(|byte| *byte == b'\n');
+    let line;
+    (line, *rest) = rest.split_at(end.map_or(rest.len(), |end| behind + end + 1));
+    line
 }
 
 /// A head whose values go on over several lines, with each of them on one (RFC 9112, 5.2).

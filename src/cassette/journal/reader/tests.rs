@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    cassette::journal::{Continues, decode, encode, encode_end, encode_header},
+    cassette::journal::{Continues, decode, encode, encode_end, encode_header, frame::by_bincode},
     traffic::{Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, SseEvent},
     wire::lines::Oversize,
 };
@@ -107,11 +107,13 @@ fn events() -> impl Strategy<Value = Vec<Event<'static>>> {
     let response = (any::<u16>(), headers())
         .prop_map(|(status, headers)| Payload::Response(ResponseHead { status, headers }));
     let optional = || proptest::option::of(cow());
-    let sse_event =
-        (optional(), optional(), any::<Option<u64>>(), optional()).prop_map(|(id, event, retry, data)| {
+    let number = || (any::<u64>(), 0..64u32).prop_map(|(number, bits)| number >> bits);
+    let sse_event = (optional(), optional(), proptest::option::of(number()), optional()).prop_map(
+        |(id, event, retry, data)| {
             let (no_data, data) = (data.is_none(), data.unwrap_or_default());
             Payload::SseEvent(SseEvent { id, event, retry, data, no_data })
-        });
+        },
+    );
     let payload = prop_oneof![
         1 => request,
         1 => response,
@@ -123,11 +125,15 @@ fn events() -> impl Strategy<Value = Vec<Event<'static>>> {
         1 => oversize,
         1 => Just(Payload::Closed),
         1 => exit,
-        1 => any::<u64>().prop_map(|messages| Payload::Gap { messages }),
+        1 => number().prop_map(|messages| Payload::Gap { messages }),
     ];
     let direction = prop_oneof![Just(Direction::ToServer), Just(Direction::ToClient)];
-    let event = (any::<u64>(), direction, any::<u32>(), payload)
-        .prop_map(|(at, direction, lane, payload)| Event { at, direction, lane: Lane(lane), payload });
+    let event = (number(), direction, number(), payload).prop_map(|(at, direction, lane, payload)| Event {
+        at,
+        direction,
+        lane: Lane(lane as u32),
+        payload,
+    });
     proptest::collection::vec(event, 0..12)
 }
 
@@ -141,6 +147,15 @@ proptest! {
         prop_assert_eq!(&recover(&bytes).unwrap(), &expected);
         let dribbled = read_all(JournalReader::new(Dribble(&bytes)).unwrap(), &bytes).unwrap();
         prop_assert_eq!(&dribbled, &expected);
+    }
+
+    #[test]
+    fn events_are_written_as_bincode_writes_them(events in events()) {
+        for event in events {
+            let mut frame = Vec::new();
+            encode(&event, &mut frame);
+            prop_assert_eq!(&by_bincode(&frame), &frame, "{:?}", event);
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A plain request, and how it goes on.
 
+use std::borrow::Cow;
+
 use super::{
     super::{Front, Upstream, heads::recorded_request, item::Heads},
     Ways,
@@ -78,15 +80,17 @@ fn is_served(head: &RequestHead<'_>, host: &mut Vec<u8>, front: &Front) -> bool 
 /// Appends the head as the server is to have it: its own authority as the host, and no coding that we could not read.
 /// Whether it can be.
 fn write(head: &RequestHead<'_>, bytes: &[u8], upstream: &Upstream, out: &mut Vec<u8>) -> bool {
-    let mut lines = plain::lines(&bytes[..head.length]);
+    let mut rest = &bytes[..head.length];
     let is_line = |line: &[u8]| line.ends_with(b"\r\n");
-    match lines.next() {
-        Some(first) if first.starts_with(b"POST ") && is_line(first) => out.extend_from_slice(first),
-        _ => return false,
+    let first = plain::take_line(&mut rest, head.target.len());
+    if !(first.starts_with(b"POST ") && is_line(first)) {
+        return false;
     }
+    out.extend_from_slice(first);
     let mut hop = Hop::of(&head.fields);
     let (mut has_coding, mut placed) = (false, vec![false; upstream.headers.len()]);
-    for (&(name, _), line) in head.fields.iter().zip(lines) {
+    for &(name, value) in &head.fields {
+        let line = plain::take_line(&mut rest, name.len() + value.len());
         if !is_line(line) || line.get(name.len()) != Some(&b':') {
             return false;
         }
@@ -133,11 +137,15 @@ pub(super) fn put(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 }
 
 /// The same headers with those of one name together, as hyper has them and as they are recorded.
-pub(super) fn grouped<'a>(fields: &Fields<'a>) -> Fields<'a> {
+pub(super) fn grouped<'a, 'b>(fields: &'b Fields<'a>) -> Cow<'b, [(&'a str, &'a [u8])]> {
+    let is_new = |(at, (name, _)): (usize, &(&str, _))| fields[..at].iter().all(|(other, _)| other != name);
+    if fields.iter().enumerate().all(is_new) {
+        return Cow::Borrowed(fields);
+    }
     let mut grouped: Fields<'a> = Vec::with_capacity(fields.len());
     for &(name, value) in fields {
         let behind = grouped.iter().rposition(|(other, _)| *other == name);
         grouped.insert(behind.map_or(grouped.len(), |at| at + 1), (name, value));
     }
-    grouped
+    Cow::Owned(grouped)
 }

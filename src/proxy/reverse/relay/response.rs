@@ -135,14 +135,15 @@ fn write(
 ) {
     // Empty lines may stand before it.
     let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or_default();
-    let mut lines = plain::lines(&bytes[start..head.length]);
-    let first = lines.next().unwrap_or_default().trim_ascii_end();
+    let mut rest = &bytes[start..head.length];
+    let first = plain::take_line(&mut rest, 0).trim_ascii_end();
     out.extend_from_slice(b"HTTP/1.1");
     out.extend_from_slice(first.get(8..).unwrap_or_default());
     out.extend_from_slice(b"\r\n");
     let is_coded = on_its_way(head).next().is_some();
     let mut has_length = false;
-    for (&(name, value), line) in head.fields.iter().zip(lines) {
+    for &(name, value) in &head.fields {
+        let line = plain::take_line(&mut rest, name.len() + value.len());
         let spelled = &line[..name.len()];
         match hop.onward(name) {
             // The body goes on in what it came in, or what it is in could not be told.

@@ -243,6 +243,7 @@ fn correlators(minted: u64, live_id: &[u8], live_token: Option<&[u8]>) -> Correl
         live_id: live_id.to_vec(),
         live_token: live_token.map(Box::from),
         is_modern: true,
+        batch: Vec::new(),
     }
 }
 
