@@ -217,25 +217,27 @@ fn whoever_leaves_or_resets_leaves_the_recording_that_hyper_makes() {
     let modern = r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
     let event = chunk(&format!("data: {ANSWER}\n\n"));
     // How far the response has come when the client leaves, and what the server says then.
-    for body in [CALL, modern, "no message"] {
+    let others = requests().into_iter().filter(|request| !request.starts_with("HEAD "));
+    let posts = [CALL, modern, "no message"].map(|body| post("", body));
+    for request in posts.into_iter().chain(others) {
         for (before, behind) in [
             ("", STREAM.to_owned() + &event + "0\r\n\r\n"),
             (STREAM, event.clone() + "0\r\n\r\n"),
             ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"a\"", ":123}".to_owned()),
         ] {
             for is_reset in [false, true] {
-                same(&format!("{before:?} {body}"), &|mut client, accept| {
-                    client.say(post("", body));
+                same(&format!("{before:?} {request}"), &|mut client, accept| {
+                    client.say(&request);
                     let mut server = accept();
-                    server.head();
-                    server.hears(body);
+                    takes(&mut server, &request);
                     server.say(before);
                     client.hears(before);
                     match is_reset {
                         true => client.reset(),
                         false => drop(client),
                     }
-                    if body == CALL {
+                    // It goes on without its client.
+                    if request.contains("chunked") || request.contains(CALL) {
                         server.say(&behind);
                     }
                     server.rest();
@@ -261,12 +263,32 @@ fn whoever_leaves_or_resets_leaves_the_recording_that_hyper_makes() {
             server.rest();
         });
     }
-    // The server resets, wherever it is.
-    for before in ["", STREAM, "HTTP/1.1 200 OK\r\n\r\na"] {
-        let lines = same(before, &|mut client, accept| {
-            client.say(post("", CALL));
+    // Within a chunk, and where none is.
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for rest in ["", "9\r\nab", "zz\r\n", "1\r\nabc"] {
+        let lines = same(rest, &|mut client, accept| {
+            client.say(head.to_owned() + &chunk("{\"half\""));
             let mut server = accept();
-            server.takes_call();
+            server.head();
+            server.hears(chunk("{\"half\""));
+            client.say(rest);
+            drop(client);
+            let _ = server.0.read_to_end(&mut Vec::new());
+        });
+        assert!(lines[1].starts_with("> partial {\"half\"") && lines[2..] == ["< cut"], "{lines:#?}");
+    }
+    // The server resets, wherever it is.
+    let befores = ["", STREAM, "HTTP/1.1 200 OK\r\n\r\na"];
+    for (before, request) in
+        befores.into_iter().flat_map(|before| requests().map(|request| (before, request)))
+    {
+        if request.starts_with("HEAD ") && !before.is_empty() {
+            continue;
+        }
+        let lines = same(before, &|mut client, accept| {
+            client.say(&request);
+            let mut server = accept();
+            takes(&mut server, &request);
             if !before.is_empty() {
                 server.say(before);
                 let mut byte = [0];

@@ -118,7 +118,10 @@ impl Exchange {
                     && let Poll::Ready(read) = client.poll_read(cx)
                     && !matches!(read, Ok(1..))
                 {
-                    return Poll::Ready(self.breaks_off(&mut ways.to_client));
+                    return Poll::Ready(match self.said.has_ended() {
+                        true => self.left(front),
+                        false => self.breaks_off(&mut ways.to_client),
+                    });
                 }
                 if !client.inbox.is_empty() {
                     if self.take_request(&client.inbox, &mut ways.to_server).is_err() {
