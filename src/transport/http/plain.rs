@@ -74,9 +74,14 @@ pub fn request<'a>(bytes: &'a [u8], names: &'a mut Names) -> Request<'a> {
 pub fn any_request<'a>(bytes: &'a [u8], names: &'a mut Names) -> Request<'a> {
     let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
     match parse_request(bytes, &mut room) {
-        Err(httparse::Error::TooManyHeaders) => {}
-        outcome => return read_request::<false>(outcome, names),
+        Err(httparse::Error::TooManyHeaders) => long_request(bytes, names),
+        outcome => read_request::<false>(outcome, names),
     }
+}
+
+/// Apart, since its room is on the stack before it is elsewhere.
+#[cold]
+fn long_request<'a>(bytes: &'a [u8], names: &'a mut Names) -> Request<'a> {
     let mut room = Box::new([const { MaybeUninit::uninit() }; MAX_HEADERS]);
     read_request::<false>(parse_request(bytes, &mut *room), names)
 }
