@@ -265,6 +265,42 @@ mod tests {
     }
 
     #[test]
+    fn a_request_is_read_where_it_has_one_meaning() {
+        let many = "X: 1\r\n".repeat(MAX_HEADERS - 1);
+        for (line, headers, body, is_chunked) in [
+            ("GET /a?b=$(c)[1]'d'|~", "Connection: close, x\r\nUpgrade: y", None, false),
+            ("OPTIONS *", "Expect: 100-continue\r\nContent-Length: 7", Some(7), false),
+            ("bReW /", "Transfer-Encoding: gzip, Chunked", None, true),
+            ("PUT /", &*(many.clone() + "A: b"), None, false),
+        ] {
+            let text = format!("{line} HTTP/1.1\r\n{headers}\r\n\r\n");
+            let mut names = Names::new();
+            let Request::Head(head) = any_request(text.as_bytes(), &mut names) else { panic!("{line}") };
+            assert_eq!((head.method, head.target), line.split_once(' ').unwrap());
+            assert_eq!((head.body, head.is_chunked, head.length), (body, is_chunked, text.len()), "{line}");
+            assert!(matches!(request(text.as_bytes(), &mut Names::new()), Request::Unknown), "{line}");
+            for cut in 0..text.len().min(200) {
+                assert!(matches!(any_request(&text.as_bytes()[..cut], &mut Names::new()), Request::Part));
+            }
+        }
+        for bad in [
+            "GET http://a/ HTTP/1.1\r\n\r\n",
+            "GET * HTTP/1.1\r\n\r\n",
+            "GET /a#b HTTP/1.1\r\n\r\n",
+            "GET / HTTP/1.0\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+            &format!("PUT / HTTP/1.1\r\n{many}{many}\r\n"),
+        ] {
+            assert!(matches!(any_request(bad.as_bytes(), &mut Names::new()), Request::Unknown), "{bad}");
+        }
+    }
+
+    #[test]
     fn many_headers_are_read_and_more_are_refused() {
         let head = |count: usize| format!("HTTP/1.0 200\r\n{}\r\n", "X: 1\r\n".repeat(count));
         let mut names = Names::new();
