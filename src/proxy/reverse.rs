@@ -6,8 +6,8 @@
 //! is passed on after it is written.
 //!
 //! - `connection`: a client's connection and the one to the server
-//! - `relay`: plain exchanges, from socket to socket
-//! - `exchange`: one request and its response by way of hyper, between their heads
+//! - `relay`: exchanges in HTTP/1.1, from socket to socket
+//! - `exchange`: one request and its response by way of hyper, between their heads: of HTTP/2, and where faults act
 //! - `request`, `response`: their bodies; `inbound`: one that was read before it is passed on
 //! - `faulty`: what stands before all that where faults act
 //! - `endpoint`, `metadata`: the places where the server names its own address to clients
@@ -364,7 +364,7 @@ struct Front {
     acceptor: Option<Acceptor>,
     faults: Option<Arc<Stand>>,
     guard: Guard,
-    /// Whether plain exchanges may pass from socket to socket.
+    /// Whether exchanges may pass from socket to socket.
     relays: bool,
     /// Where it listens.
     address: String,

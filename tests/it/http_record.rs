@@ -6,6 +6,7 @@ mod faults;
 mod passing;
 mod relay;
 mod servers;
+mod spelled;
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -106,9 +107,8 @@ fn heads_and_bodies_pass_as_they_were_sent() {
     let mut server = scene.accept();
     let mut expected = b"POST /any/path?x=1%2F2&y HTTP/1.1\r\n".to_vec();
     expected.extend_from_slice(format!("hOsT: {}\r\n", scene.upstream()).as_bytes());
-    // Lines of one name stand together, in their order.
     expected.extend_from_slice(
-        b"X-One: a\r\nX-one: b\r\nACCEPT: a, b;q=0.5\r\nEmpty:\r\nX-Byte: \xe9\r\nOrigin: http://localhost:9\r\n\
+        b"X-One: a\r\nACCEPT: a, b;q=0.5\r\nX-one: b\r\nEmpty:\r\nX-Byte: \xe9\r\nOrigin: http://localhost:9\r\n\
           Accept-Encoding: identity\r\ncontent-LENGTH: ",
     );
     expected.extend_from_slice(format!("{}\r\n\r\n{CALL}", CALL.len()).as_bytes());

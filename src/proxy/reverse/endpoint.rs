@@ -27,6 +27,8 @@ pub(super) struct Endpoint {
     address: Option<(usize, usize)>,
     is_endpoint: bool,
     after_cr: bool,
+    has_changed: bool,
+    has_ended: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,25 +50,60 @@ impl Endpoint {
             address: None,
             is_endpoint: false,
             after_cr: false,
+            has_changed: false,
+            has_ended: false,
         }
     }
 
     /// What may be passed on now.
     pub(super) fn feed(&mut self, chunk: Bytes) -> Bytes {
-        let is_plain = self.held.is_empty() && self.line == Line::Plain;
-        if is_plain && memchr::memchr2(b'\r', b'\n', &chunk).is_none() {
+        if self.is_unchanged(&chunk) {
             return chunk;
         }
         let mut out = Vec::with_capacity(self.held.len() + chunk.len());
-        for &byte in &chunk {
-            self.byte(byte, &mut out);
-        }
+        self.feed_slice(&chunk, &mut out);
         out.into()
+    }
+
+    /// The same, appended.
+    pub(super) fn feed_slice(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+        if self.is_unchanged(chunk) {
+            return out.extend_from_slice(chunk);
+        }
+        for &byte in chunk {
+            self.byte(byte, out);
+        }
+    }
+
+    /// Whether this is within a line that does not matter.
+    fn is_unchanged(&self, chunk: &[u8]) -> bool {
+        let is_plain = self.held.is_empty() && self.line == Line::Plain;
+        is_plain && memchr::memchr2(b'\r', b'\n', chunk).is_none()
     }
 
     /// What still waited when the stream ended.
     pub(super) fn finish(&mut self) -> Bytes {
         std::mem::take(&mut self.held).into()
+    }
+
+    /// The same, appended.
+    pub(super) fn finish_into(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.held);
+    }
+
+    /// Whether something waits.
+    pub(super) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Whether an address has changed since that was asked.
+    pub(super) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
+    }
+
+    /// Whether an event has ended since that was asked.
+    pub(super) fn take_ended(&mut self) -> bool {
+        std::mem::take(&mut self.has_ended)
     }
 
     fn byte(&mut self, byte: u8, out: &mut Vec<u8>) {
@@ -124,7 +161,9 @@ impl Endpoint {
             && let Some(address) = self.upstream.replace(&self.held[start..end], &self.ours)
         {
             self.held.splice(start..end, address);
+            self.has_changed = true;
         }
+        self.has_ended = true;
         out.append(&mut self.held);
     }
 }

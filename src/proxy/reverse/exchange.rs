@@ -10,7 +10,7 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri, Version,
     body::{Body, Bytes, Incoming},
     header::{
-        ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName, HeaderValue, LOCATION,
+        ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION,
         WWW_AUTHENTICATE,
     },
     http::request,
@@ -25,7 +25,7 @@ use super::{
     is_reset,
     item::Item,
     metadata,
-    request::{GoOn, RequestBody},
+    request::RequestBody,
     response::{ResponseBody, is_events, read_on_from_head},
     tape::Lane,
 };
@@ -93,25 +93,13 @@ pub(super) async fn forward(
     });
     let is_coded = is_coded(&head.headers);
     if !link.connect().await {
-        return unreachable(link, &lane, RequestBody::new(body, Arc::clone(&lane), is_coded, None)).await;
+        return unreachable(link, &lane, RequestBody::new(body, Arc::clone(&lane), is_coded)).await;
     }
     if body.is_end_stream() && !lane.write() {
         return Err(Cut);
     }
-    let go_on = head.headers.get(EXPECT).is_some_and(|value| {
-        value.as_bytes().eq_ignore_ascii_case(b"100-continue") && head.version > Version::HTTP_10
-    });
-    let go_on = go_on.then(Arc::<GoOn>::default);
     head.headers = request_headers(head.headers, &link.front.upstream);
-    let mut request =
-        Request::from_parts(head, RequestBody::new(body, Arc::clone(&lane), is_coded, go_on.clone()));
-    if let Some(go_on) = go_on {
-        hyper::ext::on_informational(&mut request, move |response| {
-            if response.status() == StatusCode::CONTINUE {
-                go_on.say();
-            }
-        });
-    }
+    let request = Request::from_parts(head, RequestBody::new(body, Arc::clone(&lane), is_coded));
     let answer = link.send(request).await;
     let waiting = Waiting { answer: Some(answer), lane: Arc::clone(&lane), link: Arc::clone(link) };
     match waiting.await {

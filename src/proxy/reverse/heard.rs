@@ -89,7 +89,7 @@ impl Heard {
         upstream: Option<Origin>,
     ) -> Self {
         if !lane.records() {
-            return Self { lane, kind: Kind::Unseen, coded: None, upstream };
+            return Self::unseen(lane);
         }
         let decoder = Decoder::of_codings(codings.iter().copied());
         let kind = if decoder.is_none() && codings.iter().any(|coding| is_coding(coding)) {
@@ -103,6 +103,11 @@ impl Heard {
         };
         let coded = decoder.map(|decoder| Box::new(Coded { decoder, measured: Unfinished::new(0) }));
         Self { lane, kind, coded, upstream }
+    }
+
+    /// A body that nobody looks at.
+    pub(super) const fn unseen(lane: Arc<Lane>) -> Self {
+        Self { lane, kind: Kind::Unseen, coded: None, upstream: None }
     }
 
     /// So much more of it has come.

@@ -31,7 +31,7 @@ use crate::{
 pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// The longest document that is one.
-const LONGEST: usize = 1 << 20;
+pub(super) const LONGEST: usize = 1 << 20;
 
 /// How many documents' places are kept.
 const MOST: usize = 1000;
@@ -79,7 +79,7 @@ pub(super) fn note_challenges<'a>(
 }
 
 /// The document with another origin in its `resource`, where that was on the server's.
-fn rewrite_document(document: &[u8], upstream: &Origin, by: &str) -> Option<Vec<u8>> {
+pub(super) fn rewrite_document(document: &[u8], upstream: &Origin, by: &str) -> Option<Vec<u8>> {
     let whole = scan::trim(document);
     if document.get(whole.start) != Some(&b'{') {
         return None;

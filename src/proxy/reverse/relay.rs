@@ -1,15 +1,20 @@
-//! Exchanges that pass from socket to socket: a plain `POST` (and that is nearly all of MCP) and whatever answers it.
+//! Exchanges that pass from socket to socket, in HTTP/1.1: any request for a path, and whatever answers it.
 //!
-//! To pass an exchange through a general implementation of HTTP, once as its server and once as its client, costs
+//! A general implementation of HTTP, once as its server and once as its client, spells what it passes on anew, and costs
 //! several times what the exchange itself does. Here one task reads a head, writes it with what has to change, and lets
-//! bodies through in the bytes and the framing that they came in. At the first request that is not plain the connection
-//! is hyper's, with what was read and with the connection to the server, and stays that.
+//! bodies through in the bytes and the framing that they came in. What is left for hyper is what it refuses (heads that
+//! are none, foreign hosts, `CONNECT`, a server that is not there), HTTP/1.0, and targets with an origin: at the first
+//! such request the connection is hyper's, with what was read and with the connection to the server, and stays that.
 //!
-//! - `request`: a plain request, and how it goes on
-//! - `response`: a response's head, and how it goes on
+//! - `request`: a request's head, and how it goes on
+//! - `response`: a response's head, and how it and what follows go on
+//! - `form`: how a body is framed
+//! - `changed`: bodies in which the server names its own address
 //! - `exchange`: one request and its response
 
+mod changed;
 mod exchange;
+mod form;
 mod request;
 mod response;
 

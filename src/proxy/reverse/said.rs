@@ -36,7 +36,7 @@ impl Said {
     #[must_use]
     pub(super) fn end(&mut self) -> bool {
         self.has_ended = true;
-        if let Some(body) = self.body.as_mut().filter(|body| body.has_begun()) {
+        if let Some(mut body) = self.body.take().filter(Unfinished::has_begun) {
             self.lane.note(|| match body.end() {
                 Ok(body) => Item::RequestBody(body),
                 Err(measured) if self.is_coded => Item::unreadable(Direction::ToServer, measured),

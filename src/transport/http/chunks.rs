@@ -55,7 +55,21 @@ impl Default for Chunks {
 
 impl Chunks {
     /// Gives the data in `bytes` to `each`; how many of them belong to the body.
-    pub fn feed<'a>(&mut self, bytes: &'a [u8], mut each: impl FnMut(&'a [u8])) -> (usize, Came) {
+    pub fn feed<'a>(&mut self, bytes: &'a [u8], each: impl FnMut(&'a [u8])) -> (usize, Came) {
+        self.run::<false>(bytes, each)
+    }
+
+    /// The same, and no further than to the end of a chunk.
+    pub fn feed_chunk<'a>(&mut self, bytes: &'a [u8], each: impl FnMut(&'a [u8])) -> (usize, Came) {
+        self.run::<true>(bytes, each)
+    }
+
+    /// Whether the next byte is the first of a chunk.
+    pub fn is_between(&self) -> bool {
+        self.place == Place::Size(0, false)
+    }
+
+    fn run<'a, const ONE: bool>(&mut self, bytes: &'a [u8], mut each: impl FnMut(&'a [u8])) -> (usize, Came) {
         let mut at = 0;
         while at < bytes.len() && self.place != Place::Over {
             if let Place::Data(left) = self.place {
@@ -72,6 +86,9 @@ impl Chunks {
             let Some(next) = self.behind(bytes[at]) else { return (at, Came::Broken) };
             self.place = next;
             at += 1;
+            if ONE && self.is_between() {
+                break;
+            }
         }
         (at, if self.place == Place::Over { Came::Whole } else { Came::Open })
     }
@@ -137,6 +154,16 @@ mod tests {
                 assert_eq!(found, (data.to_owned(), body.len(), Came::Whole), "{body:?} cut at {cut}");
             }
             assert_eq!(fed(all.chunks(1)), (data.to_owned(), body.len(), Came::Whole));
+            let (mut chunks, mut rest, mut joined) = (Chunks::default(), &*all, Vec::new());
+            loop {
+                assert!(chunks.is_between());
+                let (count, came) = chunks.feed_chunk(rest, |bytes| joined.extend_from_slice(bytes));
+                rest = &rest[count..];
+                if came == Came::Whole {
+                    break;
+                }
+            }
+            assert_eq!((joined, rest), (data.as_bytes().to_vec(), &b"HTTP/1.1"[..]));
             for cut in 0..body.len() {
                 let (_, length, came) = fed([&all[..cut]]);
                 assert_eq!((length, came), (cut, Came::Open), "{body:?} as far as {cut}");

@@ -1,15 +1,15 @@
 //! Heads as they stand in the bytes of a connection, for those who get by without a general implementation of HTTP.
 //!
-//! A request is read here only where it is as plain as nearly all of them are; of whatever else comes nothing is said.
-//! A response is read as hyper reads it, since it cannot be given to somebody else any more.
+//! A request is read here only where nothing in it is doubtful; of whatever else comes nothing is said. A response is
+//! read as hyper reads it, since it cannot be given to somebody else any more.
 
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Status};
 
-use super::MAX_HEADERS;
+use super::{MAX_HEADERS, headers::is_chunks};
 
-/// So many headers a plain request has at most, and so much room is made for those of a response at first.
+/// So many headers a plain request has at most, and so much room is made for those of other heads at first.
 pub const MOST_HEADERS: usize = 32;
 
 /// Headers in their order: names in lower case, and values.
@@ -21,11 +21,11 @@ pub type Names = String;
 /// What stands at the beginning of what a client has sent.
 #[derive(Debug)]
 pub enum Request<'a> {
-    /// The head of a request that says nothing of its connection but that it stays.
+    /// Its head.
     Head(RequestHead<'a>),
     /// A part of a head.
     Part,
-    /// A request that is not plain, or none.
+    /// What is not read here.
     Unknown,
 }
 
@@ -34,7 +34,7 @@ pub enum Request<'a> {
 pub struct RequestHead<'a> {
     /// As it was sent.
     pub method: &'a str,
-    /// Path and query.
+    /// Path and query; or `*`, which is no path.
     pub target: &'a str,
     /// All headers.
     pub fields: Fields<'a>,
@@ -42,6 +42,8 @@ pub struct RequestHead<'a> {
     pub length: usize,
     /// How many bytes the body has, where that is said.
     pub body: Option<usize>,
+    /// The body comes in chunks.
+    pub is_chunked: bool,
 }
 
 /// The head of a response.
@@ -62,18 +64,51 @@ pub struct ResponseHead<'a> {
 #[error("a response that cannot be read")]
 pub struct BadResponse;
 
-/// Reads the head of a request.
+/// Reads the head of a plain request: one that has few headers and says nothing of its connection but that it stays.
 pub fn request<'a>(bytes: &'a [u8], names: &'a mut Names) -> Request<'a> {
     let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    read_request::<true>(parse_request(bytes, &mut room), names)
+}
+
+/// Reads the head of any request of HTTP/1.1 for a path, with at most one way to frame its body.
+pub fn any_request<'a>(bytes: &'a [u8], names: &'a mut Names) -> Request<'a> {
+    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    match parse_request(bytes, &mut room) {
+        Err(httparse::Error::TooManyHeaders) => long_request(bytes, names),
+        outcome => read_request::<false>(outcome, names),
+    }
+}
+
+/// Apart, since its room is on the stack before it is elsewhere.
+#[cold]
+fn long_request<'a>(bytes: &'a [u8], names: &'a mut Names) -> Request<'a> {
+    let mut room = Box::new([const { MaybeUninit::uninit() }; MAX_HEADERS]);
+    read_request::<false>(parse_request(bytes, &mut *room), names)
+}
+
+type ParsedRequest<'a, 'b> = Result<Option<(usize, httparse::Request<'b, 'a>)>, httparse::Error>;
+
+fn parse_request<'a, 'b>(bytes: &'a [u8], room: &'b mut [MaybeUninit<Header<'a>>]) -> ParsedRequest<'a, 'b> {
     let mut request = httparse::Request::new(&mut []);
-    let length = match request.parse_with_uninit_headers(bytes, &mut room) {
-        Ok(Status::Complete(length)) => length,
-        Ok(Status::Partial) => return Request::Part,
+    match request.parse_with_uninit_headers(bytes, room)? {
+        Status::Complete(length) => Ok(Some((length, request))),
+        Status::Partial => Ok(None),
+    }
+}
+
+fn read_request<'a, const PLAIN: bool>(parsed: ParsedRequest<'a, '_>, names: &'a mut Names) -> Request<'a> {
+    let (length, request) = match parsed {
+        Ok(Some(parsed)) => parsed,
+        Ok(None) => return Request::Part,
         Err(_) => return Request::Unknown,
     };
-    let target = request.path.filter(|target| request.version == Some(1) && is_usual(target));
-    let (Some(method), Some(target)) = (request.method, target) else { return Request::Unknown };
-    let mut body = None;
+    let (Some(method), Some(target), Some(1)) = (request.method, request.path, request.version) else {
+        return Request::Unknown;
+    };
+    if !(is_usual(target) || !PLAIN && (is_target(target) || method == "OPTIONS" && target == "*")) {
+        return Request::Unknown;
+    }
+    let (mut body, mut is_chunked) = (None, false);
     let fields = fields(request.headers, names);
     for &(name, value) in &fields {
         match name {
@@ -82,11 +117,22 @@ pub fn request<'a>(bytes: &'a [u8], names: &'a mut Names) -> Request<'a> {
                 _ => return Request::Unknown,
             },
             "connection" if value.eq_ignore_ascii_case(b"keep-alive") => {}
+            "connection" | "expect" | "upgrade" if !PLAIN => {}
+            "transfer-encoding" if !PLAIN && !is_chunked && ends_in_one_of_chunks(value) => is_chunked = true,
             "connection" | "transfer-encoding" | "upgrade" | "expect" => return Request::Unknown,
             _ => {}
         }
     }
-    Request::Head(RequestHead { method, target, fields, length, body })
+    if is_chunked && body.is_some() {
+        return Request::Unknown;
+    }
+    Request::Head(RequestHead { method, target, fields, length, body, is_chunked })
+}
+
+/// Whether chunks are the last of the codings in a value of `Transfer-Encoding`, and only that.
+fn ends_in_one_of_chunks(value: &[u8]) -> bool {
+    let mut codings = value.rsplit(|byte| *byte == b',').map(|coding| is_chunks(coding.trim_ascii()));
+    codings.next() == Some(true) && !codings.any(|is_chunks| is_chunks)
 }
 
 /// Reads the head of a response; none where it is not yet whole.
@@ -155,7 +201,7 @@ impl ResponseHead<'_> {
 }
 
 /// The lines of a head, with their ends.
-fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = head;
     std::iter::from_fn(move || {
         let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
@@ -192,7 +238,7 @@ pub fn unfolded(head: &[u8]) -> Vec<u8> {
 /// The length of a body, where that is as usual.
 fn length(value: &[u8]) -> Option<usize> {
     let digits = std::str::from_utf8(value).ok()?;
-    let is_number = digits.len() < 10 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = digits.len() < 16 && digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|_| is_number)
 }
 
@@ -200,6 +246,12 @@ fn length(value: &[u8]) -> Option<usize> {
 fn is_usual(target: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%?=&+:@,;!*".contains(&byte);
     target.len() <= 4096 && target.starts_with('/') && target.bytes().all(is_usual)
+}
+
+/// Whether a target is a path, perhaps with a query, of bytes that everybody passes on as they are.
+fn is_target(target: &str) -> bool {
+    let passes = |byte| matches!(byte, b'!' | b'$'..=b';' | b'=' | b'?'..=b'_' | b'a'..=b'z' | b'|' | b'~');
+    target.len() < usize::from(u16::MAX) && target.starts_with('/') && target.bytes().all(passes)
 }
 
 #[cfg(test)]
@@ -217,6 +269,42 @@ mod tests {
         assert_eq!((head.status, head.is_http11, head.length), (299, true, text.len()));
         assert_eq!(head.fields, [("x-a", &b"1"[..]), ("empty", b""), ("x-a", b"\xe9")]);
         assert!(!head.is_folded());
+    }
+
+    #[test]
+    fn a_request_is_read_where_it_has_one_meaning() {
+        let many = "X: 1\r\n".repeat(MAX_HEADERS - 1);
+        for (line, headers, body, is_chunked) in [
+            ("GET /a?b=$(c)[1]'d'|~", "Connection: close, x\r\nUpgrade: y", None, false),
+            ("OPTIONS *", "Expect: 100-continue\r\nContent-Length: 7", Some(7), false),
+            ("bReW /", "Transfer-Encoding: gzip, Chunked", None, true),
+            ("PUT /", &*(many.clone() + "A: b"), None, false),
+        ] {
+            let text = format!("{line} HTTP/1.1\r\n{headers}\r\n\r\n");
+            let mut names = Names::new();
+            let Request::Head(head) = any_request(text.as_bytes(), &mut names) else { panic!("{line}") };
+            assert_eq!((head.method, head.target), line.split_once(' ').unwrap());
+            assert_eq!((head.body, head.is_chunked, head.length), (body, is_chunked, text.len()), "{line}");
+            assert!(matches!(request(text.as_bytes(), &mut Names::new()), Request::Unknown), "{line}");
+            for cut in 0..text.len().min(200) {
+                assert!(matches!(any_request(&text.as_bytes()[..cut], &mut Names::new()), Request::Part));
+            }
+        }
+        for bad in [
+            "GET http://a/ HTTP/1.1\r\n\r\n",
+            "GET * HTTP/1.1\r\n\r\n",
+            "GET /a#b HTTP/1.1\r\n\r\n",
+            "GET / HTTP/1.0\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+            &format!("PUT / HTTP/1.1\r\n{many}{many}\r\n"),
+        ] {
+            assert!(matches!(any_request(bad.as_bytes(), &mut Names::new()), Request::Unknown), "{bad}");
+        }
     }
 
     #[test]

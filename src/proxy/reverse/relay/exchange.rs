@@ -1,24 +1,19 @@
 //! One request and its response, from socket to socket.
 
 use std::{
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 
-use hyper::Method;
+use tokio::io::AsyncWrite;
 
 use super::{
-    super::{
-        Front,
-        heard::{End, Heard},
-        is_reset,
-        item::Item,
-        said::Said,
-        tape::Lane,
-    },
+    super::{Front, heard::End, is_reset, item::Item, said::Said, tape::Lane},
     Ways,
-    request::Asked,
-    response::{Answer, Form},
+    form::Form,
+    request::{Asked, Bearing},
+    response::{Answer, Body},
 };
 use crate::transport::http::{
     chunks::Came,
@@ -35,13 +30,17 @@ const LONGEST_HEAD: usize = 408 << 10;
 pub(super) struct Exchange {
     lane: Arc<Lane>,
     said: Said,
-    /// How many bytes of the request's body have not come.
-    body_left: usize,
+    bearing: Bearing,
+    /// What of the request's body has not come, and whether all of it has.
+    body: Form,
+    is_whole: bool,
     /// Whether the server still reads, and whether it has reset the connection.
     takes: bool,
     resets: bool,
     response: Response,
     is_last: bool,
+    /// The server has ended the connection behind its response, and so have we ended our side of the client's.
+    is_closed: bool,
 }
 
 /// How far the response has come.
@@ -51,7 +50,7 @@ pub(super) struct Exchange {
 )]
 enum Response {
     Head,
-    Body(Form, Heard),
+    Body(Body),
     Over(End),
 }
 
@@ -66,6 +65,9 @@ pub(super) enum Outcome {
     Left { goes_on: bool },
 }
 
+/// What comes of a request's body may not go on, or is none.
+struct NoRequest;
+
 impl Exchange {
     /// Begins with a request whose head stands at the beginning of `inbox` and whose words are ready to go. None where
     /// it cannot be recorded and that is fatal.
@@ -75,21 +77,24 @@ impl Exchange {
         inbox: &mut Inbox,
         to_server: &mut Outbox,
     ) -> Option<Self> {
-        let lane = front.tape.lane(true);
-        if let Some((target, heads)) = asked.noted {
-            lane.note(|| Item::Request(Method::POST, target, heads));
+        let lane = front.tape.lane(asked.bearing.got.is_none());
+        if let Some((method, target, heads)) = asked.noted {
+            lane.note(|| Item::Request(method, target, heads));
         }
         inbox.take(asked.length);
         let mut exchange = Self {
             said: Said::new(Arc::clone(&lane), asked.is_coded),
             lane,
-            body_left: asked.body,
+            bearing: asked.bearing,
+            body: asked.body,
+            is_whole: false,
             takes: true,
             resets: false,
             response: Response::Head,
             is_last: false,
+            is_closed: false,
         };
-        exchange.take_request(inbox, to_server).then_some(exchange)
+        exchange.take_request(inbox, to_server).is_ok().then_some(exchange)
     }
 
     /// Moves what there is to move.
@@ -108,15 +113,18 @@ impl Exchange {
         }
         loop {
             let mut moves = false;
-            if self.poll_sent(cx, &mut client.inbox, server, ways) && self.body_left > 0 {
+            if self.poll_sent(cx, &mut client.inbox, server, ways) && !self.is_whole {
                 if client.inbox.is_empty()
                     && let Poll::Ready(read) = client.poll_read(cx)
                     && !matches!(read, Ok(1..))
                 {
-                    return Poll::Ready(self.breaks_off());
+                    return Poll::Ready(match self.said.has_ended() {
+                        true => self.left(front),
+                        false => self.breaks_off(&mut ways.to_client),
+                    });
                 }
                 if !client.inbox.is_empty() {
-                    if !self.take_request(&client.inbox, &mut ways.to_server) {
+                    if self.take_request(&client.inbox, &mut ways.to_server).is_err() {
                         return Poll::Ready(Outcome::Cut { reset: false });
                     }
                     moves = true;
@@ -132,7 +140,7 @@ impl Exchange {
                         let is_last = self.is_last || !self.takes;
                         return Poll::Ready(Outcome::Whole { is_last });
                     }
-                    Response::Over(End::Clean) => {}
+                    Response::Over(End::Clean) => moves |= self.poll_closed(cx, client, server).is_ready(),
                     Response::Head | Response::Body(..) => {
                         moves |= self.poll_response(cx, server, ways, front).is_ready();
                     }
@@ -199,17 +207,51 @@ impl Exchange {
 
     /// Whether the server has the whole request, or does not want it.
     fn is_sent(&self, ways: &Ways) -> bool {
-        !self.takes || self.body_left == 0 && ways.to_server.is_empty()
+        !self.takes || self.is_whole && ways.to_server.is_empty()
     }
 
-    /// Takes in what has come of the request's body; whether it may go on.
-    fn take_request(&mut self, inbox: &Inbox, to_server: &mut Outbox) -> bool {
+    /// Ends our side where the server does before it has the whole request: its client may wait for that. What that
+    /// still sends is for the server. Ready where nobody wants it any more.
+    fn poll_closed(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut Side<Socket>,
+        server: &mut Side<Stream>,
+    ) -> Poll<()> {
+        if self.is_closed {
+            return Poll::Pending;
+        }
+        let read = ready!(server.poll_read(cx));
+        self.is_last = true;
+        if !matches!(read, Ok(0)) {
+            // It says what nobody has asked for, or nothing any more.
+            self.takes = false;
+            return Poll::Ready(());
+        }
+        let _ = ready!(Pin::new(&mut client.stream).poll_shutdown(cx));
+        self.is_closed = true;
+        Poll::Pending
+    }
+
+    /// Takes in what has come of the request's body.
+    ///
+    /// # Errors
+    /// When it may not go on, or is none.
+    fn take_request(&mut self, inbox: &Inbox, to_server: &mut Outbox) -> Result<(), NoRequest> {
         let rest = &inbox.unread()[to_server.behind..];
-        let count = rest.len().min(self.body_left);
-        self.said.keep(&rest[..count]);
-        self.body_left -= count;
+        let (count, came) = self.body.feed(rest, |data| self.said.keep(data));
         to_server.behind += count;
-        self.body_left > 0 || self.said.end()
+        match came {
+            Came::Open => Ok(()),
+            Came::Whole => {
+                self.is_whole = true;
+                if self.said.end() { Ok(()) } else { Err(NoRequest) }
+            }
+            Came::Broken => {
+                self.breaks_off(&mut Outbox::default());
+                Err(NoRequest)
+            }
+        }
     }
 
     /// Reads what the server says, and has ready what may go on. Ready where something has come.
@@ -221,17 +263,22 @@ impl Exchange {
         front: &Front,
     ) -> Poll<()> {
         match ready!(server.poll_read(cx)) {
-            Ok(0) => self.ends(match self.response {
-                Response::Body(Form::ToEnd, _) => End::Clean,
-                _ => End::Cut { reset: self.resets },
-            }),
+            Ok(0) => {
+                let end = match &self.response {
+                    Response::Body(body) if matches!(body.form, Form::ToEnd) => End::Clean,
+                    _ => End::Cut { reset: self.resets },
+                };
+                self.ends(end, &mut ways.to_client);
+            }
             Ok(_) => {
                 if self.take_in(&mut server.inbox, ways, front).is_err() {
                     self.lane.tell_unreadable();
-                    self.ends(End::Cut { reset: false });
+                    self.ends(End::Cut { reset: false }, &mut ways.to_client);
                 }
             }
-            Err(error) => self.ends(End::Cut { reset: self.resets || is_reset(&error) }),
+            Err(error) => {
+                self.ends(End::Cut { reset: self.resets || is_reset(&error) }, &mut ways.to_client);
+            }
         }
         if !self.lane.write() {
             ways.to_client.drop_all(&mut server.inbox);
@@ -259,22 +306,24 @@ impl Exchange {
                 ways.to_client.head.extend_from_slice(&bytes[..length]);
             } else {
                 let at = (front, &*ways.host);
-                let answer = Answer::new(&head, bytes, at, &self.lane, &mut ways.to_client.head)?;
+                let out = &mut ways.to_client.head;
+                let answer = Answer::new(&head, bytes, &self.bearing, at, &self.lane, out)?;
                 self.is_last = answer.is_last;
-                self.response = Response::Body(answer.form, answer.heard);
+                if answer.is_tunnel {
+                    (self.body, self.is_whole) = (Form::ToEnd, false);
+                }
+                self.response = Response::Body(answer.body);
             }
             inbox.take(length);
             if inbox.is_empty() && matches!(self.response, Response::Head) {
                 return Ok(());
             }
         }
-        let Response::Body(form, heard) = &mut self.response else { return Ok(()) };
-        let (count, came) = form.feed(inbox.unread(), |data| heard.feed(data));
-        ways.to_client.behind = count;
-        match came {
+        let Response::Body(body) = &mut self.response else { return Ok(()) };
+        match body.take_in(inbox, &mut ways.to_client) {
             Came::Open => Ok(()),
             Came::Whole => {
-                self.ends(End::Clean);
+                self.ends(End::Clean, &mut ways.to_client);
                 Ok(())
             }
             Came::Broken => Err(BadResponse),
@@ -282,9 +331,9 @@ impl Exchange {
     }
 
     /// Notes how the response ends.
-    fn ends(&mut self, end: End) {
+    fn ends(&mut self, end: End, out: &mut Outbox) {
         match &mut self.response {
-            Response::Body(_, heard) => heard.ends(end),
+            Response::Body(body) => body.ends(end, out),
             _ => self.lane.note(|| Item::Broken { reset: end == End::Cut { reset: true } }),
         }
         self.response = Response::Over(end);
@@ -298,10 +347,10 @@ impl Exchange {
     }
 
     /// It has ended within the request's body, which is no request then.
-    fn breaks_off(&mut self) -> Outcome {
+    fn breaks_off(&mut self, out: &mut Outbox) -> Outcome {
         self.said.break_off();
         if !matches!(self.response, Response::Over(_)) {
-            self.ends(End::Cut { reset: false });
+            self.ends(End::Cut { reset: false }, out);
             // There is nothing left to refuse.
             let _ = self.lane.write();
         }

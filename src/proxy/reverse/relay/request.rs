@@ -1,10 +1,13 @@
-//! A plain request, and how it goes on.
+//! A request that is passed on here, and how it goes on.
+
+use hyper::Method;
 
 use std::borrow::Cow;
 
 use super::{
     super::{Front, Upstream, heads::recorded_request, item::Heads},
     Ways,
+    form::Form,
 };
 use crate::transport::http::{
     MAX_HEAD,
@@ -24,34 +27,74 @@ pub(super) enum Next {
 
 /// What of a request matters behind its head.
 pub(super) struct Asked {
-    /// Its target and its headers, where they are recorded.
-    pub(super) noted: Option<(Vec<u8>, Heads)>,
+    /// Method, target and headers, where they are recorded.
+    pub(super) noted: Option<(Method, Vec<u8>, Heads)>,
     /// Its body is compressed.
     pub(super) is_coded: bool,
-    /// How many bytes the head has, and the body.
+    /// How many bytes the head has.
     pub(super) length: usize,
-    pub(super) body: usize,
+    pub(super) body: Form,
+    pub(super) bearing: Bearing,
+}
+
+/// What of a request bears on its response.
+pub(super) struct Bearing {
+    /// Where it is a `GET`, of what path.
+    pub(super) got: Option<String>,
+    pub(super) is_head: bool,
+    /// The client closes the connection behind the response.
+    pub(super) closes: bool,
+    /// It asks for another protocol.
+    pub(super) upgrades: bool,
 }
 
 /// Reads the head of a request.
 pub(super) fn read(bytes: &[u8], ways: &mut Ways, front: &Front) -> Next {
     let Ways { to_server, names, host, .. } = ways;
-    let head = match plain::request(bytes, names) {
-        Request::Head(head) => head,
+    let head = match plain::any_request(bytes, names) {
+        Request::Head(head) if head.method != "CONNECT" => head,
         Request::Part if bytes.len() <= MAX_HEAD => return Next::Part,
-        Request::Part | Request::Unknown => return Next::Other,
+        Request::Head(_) | Request::Part | Request::Unknown => return Next::Other,
     };
-    let (true, Some(body)) = (head.method == "POST", head.body) else { return Next::Other };
-    if !is_served(&head, host, front) || !write(&head, bytes, &front.upstream, &mut to_server.head) {
+    let mut hop = Hop::of(&head.fields);
+    let upgrades = upgrades(&head, &hop);
+    if !is_served(&head, host, front)
+        || !write(&head, bytes, (&mut hop, upgrades), &front.upstream, &mut to_server.head)
+    {
         to_server.head.clear();
         return Next::Other;
     }
     let noted = front.tape.records().then(|| {
         let ours = || front.origin(Some(host));
-        (head.target.as_bytes().to_vec(), recorded_request(&grouped(&head.fields), ours))
+        // It was read as one.
+        let method = Method::from_bytes(head.method.as_bytes()).unwrap_or_default();
+        (method, head.target.as_bytes().to_vec(), recorded_request(&grouped(&head.fields), ours))
     });
-    let is_coded = codings(&head.fields).any(is_coding);
-    Next::Asked(Asked { noted, is_coded, length: head.length, body })
+    let path = || head.target.split('?').next().unwrap_or_default().to_owned();
+    Next::Asked(Asked {
+        noted,
+        is_coded: codings(&head.fields).any(is_coding),
+        length: head.length,
+        body: Form::of_request(&head),
+        bearing: Bearing {
+            got: (head.method == "GET").then(path),
+            is_head: head.method == "HEAD",
+            closes: hop.closes(),
+            upgrades,
+        },
+    })
+}
+
+/// Whether a request asks for another protocol that may be spoken through us. One for HTTP/2 says that HTTP/1.1 will do,
+/// and that can be recorded.
+fn upgrades(head: &RequestHead<'_>, hop: &Hop<'_>) -> bool {
+    let mut protocols = head.fields.iter().filter(|(name, _)| *name == "upgrade").map(|(_, value)| *value);
+    hop.has_option("upgrade")
+        && !hop.closes()
+        && !head.is_chunked
+        && head.body.unwrap_or_default() == 0
+        && protocols.next().is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case(b"h2c"))
+        && protocols.next().is_none()
 }
 
 /// Whether its client is served; `host` is what the one before named, and now what this one does.
@@ -79,25 +122,48 @@ fn is_served(head: &RequestHead<'_>, host: &mut Vec<u8>, front: &Front) -> bool 
 
 /// Appends the head as the server is to have it: its own authority as the host, and no coding that we could not read.
 /// Whether it can be.
-fn write(head: &RequestHead<'_>, bytes: &[u8], upstream: &Upstream, out: &mut Vec<u8>) -> bool {
+fn write(
+    head: &RequestHead<'_>,
+    bytes: &[u8],
+    (hop, upgrades): (&mut Hop<'_>, bool),
+    upstream: &Upstream,
+    out: &mut Vec<u8>,
+) -> bool {
     let mut rest = &bytes[..head.length];
     let is_line = |line: &[u8]| line.ends_with(b"\r\n");
     let first = plain::take_line(&mut rest, head.target.len());
-    if !(first.starts_with(b"POST ") && is_line(first)) {
+    if !(first.starts_with(head.method.as_bytes()) && is_line(first)) {
         return false;
     }
     out.extend_from_slice(first);
-    let mut hop = Hop::of(&head.fields);
-    let (mut has_coding, mut placed) = (false, vec![false; upstream.headers.len()]);
+    let (mut has_coding, mut has_upgrade, mut placed) = (false, false, vec![false; upstream.headers.len()]);
     for &(name, value) in &head.fields {
         let line = plain::take_line(&mut rest, name.len() + value.len());
         if !is_line(line) || line.get(name.len()) != Some(&b':') {
             return false;
         }
-        if hop.onward(name) != Onward::Goes {
-            continue;
-        }
         let spelled = &line[..name.len()];
+        match hop.onward(name) {
+            Onward::Goes => {}
+            Onward::Framing => {
+                out.extend_from_slice(line);
+                continue;
+            }
+            Onward::Close => {
+                put(out, spelled, b"close");
+                continue;
+            }
+            Onward::Ends => {
+                match name {
+                    "upgrade" if upgrades => out.extend_from_slice(line),
+                    "connection" if upgrades && !std::mem::replace(&mut has_upgrade, true) => {
+                        put(out, spelled, b"Upgrade");
+                    }
+                    _ => {}
+                }
+                continue;
+            }
+        }
         let ours = upstream.headers.iter().rposition(|(ours, _)| ours.as_str() == name);
         let value = match (ours, name) {
             // Ours stands where the first of the client's did.

@@ -6,88 +6,40 @@ use super::{
     super::{
         Front,
         heads::{moved, recorded_response},
-        heard::Heard,
+        heard::{End, Heard, is_event_stream},
         item::Item,
         metadata,
         tape::Lane,
     },
-    request::{grouped, put},
+    changed::Changed,
+    form::{Form, on_its_way},
+    request::{Bearing, grouped, put},
 };
-use crate::transport::http::{
-    chunks::{Came, Chunks},
-    headers::{Hop, Onward, codings, is_chunks, transfer_codings},
-    plain::{self, BadResponse, ResponseHead},
+use crate::{
+    transport::http::{
+        chunks::Came,
+        headers::{Hop, Onward, codings, is_coding},
+        plain::{self, BadResponse, ResponseHead},
+        way::{Inbox, Outbox},
+    },
+    wire::http::is_type,
 };
-
-/// How a body is framed.
-#[derive(Debug)]
-pub(super) enum Form {
-    /// So many bytes are still to come.
-    Length(u64),
-    /// In chunks.
-    Chunks(Chunks),
-    /// To the end of the connection.
-    ToEnd,
-}
 
 /// A response whose head has come.
 pub(super) struct Answer {
-    pub(super) form: Form,
-    pub(super) heard: Heard,
+    pub(super) body: Body,
     /// The connection ends behind it.
     pub(super) is_last: bool,
+    /// From here on both sides speak another protocol.
+    pub(super) is_tunnel: bool,
 }
 
-impl Form {
-    /// As a head says (RFC 9112, 6.3).
-    fn of(head: &ResponseHead<'_>) -> Result<Self, BadResponse> {
-        if matches!(head.status, 100..200 | 204 | 304) {
-            return Ok(Self::Length(0));
-        }
-        let last_coding = on_its_way(head).last();
-        let mut length = None;
-        for &(_, value) in head.fields.iter().filter(|(name, _)| *name == "content-length") {
-            let value = std::str::from_utf8(value).map_err(|_| BadResponse)?;
-            for part in value.split(',').map(str::trim) {
-                let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-                let part = part.parse::<u64>().ok().filter(|_| is_number).ok_or(BadResponse);
-                // A coding counts before any length.
-                length = match (length, part) {
-                    (None, part) => Some(part),
-                    (Some(Ok(length)), Ok(part)) if length == part => Some(Ok(length)),
-                    _ => Some(Err(BadResponse)),
-                };
-            }
-        }
-        match (last_coding, length) {
-            (Some(_), _) if !head.is_http11 => Err(BadResponse),
-            (Some(last), _) if is_chunks(last) => Ok(Self::Chunks(Chunks::default())),
-            (Some(_), _) => Ok(Self::ToEnd),
-            (None, Some(length)) => length.map(Self::Length),
-            (None, None) => Ok(Self::ToEnd),
-        }
-    }
-
-    /// Gives the data in `bytes` to `each`; how many of them belong to the body.
-    pub(super) fn feed<'a>(&mut self, bytes: &'a [u8], mut each: impl FnMut(&'a [u8])) -> (usize, Came) {
-        match self {
-            Self::Length(left) => {
-                let count = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
-                if count > 0 {
-                    each(&bytes[..count]);
-                }
-                *left -= count as u64;
-                (count, if *left == 0 { Came::Whole } else { Came::Open })
-            }
-            Self::Chunks(chunks) => chunks.feed(bytes, each),
-            Self::ToEnd => {
-                if !bytes.is_empty() {
-                    each(bytes);
-                }
-                (bytes.len(), Came::Open)
-            }
-        }
-    }
+/// A body on its way.
+pub(super) struct Body {
+    pub(super) form: Form,
+    heard: Heard,
+    /// Where its bytes may not be what the server sends.
+    changed: Option<Box<Changed>>,
 }
 
 impl Answer {
@@ -96,11 +48,13 @@ impl Answer {
     pub(super) fn new(
         head: &ResponseHead<'_>,
         bytes: &[u8],
+        bearing: &Bearing,
         (front, host): (&Front, &[u8]),
         lane: &Arc<Lane>,
         out: &mut Vec<u8>,
     ) -> Result<Self, BadResponse> {
-        let form = Form::of(head)?;
+        let is_tunnel = head.status == 101 && bearing.upgrades;
+        let form = if is_tunnel { Form::ToEnd } else { Form::of_response(head, bearing.is_head)? };
         let values = |name: &'static str| {
             head.fields.iter().filter(move |(other, _)| *other == name).map(|(_, value)| *value)
         };
@@ -109,36 +63,73 @@ impl Answer {
         lane.note(|| Item::Response(head.status, recorded_response(&grouped(&head.fields), upstream)));
         let mut hop = Hop::of(&head.fields);
         let stays = !hop.closes() && (head.is_http11 || hop.has_option("keep-alive"));
-        let is_last = !stays || head.status == 101 || matches!(form, Form::ToEnd);
+        let is_last = !stays || bearing.closes || head.status == 101 || matches!(form, Form::ToEnd);
         let codings: Vec<&[u8]> = codings(&head.fields).collect();
+        let kind = values("content-type").next();
+        let before = out.len();
+        let ours = || front.origin(Some(host));
+        write(head, bytes, (&mut hop, is_tunnel), |name, value| moved(name, value, upstream, ours), out);
         let has_length = matches!(form, Form::Length(_));
-        let heard = Heard::new(Arc::clone(lane), has_length, values("content-type").next(), &codings, None);
-        let moved = |name: &str, value: &[u8]| moved(name, value, upstream, || front.origin(Some(host)));
-        write(head, bytes, &mut hop, moved, out);
-        Ok(Self { form, heard, is_last })
+        let mut changed = None;
+        let mut names_endpoint = false;
+        if let Some(path) = bearing.got.as_deref().filter(|_| !is_tunnel)
+            && !codings.iter().any(|coding| is_coding(coding))
+        {
+            names_endpoint = is_event_stream(kind);
+            if names_endpoint && !has_length {
+                changed = Some(Box::new(Changed::events(front, &ours())));
+            } else if head.status == 200
+                && kind.is_some_and(|kind| is_type(kind, "application/json"))
+                && front.is_document(path)
+            {
+                changed = Some(Box::new(Changed::document(out.split_off(before), &form, front, ours())));
+            }
+        }
+        let upstream = names_endpoint.then(|| upstream.clone());
+        let heard = match is_tunnel {
+            true => Heard::unseen(Arc::clone(lane)),
+            false => Heard::new(Arc::clone(lane), has_length, kind, &codings, upstream),
+        };
+        Ok(Self { body: Body { form, heard, changed }, is_last, is_tunnel })
     }
 }
 
-/// What the body is in on its way, in the order it was put in.
-fn on_its_way<'a>(head: &ResponseHead<'a>) -> impl Iterator<Item = &'a [u8]> {
-    let values = head.fields.iter().filter(|(name, _)| *name == "transfer-encoding");
-    values.flat_map(|(_, value)| transfer_codings(value))
+impl Body {
+    /// Takes in what stands in `inbox`, and has ready what of it may go on.
+    pub(super) fn take_in(&mut self, inbox: &mut Inbox, out: &mut Outbox) -> Came {
+        let Self { form, heard, changed } = self;
+        let (count, came) = match changed {
+            None => form.feed(inbox.unread(), |data| heard.feed(data)),
+            Some(changed) => changed.feed(form, heard, inbox.unread(), &mut out.head),
+        };
+        match changed {
+            None => out.behind = count,
+            Some(_) => inbox.take(count),
+        }
+        came
+    }
+
+    /// Nothing more comes of it.
+    pub(super) fn ends(&mut self, end: End, out: &mut Outbox) {
+        if let Some(changed) = &mut self.changed {
+            changed.finish(end == End::Clean, &mut self.heard, &mut out.head);
+        }
+        self.heard.ends(end);
+    }
 }
 
 /// Appends a head as it goes on, with what `moved` gives in the place of values.
 fn write(
     head: &ResponseHead<'_>,
     bytes: &[u8],
-    hop: &mut Hop<'_>,
+    (hop, is_tunnel): (&mut Hop<'_>, bool),
     moved: impl Fn(&str, &[u8]) -> Option<Vec<u8>>,
     out: &mut Vec<u8>,
 ) {
     // Empty lines may stand before it.
     let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or_default();
     let mut rest = &bytes[start..head.length];
-    let first = plain::take_line(&mut rest, 0).trim_ascii_end();
-    out.extend_from_slice(b"HTTP/1.1");
-    out.extend_from_slice(first.get(8..).unwrap_or_default());
+    out.extend_from_slice(plain::take_line(&mut rest, 0).trim_ascii_end());
     out.extend_from_slice(b"\r\n");
     let is_coded = on_its_way(head).next().is_some();
     let mut has_length = false;
@@ -147,7 +138,17 @@ fn write(
         let spelled = &line[..name.len()];
         match hop.onward(name) {
             // The body goes on in what it came in, or what it is in could not be told.
-            Onward::Ends if name != "transfer-encoding" => continue,
+            Onward::Ends if name != "transfer-encoding" && !(is_tunnel && name == "upgrade") => {
+                // Which without it would be the last one (RFC 9112, 9.3), or no upgrade (RFC 9110, 7.8).
+                match name {
+                    "connection" if is_tunnel => put(out, spelled, b"Upgrade"),
+                    "connection" if !head.is_http11 && hop.has_option("keep-alive") => {
+                        put(out, spelled, b"keep-alive");
+                    }
+                    _ => {}
+                }
+                continue;
+            }
             Onward::Close => {
                 put(out, spelled, b"close");
                 continue;
