@@ -4,16 +4,17 @@
 //! asks for a message's wire bytes, so loading costs one pass and little memory, and a rewrite can keep every byte
 //! that it does not address.
 
+mod http;
 mod items;
+mod message;
 
-use std::fmt;
-
-pub use self::items::Items;
-use super::spelling::Spelling;
-use crate::wire::{
-    Span,
-    jsonrpc::{self, Kind},
+pub use self::{
+    http::{EventType, Header, Http, On, Sse, StreamEnd},
+    items::Items,
+    message::{Form, Id, Message},
 };
+use super::spelling::Spelling;
+use crate::wire::{Span, jsonrpc};
 
 /// A place in a cassette's text; cassettes over 4 GiB are refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -173,199 +174,6 @@ pub struct Exchange {
     pub place: Place,
 }
 
-/// The HTTP request and response that carried an exchange.
-///
-/// What is as usual is not written. Usual is: of a request that is a message, `POST` to its session's path; of a
-/// response to a request, status 200; to anything else, status 202 with an empty body; of an event stream, content
-/// type `text/event-stream`; of a body that is a message, `application/json`; of an empty one, none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Http {
-    /// `path`: path and query of a request that is a message, where they are not those of its session.
-    pub path: Option<Box<str>>,
-    /// `request`: the request's headers that its answer can depend on, names in lower case.
-    pub request: Vec<Header>,
-    /// `auth`: whether the request carried credentials.
-    pub auth: bool,
-    /// `status`; none where it is the usual one, or no response came.
-    pub status: Option<u16>,
-    /// `stream`: whether the response is an event stream.
-    pub stream: bool,
-    /// `headers`: the response's headers that are not derived, names in lower case.
-    pub headers: Vec<Header>,
-    /// `end`: how the response ended, where not in good order.
-    pub end: Option<StreamEnd>,
-    /// `partial`, `partial_base64`: what the response had sent of a message, or of the lines of an event, when it ended;
-    /// or what came behind its message.
-    pub partial: Option<Box<[u8]>>,
-}
-
-/// A header and all its values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
-    /// Its name in lower case.
-    pub name: Box<str>,
-    /// Its values in order, as bytes (ISO-8859-1 in the file): one for each line of it. No value says that it was not
-    /// sent although it usually is.
-    pub values: Vec<Box<[u8]>>,
-}
-
-/// How a response ended before its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamEnd {
-    /// `cut`: the connection was closed.
-    Cut,
-    /// `reset`: the connection was reset.
-    Reset,
-}
-
-impl StreamEnd {
-    /// Both words.
-    pub const ALL: [Self; 2] = [Self::Cut, Self::Reset];
-
-    /// The word in the file.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Cut => "cut",
-            Self::Reset => "reset",
-        }
-    }
-}
-
-/// A stream that an item travelled on, where that is not its exchange's own.
-///
-/// The own stream is the response to the client's message; in a session over HTTP+SSE, the session's event stream.
-/// A push has none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum On {
-    /// `get`: the session's `GET` stream.
-    Get,
-    /// `resume`: the `GET` stream that went on with an earlier one, named by `Last-Event-ID`.
-    Resume,
-    /// `post`: the response to the client's message, in a session over HTTP+SSE; else the response to another
-    /// message of the client.
-    Post,
-    /// `sse`: the event stream of HTTP+SSE.
-    Sse,
-}
-
-impl On {
-    /// The four words.
-    pub const ALL: [Self; 4] = [Self::Get, Self::Resume, Self::Post, Self::Sse];
-
-    /// The word in the file.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::Resume => "resume",
-            Self::Post => "post",
-            Self::Sse => "sse",
-        }
-    }
-}
-
-/// Fields of an item's event beside its data.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sse {
-    /// `id`, where one was sent.
-    pub id: Option<Box<str>>,
-    /// `event`: its type.
-    pub event: EventType,
-    /// `retry`, in milliseconds, where it was sent.
-    pub retry: Option<u64>,
-    /// `"data": false`: it had no line `data`, which is not the same as an empty one.
-    pub no_data: bool,
-}
-
-/// The type of an event.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum EventType {
-    /// Not written: a line `event: message`.
-    #[default]
-    Message,
-    /// `null`: no line, which means `message` too.
-    Unnamed,
-    /// Any other.
-    Named(Box<str>),
-}
-
-/// One message as it stands in the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Which member it stands in.
-    pub form: Form,
-    /// What it is: that of its form, of `raw` and `base64` what their text says.
-    pub kind: Kind,
-    /// That member's value.
-    pub place: Place,
-    /// The id it had when recorded: written, or derived where it is an ordinary one.
-    pub id: Id,
-}
-
-impl Message {
-    /// The form that tells what it is: of a message in `raw` or `base64`, the one that its text would have.
-    pub(crate) const fn as_form(&self) -> Form {
-        match (self.form, self.kind) {
-            (Form::Raw | Form::Base64, Kind::Request) => Form::Request,
-            (Form::Raw | Form::Base64, Kind::Notification) => Form::Notification,
-            (Form::Raw | Form::Base64, Kind::Result) => Form::Result,
-            (Form::Raw | Form::Base64, Kind::Error) => Form::Error,
-            (Form::Raw | Form::Base64, Kind::Batch) => Form::Batch,
-            (form, _) => form,
-        }
-    }
-}
-
-/// The members a message can stand in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// `request`: `{"method", "params"}`, members unknown to us, `id` where it is no ordinary one.
-    Request,
-    /// `notification`: the same without id.
-    Notification,
-    /// `result`: the result itself.
-    Result,
-    /// `error`: the error object.
-    Error,
-    /// `batch`: an array of messages, each in its own form, responses with `to`.
-    Batch,
-    /// `raw`: the line's text as a JSON string.
-    Raw,
-    /// `base64`: the line's bytes, where they are not UTF-8.
-    Base64,
-    /// `omitted`: `{"bytes", "sha256"}` of a message over `--max-message`.
-    Omitted,
-    /// `http`: `"GET /path?query"`, an HTTP request whose body is no message.
-    Http,
-    /// `body`: the text of an HTTP body, or of an event's data, that is no message.
-    Body,
-}
-
-impl Form {
-    /// What a message in this form is, as far as the form alone says it.
-    pub(super) const fn kind(self) -> Kind {
-        match self {
-            Self::Request => Kind::Request,
-            Self::Notification => Kind::Notification,
-            Self::Result => Kind::Result,
-            Self::Error => Kind::Error,
-            Self::Batch => Kind::Batch,
-            Self::Raw | Self::Base64 | Self::Omitted | Self::Http | Self::Body => Kind::Noise,
-        }
-    }
-}
-
-/// A recorded id.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Id {
-    /// No `id` member.
-    #[default]
-    Absent,
-    /// A plain non-negative integer.
-    Number(u64),
-    /// Any other token, raw, `null` included. Seldom, so it stands apart: every message has room for an id.
-    Token(Box<Box<[u8]>>),
-}
-
 /// One item of an exchange's `server` list.
 #[derive(Clone, Debug)]
 pub struct Item {
@@ -499,84 +307,6 @@ impl Session {
     /// Whether it was recorded over HTTP.
     pub fn is_http(&self) -> bool {
         matches!(self.transport.as_deref(), Some("http" | "sse"))
-    }
-}
-
-impl Form {
-    /// The member's name.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Request => "request",
-            Self::Notification => "notification",
-            Self::Result => "result",
-            Self::Error => "error",
-            Self::Batch => "batch",
-            Self::Raw => "raw",
-            Self::Base64 => "base64",
-            Self::Omitted => "omitted",
-            Self::Http => "http",
-            Self::Body => "body",
-        }
-    }
-
-    /// Every form.
-    pub const ALL: [Self; 10] = [
-        Self::Request,
-        Self::Notification,
-        Self::Result,
-        Self::Error,
-        Self::Batch,
-        Self::Raw,
-        Self::Base64,
-        Self::Omitted,
-        Self::Http,
-        Self::Body,
-    ];
-}
-
-impl Id {
-    /// The id of a raw token.
-    pub fn of(token: Option<&[u8]>) -> Self {
-        let Some(token) = token else { return Self::Absent };
-        let plain = token == b"0" || (!token.starts_with(b"0") && token.iter().all(u8::is_ascii_digit));
-        match std::str::from_utf8(token).ok().filter(|_| plain).and_then(|text| text.parse().ok()) {
-            Some(number) => Self::Number(number),
-            None => Self::Token(Box::new(token.into())),
-        }
-    }
-
-    /// Appends the raw token; nothing where the id is absent.
-    pub fn push(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Absent => {}
-            Self::Number(number) => {
-                let (mut digits, mut rest) = ([0; 20], *number);
-                let mut start = digits.len();
-                while start == digits.len() || rest > 0 {
-                    start -= 1;
-                    digits[start] = b'0' + (rest % 10) as u8;
-                    rest /= 10;
-                }
-                out.extend_from_slice(&digits[start..]);
-            }
-            Self::Token(token) => out.extend_from_slice(token),
-        }
-    }
-
-    /// The id an ordinary request after this one has: one more; 0 at the start of a session.
-    pub fn next(&self) -> Self {
-        match self {
-            Self::Number(number) => Self::Number(number.wrapping_add(1)),
-            _ => Self::Number(0),
-        }
-    }
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut token = Vec::new();
-        self.push(&mut token);
-        f.write_str(&String::from_utf8_lossy(&token))
     }
 }
 
