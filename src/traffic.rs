@@ -87,6 +87,42 @@ pub enum Payload<'a> {
     },
 }
 
+impl Event<'_> {
+    /// The same, which borrows nothing.
+    pub fn into_owned(self) -> Event<'static> {
+        let Self { at, direction, lane, payload } = self;
+        Event { at, direction, lane, payload: payload.into_owned() }
+    }
+}
+
+impl Payload<'_> {
+    fn into_owned(self) -> Payload<'static> {
+        let owned = |bytes: Cow<'_, [u8]>| Cow::Owned(bytes.into_owned());
+        let headers = |headers: Headers<'_>| -> Headers<'static> {
+            headers.into_iter().map(|(name, value)| (owned(name), owned(value))).collect()
+        };
+        match self {
+            Self::Message(bytes) => Payload::Message(owned(bytes)),
+            Self::Partial(bytes) => Payload::Partial(owned(bytes)),
+            Self::Body(bytes) => Payload::Body(owned(bytes)),
+            Self::Oversize(measured) => Payload::Oversize(measured),
+            Self::Request(head) => Payload::Request(RequestHead {
+                method: owned(head.method),
+                target: owned(head.target),
+                headers: headers(head.headers),
+            }),
+            Self::Response(head) => {
+                Payload::Response(ResponseHead { status: head.status, headers: headers(head.headers) })
+            }
+            Self::SseEvent(event) => Payload::SseEvent(event.into_owned()),
+            Self::Closed => Payload::Closed,
+            Self::Broken { reset } => Payload::Broken { reset },
+            Self::Exit(exit) => Payload::Exit(exit),
+            Self::Gap { messages } => Payload::Gap { messages },
+        }
+    }
+}
+
 /// Header names and values in order, as they were spelled; hop-by-hop ones are not among them.
 pub type Headers<'a> = Vec<(Cow<'a, [u8]>, Cow<'a, [u8]>)>;
 

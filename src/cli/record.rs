@@ -313,6 +313,8 @@ pub(super) struct Tape {
     has_gap: bool,
     /// How many messages were longer than `--max-message`.
     too_long: u64,
+    /// How many bodies were compressed in a way that cannot be read.
+    unreadable: u64,
 }
 
 impl Tape {
@@ -349,7 +351,7 @@ impl Tape {
             ..header
         });
         let journal = header.and_then(|header| Journal::create(cassette, with(header)));
-        Self { journal, has_gap: false, too_long: 0 }
+        Self { journal, has_gap: false, too_long: 0, unreadable: 0 }
     }
 
     /// Takes away a recording in which the server never said anything: it was not reached.
@@ -391,6 +393,13 @@ impl Tape {
                  with them"
             ));
         }
+        if self.unreadable > 0 {
+            let were = output::counted(self.unreadable, "body was", "bodies were");
+            notices.warn(format_args!(
+                "{were} compressed in a way that cannot be read: only size and hash are recorded, so a replay cannot \
+                 answer with them"
+            ));
+        }
         // Without a journal every message's failure has been told.
         if let Ok(journal) = self.journal {
             let what = if self.has_gap { "what was recorded is safe" } else { "the recording is whole" };
@@ -401,8 +410,13 @@ impl Tape {
 
 impl Sink for Tape {
     fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
-        let is_long = |event: &&Event<'_>| matches!(event.payload, Payload::Oversize(_));
-        self.too_long += events.iter().filter(is_long).count() as u64;
+        for event in events {
+            match &event.payload {
+                Payload::Oversize(measured) if measured.head.is_empty() => self.unreadable += 1,
+                Payload::Oversize(_) => self.too_long += 1,
+                _ => {}
+            }
+        }
         let written = match &mut self.journal {
             Ok(journal) => journal.write(events),
             Err(error) => Err(io::Error::new(error.kind(), error.to_string())),

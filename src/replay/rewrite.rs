@@ -105,7 +105,9 @@ pub(super) fn rewrite(bytes: &mut Vec<u8>, to: &Correlators) -> bool {
                 push_if_own(message.param_span(pointer), bytes, to, &mut changes);
             }
         }
-        Kind::Request | Kind::Batch | Kind::Noise => {}
+        // A request that came alone may have been answered by a batch all the same.
+        Kind::Batch => rewrite_batch(bytes, &[(to.recorded_id(), to.live_id.clone())]),
+        Kind::Request | Kind::Noise => {}
     }
     changes.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
     for (span, token) in changes {
@@ -176,6 +178,14 @@ mod tests {
             is_modern: true,
             batch: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_request_that_came_alone_has_its_id_in_a_batch_too() {
+        let answer = |id: &str| format!(r#"[{{"jsonrpc":"2.0","id":{id},"result":1}}]"#);
+        let to = correlators("7", "\"x\"", (None, None));
+        assert_eq!(rewritten(&answer("7"), &to), Some(answer("\"x\"")));
+        assert_eq!(rewritten(&answer("8"), &to), Some(answer("8")));
     }
 
     #[test]

@@ -31,6 +31,20 @@ pub struct SseEvent<'a> {
     pub no_data: bool,
 }
 
+impl SseEvent<'_> {
+    /// The same, which borrows nothing.
+    pub fn into_owned(self) -> SseEvent<'static> {
+        let owned = |bytes: Cow<'_, [u8]>| Cow::Owned(bytes.into_owned());
+        SseEvent {
+            id: self.id.map(owned),
+            event: self.event.map(owned),
+            retry: self.retry,
+            data: owned(self.data),
+            no_data: self.no_data,
+        }
+    }
+}
+
 /// What a stream is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {

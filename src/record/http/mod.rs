@@ -72,7 +72,14 @@ struct Lane {
     begins: Option<usize>,
     /// The ids of the events it had, where they may be gone on with.
     event_ids: Vec<Box<[u8]>>,
+    /// A body comes, and says where the request belongs.
+    has_body: bool,
+    /// What came of the response before that.
+    early: Vec<(Event<'static>, FramePlace)>,
 }
+
+/// Of a response that comes before its request's body, so many events wait for that.
+const MOST_EARLY: usize = 1000;
 
 /// Where a request and its response belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +116,16 @@ impl Fold {
             return self.without_head(event, place);
         };
         let stays = match event.direction {
-            Direction::ToServer => self.part_of_request(&mut lane, event, place),
+            Direction::ToServer => {
+                // A client that leaves says no more.
+                let goes_on = event.payload != Payload::Closed || self.catches_up(&mut lane);
+                goes_on && self.part_of_request(&mut lane, event, place) && self.catches_up(&mut lane)
+            }
+            Direction::ToClient if lane.waits_for_body() => {
+                lane.early.push((event.clone().into_owned(), place));
+                let is_last = matches!(event.payload, Payload::Broken { .. });
+                !(is_last || lane.early.len() > MOST_EARLY) || self.catches_up(&mut lane)
+            }
             Direction::ToClient => self.part_of_response(&mut lane, event, place),
         };
         self.keep(&lane);
@@ -141,6 +157,9 @@ impl Fold {
             is_modern: false,
             begins: None,
             event_ids: Vec::new(),
+            has_body: all(&head.headers, "content-length").any(|length| length != b"0")
+                || all(&head.headers, "transfer-encoding").next().is_some(),
+            early: Vec::new(),
         };
         // The body of a POST says where it belongs, and the first event of a stream may.
         if lane.method != "POST" && (lane.method != "GET" || self.session_of_header(&lane).is_some()) {
@@ -167,6 +186,13 @@ impl Fold {
                 self.server_message(COMMON, &message, moment, Way::Shared(Some(On::Get)));
             }
         }
+    }
+
+    /// Takes in what came of a response before its request's body; whether more can come. A server that refuses a
+    /// request need not wait for all of it (RFC 9112, 9.3).
+    fn catches_up(&mut self, lane: &mut Lane) -> bool {
+        let early = std::mem::take(&mut lane.early);
+        early.iter().all(|(event, place)| self.part_of_response(lane, event, *place))
     }
 
     /// Takes in a part of a request; whether more can come.
@@ -482,6 +508,7 @@ impl Fold {
     /// Files what is still under way when the recording ends.
     pub(super) fn end_lanes(&mut self) {
         while let Some((_, mut lane)) = self.lanes.under_way.pop_first() {
+            self.catches_up(&mut lane);
             self.settle(&mut lane);
             self.keep(&lane);
         }
@@ -489,6 +516,11 @@ impl Fold {
 }
 
 impl Lane {
+    /// Whether its request's body is still to come, and to say where it belongs.
+    fn waits_for_body(&self) -> bool {
+        self.method == "POST" && self.role.is_none() && self.has_body
+    }
+
     /// The session and exchange it belongs to, which are known.
     fn owner(&self) -> Owner {
         self.role.map_or(Owner { session: 0, exchange: 0 }, Role::owner)

@@ -106,6 +106,7 @@ fn a_response_that_ends_its_connection_passes_wherever_it_is_cut() {
             format!("{ok}Content-Type: text/event-stream\r\nX:\ta \r\n\r\nid: 1\ndata: a\n\ndata: b\n"),
             format!("{ok}Connection: close\r\nContent-Length: 2\r\n\r\nab"),
             "HTTP/1.0 200  Yes\r\nA:b\r\n\r\nabc".to_owned(),
+            "HTTP/1.1 200 \r\nConnection: close\r\n\r\nabc".to_owned(),
             "HTTP/1.0 200\r\nContent-Length: 3\r\n\r\nabc".to_owned(),
             // Cut off, each.
             format!("{ok}Content-Length: 9\r\n\r\nabc"),

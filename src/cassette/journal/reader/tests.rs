@@ -42,48 +42,12 @@ fn read_all<R: Read>(mut reader: JournalReader<R>, bytes: &[u8]) -> Result<Told,
         let frame = &bytes[place.at as usize..][..place.len as usize];
         assert_eq!(decode(frame), Some(entry.clone()), "a place leads to its entry");
         match entry {
-            Entry::Event(event) => events.push(owned(event)),
+            Entry::Event(event) => events.push(event.into_owned()),
             Entry::End => ended = true,
             entry => panic!("{entry:?}"),
         }
     }
     Ok((events, ended, reader.torn(), reader.losses().to_vec()))
-}
-
-fn owned(event: Event<'_>) -> Event<'static> {
-    let payload = match event.payload {
-        Payload::Message(bytes) => Payload::Message(Cow::Owned(bytes.into_owned())),
-        Payload::Partial(bytes) => Payload::Partial(Cow::Owned(bytes.into_owned())),
-        Payload::Oversize(line) => Payload::Oversize(line),
-        Payload::Closed => Payload::Closed,
-        Payload::Exit(exit) => Payload::Exit(exit),
-        Payload::Gap { messages } => Payload::Gap { messages },
-        Payload::Request(head) => Payload::Request(RequestHead {
-            method: Cow::Owned(head.method.into_owned()),
-            target: Cow::Owned(head.target.into_owned()),
-            headers: owned_headers(head.headers),
-        }),
-        Payload::Response(head) => {
-            Payload::Response(ResponseHead { status: head.status, headers: owned_headers(head.headers) })
-        }
-        Payload::SseEvent(event) => Payload::SseEvent(SseEvent {
-            id: event.id.map(|id| Cow::Owned(id.into_owned())),
-            event: event.event.map(|name| Cow::Owned(name.into_owned())),
-            retry: event.retry,
-            data: Cow::Owned(event.data.into_owned()),
-            no_data: event.no_data,
-        }),
-        Payload::Body(bytes) => Payload::Body(Cow::Owned(bytes.into_owned())),
-        Payload::Broken { reset } => Payload::Broken { reset },
-    };
-    Event { at: event.at, direction: event.direction, lane: event.lane, payload }
-}
-
-fn owned_headers(headers: Headers<'_>) -> Headers<'static> {
-    let owned = |(name, value): (Cow<'_, [u8]>, Cow<'_, [u8]>)| {
-        (Cow::Owned(name.into_owned()), Cow::Owned(value.into_owned()))
-    };
-    headers.into_iter().map(owned).collect()
 }
 
 fn read(bytes: &[u8]) -> Result<Told, JournalError> {

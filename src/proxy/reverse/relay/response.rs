@@ -129,7 +129,9 @@ fn write(
     // Empty lines may stand before it.
     let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or_default();
     let mut rest = &bytes[start..head.length];
-    out.extend_from_slice(plain::take_line(&mut rest, 0).trim_ascii_end());
+    let first = plain::take_line(&mut rest, 0);
+    let first = first.strip_suffix(b"\n").unwrap_or(first);
+    out.extend_from_slice(first.strip_suffix(b"\r").unwrap_or(first));
     out.extend_from_slice(b"\r\n");
     let is_coded = on_its_way(head).next().is_some();
     let mut has_length = false;

@@ -94,3 +94,48 @@ fn a_request_says_why_it_has_no_answer() {
         &["1 a @1 ! cancelled", "1 notifications/cancelled @1"],
     );
 }
+
+#[test]
+fn a_response_that_comes_before_its_request_s_body_answers_that() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let call = request(2, "ping");
+    let call = call.as_str();
+    let json = "1 < 200 content-type=application/json";
+    let says = format!("1 < {answer}");
+    let asks = format!("1 > {list}");
+    for framing in ["content-length=47", "transfer-encoding=chunked"] {
+        let head = format!("1 > POST /mcp @S {framing}");
+        // Refused, whole before the body, and then with another call behind it.
+        check_in_session(
+            &[
+                &head,
+                "1 < 401",
+                "1 < .",
+                &asks,
+                "2 > POST /mcp @S",
+                &format!("2 > {call}"),
+                "2 < 202",
+                "2 < .",
+            ],
+            &[r#"1 tools/list @1 {"status": 401} ! ended"#, r#"1 ping @1 {"status": 202} ! ended"#],
+        );
+        // The body comes in the middle of it.
+        check_in_session(&[&head, json, &asks, &says, "1 < ."], &["1 tools/list @1 | result"]);
+        check_in_session(&[&head, json, &says, &asks, "1 < ."], &["1 tools/list @1 | result"]);
+        // It never comes: the client leaves, the server breaks the connection, or the recording ends.
+        let never = [r#"1 http POST /mcp @1 {"status": 401}"#];
+        check_in_session(&[&head, "1 < 401", "1 < ."], &never);
+        check_in_session(
+            &[&head, "1 < 401", "1 < cut"],
+            &[r#"1 http POST /mcp @1 {"status": 401, "end": "cut"}"#],
+        );
+    }
+    // There is none.
+    for framing in ["content-length=0", ""] {
+        check_in_session(
+            &[&format!("1 > POST /mcp @S {framing}"), "1 < 400", "1 < ."],
+            &[r#"1 http POST /mcp @1 {"status": 400}"#],
+        );
+    }
+}
