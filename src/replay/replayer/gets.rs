@@ -50,11 +50,7 @@ impl Replayer {
             Some(found) if !found.repeat => {
                 let until = self.until(found);
                 self.start(now, lane, &message, found);
-                match until {
-                    Until::Open => self.is_get(lane, None),
-                    Until::Behind(until) => self.is_get(lane, Some(until)),
-                    Until::Now => {}
-                }
+                self.is_get_until(lane, until);
             }
             // It comes back to a stream that it had.
             Some(found) => {
@@ -76,6 +72,15 @@ impl Replayer {
                 self.count_own(&line);
                 self.plain(lane, 404, "");
             }
+        }
+    }
+
+    /// This lane is its session's `GET` stream, as long as the recorded one was.
+    pub(super) fn is_get_until(&mut self, lane: Lane, until: Until) {
+        match until {
+            Until::Open => self.is_get(lane, None),
+            Until::Behind(until) => self.is_get(lane, Some(until)),
+            Until::Now => {}
         }
     }
 
@@ -108,7 +113,8 @@ impl Replayer {
                     Some(http) => (http.end, http.partial.clone().unwrap_or_default()),
                     None => (None, Box::default()),
                 };
-                Until::Behind(GetEnd { behind, end, partial })
+                let own = entry.server.len().checked_sub(1).map(|last| (exchange, last as u32));
+                Until::Behind(GetEnd { behind: Some(behind), own, end, partial })
             }
             None => Until::Now,
         }

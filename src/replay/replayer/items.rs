@@ -13,7 +13,7 @@ use crate::{
     cassette::model::{Exchange, Form, Item, On, Unanswered},
     replay::{
         rewrite::Correlators,
-        script::{answers, stays_silent},
+        script::{Rank, answers, stays_silent},
     },
     traffic::Lane,
     wire::{http, lines::into_line},
@@ -127,8 +127,12 @@ impl Replayer {
         };
         self.note_sent(live, exchange, item, to, self.lives[live].get == Some(lane));
         self.deliver(lane, bytes, apart, recorded.sse.as_deref(), Some(form));
-        if way == Way::Get || self.lives[live].sse.is_some() {
+        let is_get = self.lives[live].get == Some(lane);
+        if is_get || self.lives[live].sse.is_some() {
             self.end_of_get(live, exchange, item);
+        }
+        if is_get && way == Way::Own {
+            self.release_on_get(live, lane, item as usize + 1);
         }
     }
 
@@ -196,16 +200,47 @@ impl Replayer {
         }
     }
 
-    /// Sends what waited for a stream of this kind, of one exchange or of all.
-    pub(super) fn release(&mut self, live: usize, way: Way, of: Option<&Arc<Correlators>>, lane: Lane) {
+    /// Sends what waited for the `GET` by which an exchange goes on.
+    pub(super) fn release_on_resumed(&mut self, live: usize, of: &Arc<Correlators>, lane: Lane) {
+        self.release(live, lane, |_, held| held.way == Way::Resume && Arc::ptr_eq(of, &held.to));
+    }
+
+    /// Sends what waited for the session's `GET` stream, up to where the stream's own item of this number stood.
+    fn release_on_get(&mut self, live: usize, lane: Lane, item: usize) {
+        if self.lives[live].get == Some(lane) {
+            let next = self.own_rank(lane, item);
+            self.release(live, lane, |replayer, held| {
+                let goes = |(script, next)| replayer.rank(script, held) < Some(next);
+                held.way == Way::Get && next.is_none_or(goes)
+            });
+        }
+    }
+
+    /// In which script and where in it the item of this number stood of the exchange that a lane responds to.
+    fn own_rank(&self, lane: Lane, item: usize) -> Option<(usize, Rank)> {
+        let (play, at) = self.streams.get(&lane.0)?.run?;
+        let (play, run) = (&self.plays[play], self.plays[play].run(at)?);
+        let script = &self.scripts[play.script];
+        let item = script.items(&script.steps[run.step as usize]).get(item)?;
+        Some((play.script, item.rank))
+    }
+
+    /// Where in a script stood what waits; none where it is of another.
+    fn rank(&self, script: usize, held: &Held) -> Option<Rank> {
+        let script = &self.scripts[script];
+        let step = script.steps.iter().find(|step| step.exchange == held.exchange)?;
+        script.items(step).get(held.item as usize).map(|item| item.rank)
+    }
+
+    fn release(&mut self, live: usize, lane: Lane, goes: impl Fn(&Self, &Held) -> bool) {
         let held = std::mem::take(&mut self.lives[live].held);
-        let goes = |held: &Held| held.way == way && of.is_none_or(|to| Arc::ptr_eq(to, &held.to));
-        let (going, kept): (VecDeque<Held>, VecDeque<Held>) = held.into_iter().partition(goes);
+        let (going, kept): (VecDeque<Held>, VecDeque<Held>) =
+            held.into_iter().partition(|held| goes(self, held));
         self.lives[live].held = kept;
         let cassette = Arc::clone(&self.cassette);
         for held in going {
             let item = &cassette.exchanges[held.exchange as usize].server[held.item as usize];
-            self.note_sent(live, held.exchange, held.item, &held.to, way == Way::Get);
+            self.note_sent(live, held.exchange, held.item, &held.to, held.way == Way::Get);
             self.deliver(lane, held.bytes, false, item.sse.as_deref(), Some(item.message.as_form()));
             self.end_of_get(live, held.exchange, held.item);
         }
@@ -217,13 +252,19 @@ impl Replayer {
         let live = stream.live;
         self.lives[live].get = Some(lane);
         self.lives[live].get_until = until;
-        self.release(live, Way::Get, None, lane);
+        self.release_on_get(live, lane, 0);
     }
 
-    /// Ends a `GET` stream behind the last item that was sent on it, where the recorded server ended it there.
-    fn end_of_get(&mut self, live: usize, exchange: u32, item: u32) {
+    /// Ends a `GET` stream behind the last items that were sent on it, where the recorded server ended it there.
+    pub(super) fn end_of_get(&mut self, live: usize, exchange: u32, item: u32) {
         let live = &mut self.lives[live];
-        let Some(until) = live.get_until.take_if(|until| until.behind == (exchange, item)) else { return };
+        let is_over = |until: &mut GetEnd| {
+            for last in [&mut until.behind, &mut until.own] {
+                last.take_if(|last| *last == (exchange, item));
+            }
+            until.behind.is_none() && until.own.is_none()
+        };
+        let Some(until) = live.get_until.take_if(is_over) else { return };
         let lane = live.get.take().or_else(|| live.sse.take().map(|(lane, _)| lane));
         if let Some(lane) = lane {
             self.end(lane, until.end, &until.partial);

@@ -67,8 +67,10 @@ pub(super) struct Pending {
 /// How the recorded server ended a stream of a session's.
 #[derive(Debug)]
 pub(super) struct GetEnd {
-    /// The exchange, and the item of it, that was the last on it.
-    pub behind: (u32, u32),
+    /// The exchange, and the item of it, that was the last of the session's on it; none once that was sent.
+    pub behind: Option<(u32, u32)>,
+    /// The same of its own exchange: what it carried beside messages.
+    pub own: Option<(u32, u32)>,
     pub end: Option<StreamEnd>,
     pub partial: Box<[u8]>,
 }

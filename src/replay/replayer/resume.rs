@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Found, Now, Replayer, items::Way, lives::Held};
+use super::{Found, Now, Replayer, gets::Until, items::Way, lives::Held};
 use crate::{
     cassette::model::Form,
     replay::rewrite::{self, Correlators},
@@ -53,8 +53,10 @@ impl Replayer {
         if is_over && found.is_some_and(|found| !found.repeat) {
             return false;
         }
-        // The recorded request says how the rest began; one that was refused is refused again.
-        match found.filter(|found| !found.repeat) {
+        // The recorded request says how the rest began and ended; one that was refused is refused again.
+        let found = found.filter(|found| !found.repeat);
+        let until = found.map_or(Until::Open, |found| self.until(found));
+        match found {
             Some(found) if !self.opens_stream(found) => {
                 self.start(now, lane, line, found);
                 return true;
@@ -62,17 +64,18 @@ impl Replayer {
             Some(found) => self.start(now, lane, line, found),
             None => self.stream_head(lane),
         }
-        for (exchange, item, to) in missed {
-            let mut bytes = self.recorded(exchange, item);
-            rewrite::rewrite(&mut bytes, &to);
-            self.send_again(lane, exchange, item, bytes);
+        for (exchange, item, to) in &missed {
+            let mut bytes = self.recorded(*exchange, *item);
+            rewrite::rewrite(&mut bytes, to);
+            self.send_again(lane, *exchange, *item, bytes);
         }
         if on_get {
-            self.is_get(lane, None);
+            self.is_get_until(lane, until);
+            missed.iter().for_each(|(exchange, item, _)| self.end_of_get(live, *exchange, *item));
             return true;
         }
         self.lives[live].resumed.push((Arc::clone(&to), lane));
-        self.release(live, Way::Resume, Some(&to), lane);
+        self.release_on_resumed(live, &to, lane);
         if !is_running {
             self.end(lane, None, &[]);
         }

@@ -85,7 +85,7 @@ fn what_was_on_the_get_stream_waits_for_it_and_holds_nothing_back() {
         [("1", "early"), ("2", "during")].map(|(id, name)| format!("{lane} event id={id} {}", note(name)))
     };
     let [early, during] = sent(3);
-    assert_eq!(stage.get("/mcp", &[&id]), ["3 200 stream", &early, &during, "3 event id=p "]);
+    assert_eq!(stage.get("/mcp", &[&id]), ["3 200 stream", "3 event id=p ", &early, &during]);
     // What its client did not get it can fetch.
     assert_eq!(stage.leave(3), [""; 0]);
     assert_eq!(stage.get("/mcp", &[&id, "last-event-id: 1"]), [OPENED.replace('N', "4"), sent(4)[1].clone()]);
@@ -100,7 +100,7 @@ fn a_get_stream_that_its_server_ended_ends_behind_the_same_message() {
     let id = stage.begin();
     assert_eq!(
         stage.get("/mcp", &[&id]),
-        ["2 200 stream".to_owned(), format!("2 event id=1 {}", note("early")), "2 event id=p ".to_owned()]
+        ["2 200 stream".to_owned(), "2 event id=p ".to_owned(), format!("2 event id=1 {}", note("early"))]
     );
     assert_eq!(
         stage.post(&[&id], &call(1, "t"))[..2],
@@ -112,6 +112,38 @@ fn a_get_stream_that_its_server_ended_ends_behind_the_same_message() {
     let mut stage = Stage::new(HTTP, &(with_id(1) + nothing));
     let id = stage.begin();
     assert_eq!(stage.get("/mcp", &[&id]), ["2 200 stream", "2 end"]);
+}
+
+#[test]
+fn what_a_get_stream_carried_beside_messages_comes_where_it_stood() {
+    let texts = r#", {"key": "g", "client": {"http": "GET /mcp"}, "http": {"status": 200, "stream": true},
+     "server": [{"sse": {"event": "ping"}, "body": "x"},
+      {"after": "push @1 #1", "sse": {"id": "2", "event": null}, "body": ""},
+      {"after": "push @2 #1", "sse": {"event": null, "retry": 9, "data": false}, "body": ""}]},
+    {"key": "push @1", "after": "g #1", "server": [{"on": "get", "sse": {"id": "1"}, "notification": {"method": "a"}}]},
+    {"key": "push @2", "after": "g #2", "server": [{"on": "get", "sse": {"id": "3"}, "notification": {"method": "b"}}]},
+    {"key": "rest", "client": {"http": "GET /mcp"}, "after": "g #3",
+     "http": {"status": 200, "stream": true, "request": {"last-event-id": "3"}}},
+    {"key": "push @3", "server": [{"on": "get", "sse": {"id": "4"}, "notification": {"method": "c"}}]}"#;
+    let mut stage = Stage::new(HTTP, &(with_id(1) + texts));
+    let id = stage.begin();
+    let note = |lane: u32, id: u32, name: &str| format!("{lane} event id={id} {}", note(name));
+    assert_eq!(
+        stage.get("/mcp", &[&id]),
+        [
+            "2 200 stream",
+            "2 event x",
+            &note(2, 1, "a"),
+            "2 event id=2 ",
+            &note(2, 3, "b"),
+            "2 event ",
+            "2 end"
+        ]
+    );
+    // What goes on with it ends as that did.
+    let rest = stage.get("/mcp", &[&id, "last-event-id: 3"]);
+    assert_eq!(rest, ["3 200 stream", &note(3, 4, "c"), "3 end"]);
+    stage.good();
 }
 
 #[test]
