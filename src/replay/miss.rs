@@ -160,14 +160,14 @@ struct Data<'a> {
     rule: &'a Option<SuggestedRule>,
 }
 
-/// The same where the recording lacks a message only because that was too long to be kept.
+/// The same where the recording lacks a message only because that could not be kept.
 pub(super) fn of_too_long(miss: Miss, what: &str) -> Miss {
     let asked =
         miss.name.as_ref().map_or_else(|| miss.method.clone(), |name| format!("{} {name}", miss.method));
     let key = miss.nearest.as_deref().unwrap_or("another exchange");
     let message = format!(
-        "tapedeck: `{asked}` cannot be answered from `{key}`, whose {what} was longer than the recorder kept; record \
-         it again with a larger --max-message"
+        "tapedeck: `{asked}` cannot be answered from `{key}`, whose {what} was longer than the recorder kept, or \
+         compressed so that it could not be read; record it again with a larger --max-message, or without compression"
     );
     Miss { message, ..miss }
 }

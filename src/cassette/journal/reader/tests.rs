@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     cassette::journal::{Continues, decode, encode, encode_end, encode_header, frame::by_bincode},
-    traffic::{Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, SseEvent},
+    traffic::{Direction, Event, Exit, Lane, Payload, RequestHead, ResponseHead, SseEvent},
     wire::lines::Oversize,
 };
 
