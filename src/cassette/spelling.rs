@@ -8,6 +8,8 @@ use crate::{
     },
 };
 
+pub use crate::wire::jsonrpc::Envelope;
+
 /// The spelling of both sides of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spelling {
@@ -28,23 +30,6 @@ pub struct Side {
     pub crlf: bool,
 }
 
-/// A member of the envelope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Envelope {
-    /// `jsonrpc`
-    Jsonrpc,
-    /// `id`
-    Id,
-    /// `method`
-    Method,
-    /// `params`
-    Params,
-    /// `result`
-    Result,
-    /// `error`
-    Error,
-}
-
 impl Spelling {
     /// The spelling of the side that sends.
     pub const fn side(&self, from_client: bool) -> &Side {
@@ -59,7 +44,7 @@ impl Default for Side {
 }
 
 impl Envelope {
-    /// Every member, in the order in which most peers write them.
+    /// Every member, in the order in which most peers write them, which is that of their numbers.
     pub const ALL: [Self; 6] =
         [Self::Jsonrpc, Self::Id, Self::Method, Self::Params, Self::Result, Self::Error];
 
@@ -140,10 +125,7 @@ impl SideGuess {
                 self.spaced += u32::from(line.get(member.value.start - 1) == Some(&b' '));
             }
             let name = member.name.of(line);
-            let Some(at) = Envelope::ALL.into_iter().position(|known| scan::string_is(name, known.word()))
-            else {
-                continue;
-            };
+            let Some(at) = Envelope::of(name).map(|member| member as usize) else { continue };
             for (before, _) in seen.iter().enumerate().filter(|(before, seen)| **seen && *before != at) {
                 self.before[before][at] += 1;
             }

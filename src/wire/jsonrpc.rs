@@ -118,14 +118,16 @@ impl<'a> Message<'a> {
         let mut members = scan::members(bytes, whole.start);
         while let Some(member) = members.try_next()? {
             let value = Some(member.value);
-            match Name::of(member.name.of(bytes)) {
-                Name::Jsonrpc => is_jsonrpc = scan::string_is(member.value.of(bytes), "2.0"),
-                Name::Id => message.id = value,
-                Name::Method if bytes[member.value.start] == b'"' => message.has_method(member.value),
-                Name::Params => message.params = value,
-                Name::Result => message.outcome = value,
-                Name::Error => (message.outcome, is_error) = (value, true),
-                Name::Method | Name::Other => {}
+            match Envelope::of(member.name.of(bytes)) {
+                Some(Envelope::Jsonrpc) => is_jsonrpc = scan::string_is(member.value.of(bytes), "2.0"),
+                Some(Envelope::Id) => message.id = value,
+                Some(Envelope::Method) if bytes[member.value.start] == b'"' => {
+                    message.has_method(member.value)
+                }
+                Some(Envelope::Params) => message.params = value,
+                Some(Envelope::Result) => message.outcome = value,
+                Some(Envelope::Error) => (message.outcome, is_error) = (value, true),
+                Some(Envelope::Method) | None => {}
             }
         }
         message.kind = match (message.method.is_some(), message.id.is_some(), message.outcome.is_some()) {
@@ -248,37 +250,41 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What a member of an envelope is.
+/// A member of the envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name {
+pub enum Envelope {
+    /// `jsonrpc`
     Jsonrpc,
+    /// `id`
     Id,
+    /// `method`
     Method,
+    /// `params`
     Params,
+    /// `result`
     Result,
+    /// `error`
     Error,
-    Other,
 }
 
-impl Name {
-    /// By its name with quotes. Nearly all are spelled without escapes, so those are looked for last.
-    fn of(raw: &[u8]) -> Self {
-        match Self::plain(&raw[1..raw.len() - 1]) {
-            Self::Other if raw.contains(&b'\\') => Self::plain(&scan::unescape(raw)),
-            name => name,
-        }
+impl Envelope {
+    /// The member that a raw JSON string names. Nearly all are spelled without escapes, so those are looked for last.
+    pub fn of(raw: &[u8]) -> Option<Self> {
+        let plain = Self::named(&raw[1..raw.len() - 1]);
+        let is_escaped = plain.is_none() && raw.contains(&b'\\');
+        if is_escaped { Self::named(&scan::unescape(raw)) } else { plain }
     }
 
-    fn plain(name: &[u8]) -> Self {
-        match name {
+    fn named(name: &[u8]) -> Option<Self> {
+        Some(match name {
             b"jsonrpc" => Self::Jsonrpc,
             b"id" => Self::Id,
             b"method" => Self::Method,
             b"params" => Self::Params,
             b"result" => Self::Result,
             b"error" => Self::Error,
-            _ => Self::Other,
-        }
+            _ => return None,
+        })
     }
 }
 

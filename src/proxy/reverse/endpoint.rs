@@ -86,11 +86,6 @@ impl Endpoint {
         std::mem::take(&mut self.held).into()
     }
 
-    /// The same, appended.
-    pub(super) fn finish_into(&mut self, out: &mut Vec<u8>) {
-        out.append(&mut self.held);
-    }
-
     /// Whether something waits.
     pub(super) fn holds(&self) -> bool {
         !self.held.is_empty()

@@ -203,12 +203,7 @@ impl ResponseHead<'_> {
 /// The lines of a head, with their ends.
 pub fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = head;
-    std::iter::from_fn(move || {
-        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
-        let line;
-        (line, rest) = rest.split_at(end);
-        (!line.is_empty()).then_some(line)
-    })
+    std::iter::from_fn(move || Some(take_line(&mut rest, 0)).filter(|line| !line.is_empty()))
 }
 
 /// Takes the line that `rest` begins with, with its end, which stands behind at least so many bytes.

@@ -224,7 +224,7 @@ impl Events {
     }
 
     fn finish(&mut self, is_whole: bool, out: &mut Vec<u8>) {
-        self.endpoint.finish_into(&mut self.data);
+        self.data.extend_from_slice(&self.endpoint.finish());
         self.goes(is_whole, out);
     }
 }
