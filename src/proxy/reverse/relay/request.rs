@@ -1,8 +1,8 @@
 //! A request that is passed on here, and how it goes on.
 
-use hyper::Method;
-
 use std::borrow::Cow;
+
+use hyper::Method;
 
 use super::{
     super::{Front, Upstream, heads::recorded_request, item::Heads},
