@@ -10,7 +10,7 @@ use clap::Args;
 use mcp_tapedeck::{
     proxy::record::Hide,
     redact::{self, Count, Redactor, Rules, Vars},
-    traffic::Direction,
+    traffic::{Direction, Event},
 };
 
 use super::{connect::ServerArgs, failure::Failure, values};
@@ -106,29 +106,62 @@ impl Cleaner {
     }
 }
 
+impl Cleaner {
+    /// Does something, while no clone does anything.
+    fn alone<T>(&self, what: impl FnOnce(&mut Alone<'_>) -> T) -> T {
+        let mut redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        what(&mut Alone { vars: &self.vars, redactor: &mut redactor })
+    }
+}
+
 impl Hide for Cleaner {
     fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.vars.hide(bytes) {
-            Cow::Borrowed(bytes) => redactor.message(direction, bytes),
-            Cow::Owned(bytes) => Cow::Owned(redactor.message(direction, &bytes).into_owned()),
-        }
+        self.alone(|alone| alone.message(direction, bytes))
     }
 
     fn header<'a>(&mut self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.vars.hide(value) {
-            Cow::Borrowed(value) => Hide::header(&mut *redactor, name, value),
-            Cow::Owned(value) => Cow::Owned(Hide::header(&mut *redactor, name, &value).into_owned()),
-        }
+        self.alone(|alone| alone.header(name, value))
     }
 
     fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.vars.hide(target) {
-            Cow::Borrowed(target) => Hide::target(&mut *redactor, target),
-            Cow::Owned(target) => Cow::Owned(Hide::target(&mut *redactor, &target).into_owned()),
+        self.alone(|alone| alone.target(target))
+    }
+
+    fn event(&mut self, event: &mut Event<'_>) {
+        self.alone(|alone| alone.event(event));
+    }
+}
+
+/// A [`Cleaner`] at work: variables first, then secrets.
+struct Alone<'c> {
+    vars: &'c Vars,
+    redactor: &'c mut Redactor,
+}
+
+impl Alone<'_> {
+    fn hide<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        redact: impl for<'b> FnOnce(&mut Redactor, &'b [u8]) -> Cow<'b, [u8]>,
+    ) -> Cow<'a, [u8]> {
+        match self.vars.hide(bytes) {
+            Cow::Borrowed(bytes) => redact(self.redactor, bytes),
+            Cow::Owned(bytes) => Cow::Owned(redact(self.redactor, &bytes).into_owned()),
         }
+    }
+}
+
+impl Hide for Alone<'_> {
+    fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        self.hide(bytes, |redactor, bytes| redactor.message(direction, bytes))
+    }
+
+    fn header<'a>(&mut self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
+        self.hide(value, |redactor, value| Hide::header(redactor, name, value))
+    }
+
+    fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
+        self.hide(target, Hide::target)
     }
 }
 

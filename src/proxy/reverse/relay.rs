@@ -38,7 +38,7 @@ use super::{super::lock, Front, is_reset, response::READ_ON};
 use crate::transport::http::{
     apart::Apart,
     connect::{ConnectError, Connection, Stream},
-    plain::Names,
+    plain::LastHead,
     socket::{Control, Socket},
     way::{Outbox, Side},
 };
@@ -56,7 +56,8 @@ pub(super) struct Unserved {
 struct Ways {
     to_server: Outbox,
     to_client: Outbox,
-    names: Names,
+    request: LastHead,
+    response: LastHead,
     /// By what name the client knows us.
     host: Vec<u8>,
 }

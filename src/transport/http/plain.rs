@@ -3,7 +3,7 @@
 //! A request is read here only where nothing in it is doubtful; of whatever else comes nothing is said. A response is
 //! read as hyper reads it, since it cannot be given to somebody else any more.
 
-use std::mem::MaybeUninit;
+use std::{mem::MaybeUninit, ops::Range};
 
 use httparse::{Header, ParserConfig, Status};
 
@@ -15,8 +15,35 @@ pub const MOST_HEADERS: usize = 32;
 /// Headers in their order: names in lower case, and values.
 pub type Fields<'a> = Vec<(&'a str, &'a [u8])>;
 
-/// Room for the names of headers, used again.
-pub type Names = String;
+/// Longer heads are not kept to be known again.
+const LONGEST_KEPT: usize = 4 << 10;
+
+/// What was read of the last head on one side of a connection. Most heads come again as they were, and are not read
+/// then. It serves heads of one kind.
+#[derive(Debug, Default)]
+pub struct LastHead {
+    /// As it was sent; nothing where it is not kept.
+    text: Vec<u8>,
+    /// The names of all headers, in lower case.
+    names: String,
+    /// How long each name is, and where its value stands.
+    fields: Vec<(usize, Range<usize>)>,
+    length: usize,
+    first: FirstLine,
+    body: Option<usize>,
+    is_chunked: bool,
+}
+
+/// What the first line of a head says.
+#[derive(Debug, Default)]
+enum FirstLine {
+    #[default]
+    Unread,
+    /// Where method and target stand.
+    Request(Range<usize>, Range<usize>),
+    /// Status, and whether it is of HTTP/1.1.
+    Response(u16, bool),
+}
 
 /// What stands at the beginning of what a client has sent.
 #[derive(Debug)]
@@ -65,25 +92,37 @@ pub struct ResponseHead<'a> {
 pub struct BadResponse;
 
 /// Reads the head of a plain request: one that has few headers and says nothing of its connection but that it stays.
-pub fn request<'a>(bytes: &'a [u8], names: &'a mut Names) -> Request<'a> {
-    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
-    read_request::<true>(parse_request(bytes, &mut room), names)
+pub fn request<'a>(bytes: &'a [u8], last: &'a mut LastHead) -> Request<'a> {
+    if !last.comes_again(bytes) {
+        let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+        let parsed = parse_request(bytes, &mut room);
+        if let Err(request) = read_request::<true>(parsed, bytes, last) {
+            return request;
+        }
+    }
+    last.request(bytes)
 }
 
 /// Reads the head of any request of HTTP/1.1 for a path, with at most one way to frame its body.
-pub fn any_request<'a>(bytes: &'a [u8], names: &'a mut Names) -> Request<'a> {
-    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
-    match parse_request(bytes, &mut room) {
-        Err(httparse::Error::TooManyHeaders) => long_request(bytes, names),
-        outcome => read_request::<false>(outcome, names),
+pub fn any_request<'a>(bytes: &'a [u8], last: &'a mut LastHead) -> Request<'a> {
+    if !last.comes_again(bytes) {
+        let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+        let read = match parse_request(bytes, &mut room) {
+            Err(httparse::Error::TooManyHeaders) => long_request(bytes, last),
+            parsed => read_request::<false>(parsed, bytes, last),
+        };
+        if let Err(request) = read {
+            return request;
+        }
     }
+    last.request(bytes)
 }
 
 /// Apart, since its room is on the stack before it is elsewhere.
 #[cold]
-fn long_request<'a>(bytes: &'a [u8], names: &'a mut Names) -> Request<'a> {
+fn long_request<'a>(bytes: &'a [u8], last: &mut LastHead) -> Result<(), Request<'a>> {
     let mut room = Box::new([const { MaybeUninit::uninit() }; MAX_HEADERS]);
-    read_request::<false>(parse_request(bytes, &mut *room), names)
+    read_request::<false>(parse_request(bytes, &mut *room), bytes, last)
 }
 
 type ParsedRequest<'a, 'b> = Result<Option<(usize, httparse::Request<'b, 'a>)>, httparse::Error>;
@@ -96,37 +135,106 @@ fn parse_request<'a, 'b>(bytes: &'a [u8], room: &'b mut [MaybeUninit<Header<'a>>
     }
 }
 
-fn read_request<'a, const PLAIN: bool>(parsed: ParsedRequest<'a, '_>, names: &'a mut Names) -> Request<'a> {
+/// Takes in a request's head; what else it is.
+fn read_request<'a, const PLAIN: bool>(
+    parsed: ParsedRequest<'a, '_>,
+    bytes: &'a [u8],
+    last: &mut LastHead,
+) -> Result<(), Request<'a>> {
     let (length, request) = match parsed {
         Ok(Some(parsed)) => parsed,
-        Ok(None) => return Request::Part,
-        Err(_) => return Request::Unknown,
+        Ok(None) => return Err(Request::Part),
+        Err(_) => return Err(Request::Unknown),
     };
     let (Some(method), Some(target), Some(1)) = (request.method, request.path, request.version) else {
-        return Request::Unknown;
+        return Err(Request::Unknown);
     };
     if !(is_usual(target) || !PLAIN && (is_target(target) || method == "OPTIONS" && target == "*")) {
-        return Request::Unknown;
+        return Err(Request::Unknown);
     }
+    last.note_fields(bytes, request.headers);
+    let (body, is_chunked) = framing::<PLAIN>(last.fields(bytes)).ok_or(Request::Unknown)?;
+    (last.body, last.is_chunked) = (body, is_chunked);
+    last.first = FirstLine::Request(place(bytes, method.as_bytes()), place(bytes, target.as_bytes()));
+    last.keep(bytes, length);
+    Ok(())
+}
+
+/// The length of a body, and whether it comes in chunks; none where that, or what else is said of the connection, is not
+/// for here.
+fn framing<'a, const PLAIN: bool>(
+    fields: impl Iterator<Item = (&'a str, &'a [u8])>,
+) -> Option<(Option<usize>, bool)> {
     let (mut body, mut is_chunked) = (None, false);
-    let fields = fields(request.headers, names);
-    for &(name, value) in &fields {
+    for (name, value) in fields {
         match name {
-            "content-length" => match self::length(value) {
-                Some(length) if body.is_none() => body = Some(length),
-                _ => return Request::Unknown,
-            },
+            "content-length" if body.is_none() => body = Some(length(value)?),
             "connection" if value.eq_ignore_ascii_case(b"keep-alive") => {}
             "connection" | "expect" | "upgrade" if !PLAIN => {}
             "transfer-encoding" if !PLAIN && !is_chunked && ends_in_one_of_chunks(value) => is_chunked = true,
-            "connection" | "transfer-encoding" | "upgrade" | "expect" => return Request::Unknown,
+            "content-length" | "connection" | "transfer-encoding" | "upgrade" | "expect" => return None,
             _ => {}
         }
     }
-    if is_chunked && body.is_some() {
-        return Request::Unknown;
+    (!is_chunked || body.is_none()).then_some((body, is_chunked))
+}
+
+/// Where a part of `bytes` stands in them.
+fn place(bytes: &[u8], part: &[u8]) -> Range<usize> {
+    // What is empty may stand anywhere.
+    let from = if part.is_empty() { 0 } else { part.as_ptr().addr() - bytes.as_ptr().addr() };
+    from..from + part.len()
+}
+
+impl LastHead {
+    /// Whether `bytes` begin with this head.
+    fn comes_again(&self, bytes: &[u8]) -> bool {
+        !self.text.is_empty() && bytes.starts_with(&self.text)
     }
-    Request::Head(RequestHead { method, target, fields, length, body, is_chunked })
+
+    /// Takes in headers of a head that stands at the beginning of `bytes`, and forgets the one before.
+    fn note_fields(&mut self, bytes: &[u8], headers: &[Header<'_>]) {
+        self.text.clear();
+        self.names.clear();
+        self.fields.clear();
+        for header in headers {
+            self.names.push_str(header.name);
+            self.fields.push((header.name.len(), place(bytes, header.value)));
+        }
+        self.names.make_ascii_lowercase();
+    }
+
+    /// The head is all that it was read for, and has so many of `bytes`.
+    fn keep(&mut self, bytes: &[u8], length: usize) {
+        self.length = length;
+        if length <= LONGEST_KEPT {
+            self.text.extend_from_slice(&bytes[..length]);
+        }
+    }
+
+    /// Names in lower case, and values, of the head at the beginning of `bytes`.
+    fn fields<'a>(&'a self, bytes: &'a [u8]) -> impl ExactSizeIterator<Item = (&'a str, &'a [u8])> {
+        let mut rest = &*self.names;
+        self.fields.iter().map(move |(length, value)| {
+            let name;
+            (name, rest) = rest.split_at(*length);
+            (name, &bytes[value.clone()])
+        })
+    }
+
+    fn request<'a>(&'a self, bytes: &'a [u8]) -> Request<'a> {
+        let text = |place: &Range<usize>| std::str::from_utf8(&bytes[place.clone()]).ok();
+        let FirstLine::Request(method, target) = &self.first else { return Request::Unknown };
+        let (Some(method), Some(target)) = (text(method), text(target)) else { return Request::Unknown };
+        let fields = self.fields(bytes).collect();
+        let Self { length, body, is_chunked, .. } = *self;
+        Request::Head(RequestHead { method, target, fields, length, body, is_chunked })
+    }
+
+    fn response<'a>(&'a self, bytes: &'a [u8]) -> Option<ResponseHead<'a>> {
+        let FirstLine::Response(status, is_http11) = self.first else { return None };
+        Some(ResponseHead { status, is_http11, fields: self.fields(bytes).collect(), length: self.length })
+    }
 }
 
 /// Whether chunks are the last of the codings in a value of `Transfer-Encoding`, and only that.
@@ -139,14 +247,28 @@ fn ends_in_one_of_chunks(value: &[u8]) -> bool {
 ///
 /// # Errors
 /// When it is none.
-pub fn response<'a>(bytes: &'a [u8], names: &'a mut Names) -> Result<Option<ResponseHead<'a>>, BadResponse> {
-    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
-    match parse_response(bytes, &mut room) {
-        Err(httparse::Error::TooManyHeaders) => {}
-        outcome => return read_response(outcome, names),
+pub fn response<'a>(
+    bytes: &'a [u8],
+    last: &'a mut LastHead,
+) -> Result<Option<ResponseHead<'a>>, BadResponse> {
+    if !last.comes_again(bytes) {
+        let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+        let is_whole = match parse_response(bytes, &mut room) {
+            Err(httparse::Error::TooManyHeaders) => long_response(bytes, last)?,
+            parsed => read_response(parsed, bytes, last)?,
+        };
+        if !is_whole {
+            return Ok(None);
+        }
     }
+    Ok(last.response(bytes))
+}
+
+/// Apart, since its room is on the stack before it is elsewhere.
+#[cold]
+fn long_response(bytes: &[u8], last: &mut LastHead) -> Result<bool, BadResponse> {
     let mut room = Box::new([const { MaybeUninit::uninit() }; MAX_HEADERS]);
-    read_response(parse_response(bytes, &mut *room), names)
+    read_response(parse_response(bytes, &mut *room), bytes, last)
 }
 
 type Parsed<'a, 'b> = Result<Option<(usize, u16, u8, &'b [Header<'a>])>, httparse::Error>;
@@ -168,29 +290,16 @@ fn parse_response<'a, 'b>(bytes: &'a [u8], room: &'b mut [MaybeUninit<Header<'a>
     }
 }
 
-fn read_response<'a>(
-    parsed: Parsed<'a, '_>,
-    names: &'a mut Names,
-) -> Result<Option<ResponseHead<'a>>, BadResponse> {
-    let Some((length, status, version, headers)) = parsed.map_err(|_| BadResponse)? else { return Ok(None) };
+/// Takes in a response's head; whether it is whole.
+fn read_response(parsed: Parsed<'_, '_>, bytes: &[u8], last: &mut LastHead) -> Result<bool, BadResponse> {
+    let Some((length, status, version, headers)) = parsed.map_err(|_| BadResponse)? else { return Ok(false) };
     if status < 100 {
         return Err(BadResponse);
     }
-    Ok(Some(ResponseHead { status, is_http11: version == 1, fields: fields(headers, names), length }))
-}
-
-fn fields<'a>(headers: &[Header<'a>], names: &'a mut Names) -> Fields<'a> {
-    names.clear();
-    headers.iter().for_each(|header| names.push_str(header.name));
-    names.make_ascii_lowercase();
-    let mut rest = &**names;
-    let mut fields = Vec::with_capacity(headers.len());
-    for header in headers {
-        let (name, behind) = rest.split_at(header.name.len());
-        fields.push((name, header.value));
-        rest = behind;
-    }
-    fields
+    last.note_fields(bytes, headers);
+    last.first = FirstLine::Response(status, version == 1);
+    last.keep(bytes, length);
+    Ok(true)
 }
 
 impl ResponseHead<'_> {
@@ -257,10 +366,10 @@ mod tests {
     fn a_response_is_read_as_soon_as_its_head_is_whole() {
         let text = b"HTTP/1.1 299 Quite Fine\r\nX-A: 1\r\nEmpty:\r\nx-a : \xe9 \r\n\r\n";
         for cut in 0..text.len() {
-            assert!(matches!(response(&text[..cut], &mut Names::new()), Ok(None)), "{cut}");
+            assert!(matches!(response(&text[..cut], &mut LastHead::default()), Ok(None)), "{cut}");
         }
-        let mut names = Names::new();
-        let head = response(text, &mut names).unwrap().unwrap();
+        let mut last = LastHead::default();
+        let head = response(text, &mut last).unwrap().unwrap();
         assert_eq!((head.status, head.is_http11, head.length), (299, true, text.len()));
         assert_eq!(head.fields, [("x-a", &b"1"[..]), ("empty", b""), ("x-a", b"\xe9")]);
         assert!(!head.is_folded());
@@ -276,13 +385,16 @@ mod tests {
             ("PUT /", &*(many.clone() + "A: b"), None, false),
         ] {
             let text = format!("{line} HTTP/1.1\r\n{headers}\r\n\r\n");
-            let mut names = Names::new();
-            let Request::Head(head) = any_request(text.as_bytes(), &mut names) else { panic!("{line}") };
+            let mut last = LastHead::default();
+            let Request::Head(head) = any_request(text.as_bytes(), &mut last) else { panic!("{line}") };
             assert_eq!((head.method, head.target), line.split_once(' ').unwrap());
             assert_eq!((head.body, head.is_chunked, head.length), (body, is_chunked, text.len()), "{line}");
-            assert!(matches!(request(text.as_bytes(), &mut Names::new()), Request::Unknown), "{line}");
+            assert!(matches!(request(text.as_bytes(), &mut LastHead::default()), Request::Unknown), "{line}");
             for cut in 0..text.len().min(200) {
-                assert!(matches!(any_request(&text.as_bytes()[..cut], &mut Names::new()), Request::Part));
+                assert!(matches!(
+                    any_request(&text.as_bytes()[..cut], &mut LastHead::default()),
+                    Request::Part
+                ));
             }
         }
         for bad in [
@@ -298,33 +410,65 @@ mod tests {
             "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
             &format!("PUT / HTTP/1.1\r\n{many}{many}\r\n"),
         ] {
-            assert!(matches!(any_request(bad.as_bytes(), &mut Names::new()), Request::Unknown), "{bad}");
+            assert!(
+                matches!(any_request(bad.as_bytes(), &mut LastHead::default()), Request::Unknown),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_head_that_comes_again_is_read_as_at_first() {
+        let post = |more: &str| {
+            format!("POST /a?b HTTP/1.1\r\nHost: h\r\nEmpty:\r\n{more}Content-Length: 3\r\n\r\nabc")
+        };
+        let long = format!("X: {}\r\n", "y".repeat(LONGEST_KEPT));
+        let heads = [post(""), post("X-A: \u{e9}\r\n"), post(&long), post("Connection: close\r\n")];
+        let described = |text: &str, last: &mut LastHead| format!("{:?}", any_request(text.as_bytes(), last));
+        let mut last = LastHead::default();
+        for at in [0, 0, 1, 1, 0, 2, 2, 3, 3, 0] {
+            let first = described(&heads[at], &mut LastHead::default());
+            assert_eq!(described(&heads[at], &mut last), first);
+            // A part of it is no more than that, and what is wrong leaves no trace.
+            assert!(matches!(any_request(&heads[at].as_bytes()[..20], &mut last), Request::Part));
+            assert!(matches!(
+                any_request(b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", &mut last),
+                Request::Unknown
+            ));
+            assert_eq!(described(&heads[at], &mut last), first);
+        }
+        let mut last = LastHead::default();
+        for text in ["HTTP/1.1 200 OK\r\nA: 1\r\n\r\n", "HTTP/1.0 404 No\r\nB:\r\n\r\n"].repeat(2) {
+            for _ in 0..2 {
+                let first = format!("{:?}", response(text.as_bytes(), &mut LastHead::default()));
+                assert_eq!(format!("{:?}", response(text.as_bytes(), &mut last)), first);
+            }
         }
     }
 
     #[test]
     fn many_headers_are_read_and_more_are_refused() {
         let head = |count: usize| format!("HTTP/1.0 200\r\n{}\r\n", "X: 1\r\n".repeat(count));
-        let mut names = Names::new();
+        let mut last = LastHead::default();
         let text = head(MAX_HEADERS);
-        let read = response(text.as_bytes(), &mut names).unwrap().unwrap();
+        let read = response(text.as_bytes(), &mut last).unwrap().unwrap();
         assert_eq!((read.fields.len(), read.is_http11), (MAX_HEADERS, false));
-        assert_eq!(response(head(MAX_HEADERS + 1).as_bytes(), &mut names).err(), Some(BadResponse));
+        assert_eq!(response(head(MAX_HEADERS + 1).as_bytes(), &mut last).err(), Some(BadResponse));
         for bad in
             ["SSH-2.0-OpenSSH\r\n\r\n", "HTTP/1.1 099 X\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n"]
         {
-            assert_eq!(response(bad.as_bytes(), &mut names).err(), Some(BadResponse), "{bad}");
+            assert_eq!(response(bad.as_bytes(), &mut last).err(), Some(BadResponse), "{bad}");
         }
     }
 
     #[test]
     fn values_over_several_lines_come_on_one() {
         let text = b"HTTP/1.1 200 OK\r\nX: a \r\n\t b\n  c\r\nY: d\r\n\r\n";
-        let mut names = Names::new();
-        assert!(response(text, &mut names).unwrap().unwrap().is_folded());
+        let mut last = LastHead::default();
+        assert!(response(text, &mut last).unwrap().unwrap().is_folded());
         let unfolded = unfolded(text);
         assert_eq!(unfolded, b"HTTP/1.1 200 OK\r\nX: a b c\r\nY: d\r\n\r\n");
-        let head = response(&unfolded, &mut names).unwrap().unwrap();
+        let head = response(&unfolded, &mut last).unwrap().unwrap();
         assert_eq!((head.is_folded(), head.fields[0]), (false, ("x", &b"a b c"[..])));
     }
 }

@@ -15,7 +15,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::ReadBuf;
 
 use super::{
-    plain::{self, Fields, Names},
+    plain::{self, Fields, LastHead},
     socket::Control,
 };
 
@@ -52,7 +52,7 @@ pub(super) struct Direct {
     /// What is to be written, and how much of it was.
     unsent: Vec<u8>,
     sent: usize,
-    names: Names,
+    last: LastHead,
 }
 
 /// Whose the next bytes are.
@@ -90,8 +90,8 @@ impl std::fmt::Debug for Direct {
 
 impl Direct {
     pub(super) fn new(shortcut: Box<dyn Shortcut>) -> Self {
-        let (unread, unsent, names) = Default::default();
-        Self { shortcut, turn: Turn::Ours, unread, unsent, sent: 0, names }
+        let (unread, unsent, last) = Default::default();
+        Self { shortcut, turn: Turn::Ours, unread, unsent, sent: 0, last }
     }
 
     /// What is to be written.
@@ -193,11 +193,11 @@ impl Direct {
 
     /// Answers the plain requests that come first, and says whose turn it is then; how many bytes they have.
     fn answer(&mut self, bytes: &[u8], control: &Control) -> usize {
-        let Self { shortcut, turn, unsent, names, .. } = self;
+        let Self { shortcut, turn, unsent, last, .. } = self;
         let mut answered = 0;
         while answered < bytes.len() {
             let rest = &bytes[answered..];
-            match look(rest, names) {
+            match look(rest, last) {
                 Ahead::Plain(request, length) => {
                     if !shortcut.answer(&request, unsent) {
                         *turn = Turn::Lent(length);
@@ -234,8 +234,8 @@ impl Direct {
 }
 
 /// What stands at the beginning of `bytes`.
-fn look<'a>(bytes: &'a [u8], names: &'a mut Names) -> Ahead<'a> {
-    let head = match plain::request(bytes, names) {
+fn look<'a>(bytes: &'a [u8], last: &'a mut LastHead) -> Ahead<'a> {
+    let head = match plain::request(bytes, last) {
         plain::Request::Head(head) => head,
         plain::Request::Part => return Ahead::Part { has_head: false },
         plain::Request::Unknown => return Ahead::Unknown,

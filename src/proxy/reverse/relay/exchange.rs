@@ -291,7 +291,7 @@ impl Exchange {
     fn take_in(&mut self, inbox: &mut Inbox, ways: &mut Ways, front: &Front) -> Result<(), BadResponse> {
         while let Response::Head = self.response {
             let bytes = inbox.unread();
-            let head = match plain::response(bytes, &mut ways.names)? {
+            let head = match plain::response(bytes, &mut ways.response)? {
                 Some(head) => head,
                 None if bytes.len() > LONGEST_HEAD => return Err(BadResponse),
                 None => return Ok(()),

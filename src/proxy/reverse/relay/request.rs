@@ -50,8 +50,8 @@ pub(super) struct Bearing {
 
 /// Reads the head of a request.
 pub(super) fn read(bytes: &[u8], ways: &mut Ways, front: &Front) -> Next {
-    let Ways { to_server, names, host, .. } = ways;
-    let head = match plain::any_request(bytes, names) {
+    let Ways { to_server, request, host, .. } = ways;
+    let head = match plain::any_request(bytes, request) {
         Request::Head(head) if head.method != "CONNECT" => head,
         Request::Part if bytes.len() <= MAX_HEAD => return Next::Part,
         Request::Head(_) | Request::Part | Request::Unknown => return Next::Other,
