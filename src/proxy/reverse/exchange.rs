@@ -13,7 +13,7 @@ use hyper::{
         ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION,
         WWW_AUTHENTICATE,
     },
-    http::request,
+    http::{request, response},
 };
 
 use super::{
@@ -89,7 +89,7 @@ pub(super) async fn forward(
     let asked = Asked::new(&head);
     lane.note(|| {
         let headers = recorded_request(&pairs(&head.headers), || asked.ours(link));
-        Item::Request(head.method.clone(), target(&head.uri), headers)
+        Item::Request(head.method.clone(), target(&head.uri), Arc::new(headers))
     });
     let is_coded = is_coded(&head.headers);
     if !link.connect().await {
@@ -149,7 +149,7 @@ async fn pass_back(
     let upstream = &link.front.upstream.origin;
     let challenges = values(&head.headers, "www-authenticate");
     metadata::note_challenges(challenges, upstream, &link.front.documents);
-    lane.note(|| Item::Response(head.status.as_u16(), recorded_response(&pairs(&head.headers), upstream)));
+    lane.note(|| recorded(&head, upstream));
     let got = asked.got.as_ref();
     let is_document =
         got.is_some_and(|got| head.status == StatusCode::OK && link.front.is_document(got.path()));
@@ -167,6 +167,11 @@ async fn pass_back(
     Ok(Response::from_parts(head, body))
 }
 
+/// A response's head as it is recorded.
+fn recorded(head: &response::Parts, upstream: &Origin) -> Item {
+    Item::Response(head.status.as_u16(), Arc::new(recorded_response(&pairs(&head.headers), upstream)))
+}
+
 /// A response nobody waits for any more.
 pub(super) fn record(
     response: Response<Incoming>,
@@ -175,7 +180,7 @@ pub(super) fn record(
 ) -> Result<ResponseBody, Cut> {
     let (head, body) = response.into_parts();
     let upstream = &link.front.upstream.origin;
-    lane.note(|| Item::Response(head.status.as_u16(), recorded_response(&pairs(&head.headers), upstream)));
+    lane.note(|| recorded(&head, upstream));
     ResponseBody::passing(body, Arc::clone(lane), Arc::clone(link), &head.headers, None)
 }
 

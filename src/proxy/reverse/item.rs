@@ -1,6 +1,6 @@
 //! What happens on a lane, held until it is written.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use hyper::Method;
 
@@ -16,9 +16,9 @@ use crate::{
 /// Headers as they are recorded: names in lower case, and values.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Heads {
-    names: String,
-    values: Vec<u8>,
-    /// The lengths of each name and its value.
+    /// Each name and its value.
+    bytes: Vec<u8>,
+    /// Their lengths.
     lengths: Vec<(usize, usize)>,
 }
 
@@ -27,20 +27,19 @@ impl Heads {
         if self.lengths.is_empty() {
             // What most of them need.
             self.lengths.reserve(8);
-            self.names.reserve(128);
-            self.values.reserve(128);
+            self.bytes.reserve(256);
         }
         self.lengths.push((name.len(), value.len()));
-        self.names.push_str(name);
-        self.values.extend_from_slice(value);
+        self.bytes.extend_from_slice(name.as_bytes());
+        self.bytes.extend_from_slice(value);
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        let (mut names, mut values) = (&*self.names, &*self.values);
+    fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
+        let mut rest = &*self.bytes;
         self.lengths.iter().map(move |&(name_length, value_length)| {
             let (name, value);
-            (name, names) = names.split_at(name_length);
-            (value, values) = values.split_at(value_length);
+            (name, rest) = rest.split_at(name_length);
+            (value, rest) = rest.split_at(value_length);
             (name, value)
         })
     }
@@ -48,12 +47,12 @@ impl Heads {
 
 /// Something that happened.
 pub(super) enum Item {
-    Request(Method, Vec<u8>, Heads),
+    Request(Method, Vec<u8>, Arc<Heads>),
     /// A message, or once that is known [`OtherBody`](Self::OtherBody).
     RequestBody(Vec<u8>),
     /// A request's body that is no message.
     OtherBody(Vec<u8>),
-    Response(u16, Heads),
+    Response(u16, Arc<Heads>),
     ResponseBody(Vec<u8>),
     Event(SseEvent<'static>),
     Oversize(Direction, Oversize),
@@ -131,7 +130,5 @@ fn whole(body: &[u8]) -> Payload<'_> {
 }
 
 fn headers(heads: &Heads) -> Headers<'_> {
-    let mut headers = Vec::with_capacity(heads.lengths.len());
-    headers.extend(heads.iter().map(|(name, value)| (Cow::Borrowed(name.as_bytes()), Cow::Borrowed(value))));
-    headers
+    heads.iter().map(|(name, value)| (Cow::Borrowed(name), Cow::Borrowed(value))).collect()
 }

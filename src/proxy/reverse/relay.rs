@@ -34,7 +34,7 @@ use self::{
     exchange::{Exchange, Outcome},
     request::{Asked, Next},
 };
-use super::{super::lock, Front, is_reset, response::READ_ON};
+use super::{super::lock, Front, is_reset, item::Heads, response::READ_ON};
 use crate::transport::http::{
     apart::Apart,
     connect::{ConnectError, Connection, Stream},
@@ -56,10 +56,17 @@ pub(super) struct Unserved {
 struct Ways {
     to_server: Outbox,
     to_client: Outbox,
-    request: LastHead,
-    response: LastHead,
+    request: Known,
+    response: Known,
     /// By what name the client knows us.
     host: Vec<u8>,
+}
+
+/// One side's last head, and how it is recorded, once it was.
+#[derive(Default)]
+struct Known {
+    last: LastHead,
+    recorded: Option<Arc<Heads>>,
 }
 
 /// How a wait for the next request ends.

@@ -98,10 +98,10 @@ impl Tape {
     }
 
     /// Writes all of it at once; whether traffic goes on.
-    fn write(&self, lane: traffic::Lane, items: &[Item]) -> bool {
+    fn write(&self, lane: traffic::Lane, State { pending: items, room, .. }: &mut State) -> bool {
         let Some(recorder) = &self.recorder else { return true };
         let messages = || items.iter().filter(|item| item.is_message()).count() as u64;
-        let tapped = recorder.record(&mut Room::default(), messages, |events| {
+        let tapped = recorder.record(room, messages, |events| {
             events.extend(items.iter().map(|item| {
                 let (direction, payload) = item.payload();
                 event(direction, lane, payload)
@@ -130,6 +130,8 @@ pub(super) struct Lane {
 struct State {
     /// What happened and is not yet written, because nothing that waits for it has been passed on.
     pending: Vec<Item>,
+    /// For what is written of it.
+    room: Room,
     call: Call,
     is_over: bool,
 }
@@ -179,7 +181,7 @@ impl Lane {
             return true;
         }
         let mut state = lock(&self.state);
-        let passes = state.pending.is_empty() || self.tape.write(self.number, &state.pending);
+        let passes = state.pending.is_empty() || self.tape.write(self.number, &mut state);
         state.pending.clear();
         passes
     }

@@ -71,6 +71,8 @@ pub struct RequestHead<'a> {
     pub body: Option<usize>,
     /// The body comes in chunks.
     pub is_chunked: bool,
+    /// It is the one that was read last.
+    pub comes_again: bool,
 }
 
 /// The head of a response.
@@ -84,6 +86,8 @@ pub struct ResponseHead<'a> {
     pub fields: Fields<'a>,
     /// How many bytes the head has.
     pub length: usize,
+    /// It is the one that was read last.
+    pub comes_again: bool,
 }
 
 /// What a server sends is no response.
@@ -93,19 +97,21 @@ pub struct BadResponse;
 
 /// Reads the head of a plain request: one that has few headers and says nothing of its connection but that it stays.
 pub fn request<'a>(bytes: &'a [u8], last: &'a mut LastHead) -> Request<'a> {
-    if !last.comes_again(bytes) {
+    let comes_again = last.comes_again(bytes);
+    if !comes_again {
         let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
         let parsed = parse_request(bytes, &mut room);
         if let Err(request) = read_request::<true>(parsed, bytes, last) {
             return request;
         }
     }
-    last.request(bytes)
+    last.request(bytes, comes_again)
 }
 
 /// Reads the head of any request of HTTP/1.1 for a path, with at most one way to frame its body.
 pub fn any_request<'a>(bytes: &'a [u8], last: &'a mut LastHead) -> Request<'a> {
-    if !last.comes_again(bytes) {
+    let comes_again = last.comes_again(bytes);
+    if !comes_again {
         let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
         let read = match parse_request(bytes, &mut room) {
             Err(httparse::Error::TooManyHeaders) => long_request(bytes, last),
@@ -115,7 +121,7 @@ pub fn any_request<'a>(bytes: &'a [u8], last: &'a mut LastHead) -> Request<'a> {
             return request;
         }
     }
-    last.request(bytes)
+    last.request(bytes, comes_again)
 }
 
 /// Apart, since its room is on the stack before it is elsewhere.
@@ -222,18 +228,19 @@ impl LastHead {
         })
     }
 
-    fn request<'a>(&'a self, bytes: &'a [u8]) -> Request<'a> {
+    fn request<'a>(&'a self, bytes: &'a [u8], comes_again: bool) -> Request<'a> {
         let text = |place: &Range<usize>| std::str::from_utf8(&bytes[place.clone()]).ok();
         let FirstLine::Request(method, target) = &self.first else { return Request::Unknown };
         let (Some(method), Some(target)) = (text(method), text(target)) else { return Request::Unknown };
         let fields = self.fields(bytes).collect();
         let Self { length, body, is_chunked, .. } = *self;
-        Request::Head(RequestHead { method, target, fields, length, body, is_chunked })
+        Request::Head(RequestHead { method, target, fields, length, body, is_chunked, comes_again })
     }
 
-    fn response<'a>(&'a self, bytes: &'a [u8]) -> Option<ResponseHead<'a>> {
+    fn response<'a>(&'a self, bytes: &'a [u8], comes_again: bool) -> Option<ResponseHead<'a>> {
         let FirstLine::Response(status, is_http11) = self.first else { return None };
-        Some(ResponseHead { status, is_http11, fields: self.fields(bytes).collect(), length: self.length })
+        let fields = self.fields(bytes).collect();
+        Some(ResponseHead { status, is_http11, fields, length: self.length, comes_again })
     }
 }
 
@@ -251,7 +258,8 @@ pub fn response<'a>(
     bytes: &'a [u8],
     last: &'a mut LastHead,
 ) -> Result<Option<ResponseHead<'a>>, BadResponse> {
-    if !last.comes_again(bytes) {
+    let comes_again = last.comes_again(bytes);
+    if !comes_again {
         let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
         let is_whole = match parse_response(bytes, &mut room) {
             Err(httparse::Error::TooManyHeaders) => long_response(bytes, last)?,
@@ -261,7 +269,7 @@ pub fn response<'a>(
             return Ok(None);
         }
     }
-    Ok(last.response(bytes))
+    Ok(last.response(bytes, comes_again))
 }
 
 /// Apart, since its room is on the stack before it is elsewhere.
@@ -423,27 +431,30 @@ mod tests {
             format!("POST /a?b HTTP/1.1\r\nHost: h\r\nEmpty:\r\n{more}Content-Length: 3\r\n\r\nabc")
         };
         let long = format!("X: {}\r\n", "y".repeat(LONGEST_KEPT));
-        let heads = [post(""), post("X-A: \u{e9}\r\n"), post(&long), post("Connection: close\r\n")];
-        let described = |text: &str, last: &mut LastHead| format!("{:?}", any_request(text.as_bytes(), last));
-        let mut last = LastHead::default();
-        for at in [0, 0, 1, 1, 0, 2, 2, 3, 3, 0] {
-            let first = described(&heads[at], &mut LastHead::default());
-            assert_eq!(described(&heads[at], &mut last), first);
-            // A part of it is no more than that, and what is wrong leaves no trace.
-            assert!(matches!(any_request(&heads[at].as_bytes()[..20], &mut last), Request::Part));
-            assert!(matches!(
-                any_request(b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", &mut last),
-                Request::Unknown
-            ));
-            assert_eq!(described(&heads[at], &mut last), first);
-        }
-        let mut last = LastHead::default();
-        for text in ["HTTP/1.1 200 OK\r\nA: 1\r\n\r\n", "HTTP/1.0 404 No\r\nB:\r\n\r\n"].repeat(2) {
-            for _ in 0..2 {
-                let first = format!("{:?}", response(text.as_bytes(), &mut LastHead::default()));
-                assert_eq!(format!("{:?}", response(text.as_bytes(), &mut last)), first);
-            }
-        }
+        let asked = [post(""), post("X-A: \u{e9}\r\n"), post(&long), post("Connection: close\r\n")];
+        let told = ["HTTP/1.1 200 OK\r\nA: 1\r\n\r\n", "HTTP/1.0 404 No\r\nB:\r\n\r\nabc"].map(str::to_owned);
+        let read_request = |text: &[u8], last: &mut LastHead| format!("{:?}", any_request(text, last));
+        let read_response = |text: &[u8], last: &mut LastHead| format!("{:?}", response(text, last));
+        let as_at_first =
+            |read: &dyn Fn(&[u8], &mut LastHead) -> String, texts: &[String], order: &[usize]| {
+                let mut last = LastHead::default();
+                for pair in [&[usize::MAX], order].concat().windows(2) {
+                    let text = texts[pair[1]].as_bytes();
+                    let mut expected = read(text, &mut LastHead::default());
+                    if pair[0] == pair[1] && text.len() < LONGEST_KEPT {
+                        expected = expected.replace("comes_again: false", "comes_again: true");
+                    }
+                    // A part of it is no more than that, and what cannot be read leaves no trace.
+                    let cut = read(&text[..10], &mut last);
+                    assert_eq!(cut, read(&text[..10], &mut LastHead::default()));
+                    assert_eq!(read(text, &mut last), expected, "{pair:?}");
+                }
+                read(b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", &mut last);
+                let text = texts[0].as_bytes();
+                assert_eq!(read(text, &mut last), read(text, &mut LastHead::default()));
+            };
+        as_at_first(&read_request, &asked, &[0, 0, 1, 1, 0, 2, 2, 3, 3, 0]);
+        as_at_first(&read_response, &told, &[0, 0, 1, 1, 0, 1]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio::io::AsyncWrite;
 
 use super::{
     super::{Front, heard::End, is_reset, item::Item, said::Said, tape::Lane},
-    Ways,
+    Known, Ways,
     form::Form,
     request::{Asked, Bearing},
     response::{Answer, Body},
@@ -291,11 +291,13 @@ impl Exchange {
     fn take_in(&mut self, inbox: &mut Inbox, ways: &mut Ways, front: &Front) -> Result<(), BadResponse> {
         while let Response::Head = self.response {
             let bytes = inbox.unread();
-            let head = match plain::response(bytes, &mut ways.response)? {
+            let Known { last, recorded } = &mut ways.response;
+            let head = match plain::response(bytes, last)? {
                 Some(head) => head,
                 None if bytes.len() > LONGEST_HEAD => return Err(BadResponse),
                 None => return Ok(()),
             };
+            recorded.take_if(|_| !head.comes_again);
             let length = head.length;
             if head.is_folded() {
                 let unfolded = plain::unfolded(&bytes[..length]);
@@ -307,7 +309,7 @@ impl Exchange {
             } else {
                 let at = (front, &*ways.host);
                 let out = &mut ways.to_client.head;
-                let answer = Answer::new(&head, bytes, &self.bearing, at, &self.lane, out)?;
+                let answer = Answer::new(&head, bytes, &self.bearing, at, (&self.lane, recorded), out)?;
                 self.is_last = answer.is_last;
                 if answer.is_tunnel {
                     (self.body, self.is_whole) = (Form::ToEnd, false);

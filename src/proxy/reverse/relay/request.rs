@@ -1,12 +1,12 @@
 //! A request that is passed on here, and how it goes on.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use hyper::Method;
 
 use super::{
     super::{Front, Upstream, heads::recorded_request, item::Heads},
-    Ways,
+    Known, Ways,
     form::Form,
 };
 use crate::transport::http::{
@@ -28,7 +28,7 @@ pub(super) enum Next {
 /// What of a request matters behind its head.
 pub(super) struct Asked {
     /// Method, target and headers, where they are recorded.
-    pub(super) noted: Option<(Method, Vec<u8>, Heads)>,
+    pub(super) noted: Option<(Method, Vec<u8>, Arc<Heads>)>,
     /// Its body is compressed.
     pub(super) is_coded: bool,
     /// How many bytes the head has.
@@ -50,12 +50,13 @@ pub(super) struct Bearing {
 
 /// Reads the head of a request.
 pub(super) fn read(bytes: &[u8], ways: &mut Ways, front: &Front) -> Next {
-    let Ways { to_server, request, host, .. } = ways;
-    let head = match plain::any_request(bytes, request) {
+    let Ways { to_server, request: Known { last, recorded }, host, .. } = ways;
+    let head = match plain::any_request(bytes, last) {
         Request::Head(head) if head.method != "CONNECT" => head,
         Request::Part if bytes.len() <= MAX_HEAD => return Next::Part,
         Request::Head(_) | Request::Part | Request::Unknown => return Next::Other,
     };
+    recorded.take_if(|_| !head.comes_again);
     let mut hop = Hop::of(&head.fields);
     let upgrades = upgrades(&head, &hop);
     if !is_served(&head, host, front)
@@ -68,7 +69,8 @@ pub(super) fn read(bytes: &[u8], ways: &mut Ways, front: &Front) -> Next {
         let ours = || front.origin(Some(host));
         // It was read as one.
         let method = Method::from_bytes(head.method.as_bytes()).unwrap_or_default();
-        (method, head.target.as_bytes().to_vec(), recorded_request(&grouped(&head.fields), ours))
+        let heads = recorded.get_or_insert_with(|| Arc::new(recorded_request(&grouped(&head.fields), ours)));
+        (method, head.target.as_bytes().to_vec(), Arc::clone(heads))
     });
     let path = || head.target.split('?').next().unwrap_or_default().to_owned();
     Next::Asked(Asked {

@@ -7,7 +7,7 @@ use super::{
         Front,
         heads::{moved, recorded_response},
         heard::{End, Heard, is_event_stream},
-        item::Item,
+        item::{Heads, Item},
         metadata,
         tape::Lane,
     },
@@ -44,13 +44,13 @@ pub(super) struct Body {
 
 impl Answer {
     /// Notes the head of a final response, whose bytes are `bytes`, and appends it as the client is to have it. `host`
-    /// is by what name the client knows us.
+    /// is by what name the client knows us, `recorded` how the last head that was the same is recorded.
     pub(super) fn new(
         head: &ResponseHead<'_>,
         bytes: &[u8],
         bearing: &Bearing,
         (front, host): (&Front, &[u8]),
-        lane: &Arc<Lane>,
+        (lane, recorded): (&Arc<Lane>, &mut Option<Arc<Heads>>),
         out: &mut Vec<u8>,
     ) -> Result<Self, BadResponse> {
         let is_tunnel = head.status == 101 && bearing.upgrades;
@@ -60,7 +60,10 @@ impl Answer {
         };
         let upstream = &front.upstream.origin;
         metadata::note_challenges(values("www-authenticate"), upstream, &front.documents);
-        lane.note(|| Item::Response(head.status, recorded_response(&grouped(&head.fields), upstream)));
+        lane.note(|| {
+            let heads = || Arc::new(recorded_response(&grouped(&head.fields), upstream));
+            Item::Response(head.status, Arc::clone(recorded.get_or_insert_with(heads)))
+        });
         let mut hop = Hop::of(&head.fields);
         let stays = !hop.closes() && (head.is_http11 || hop.has_option("keep-alive"));
         let is_last = !stays || bearing.closes || head.status == 101 || matches!(form, Form::ToEnd);
