@@ -119,7 +119,7 @@ impl Hide for Cleaner {
         self.alone(|alone| alone.message(direction, bytes))
     }
 
-    fn header<'a>(&mut self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
+    fn header<'a>(&mut self, name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
         self.alone(|alone| alone.header(name, value))
     }
 
@@ -156,7 +156,7 @@ impl Hide for Alone<'_> {
         self.hide(bytes, |redactor, bytes| redactor.message(direction, bytes))
     }
 
-    fn header<'a>(&mut self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
+    fn header<'a>(&mut self, name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
         self.hide(value, |redactor, value| Hide::header(redactor, name, value))
     }
 

@@ -89,13 +89,16 @@ pub enum Output {
     },
 }
 
+/// Names in lower case and values, in order. Most are always the same.
+pub type Headers = Vec<(Cow<'static, str>, Cow<'static, [u8]>)>;
+
 /// The head of an HTTP response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHead {
     /// The status.
     pub status: u16,
     /// Names in lower case and values, in order; those of framing are not among them.
-    pub headers: Vec<(Box<str>, Vec<u8>)>,
+    pub headers: Headers,
     /// Whether events follow; else one body at most.
     pub stream: bool,
 }

@@ -184,7 +184,7 @@ impl Bridge {
         for (name, value) in &mut headers {
             value.set_sensitive(true);
             // A server may repeat it anywhere; what was shown as a credential is hidden from then on.
-            let _ = hide.header(name.as_str(), value.as_bytes());
+            let _ = hide.header(name.as_ref(), value.as_bytes());
         }
         let tape = Arc::new(Tape::new(sink, hide, max_message, require_recording));
         let (told, tellings) = mpsc::unbounded_channel();

@@ -48,7 +48,7 @@ pub trait Hide: Send {
     fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]>;
 
     /// The value of a header as it may be written; the name is in lower case.
-    fn header<'a>(&mut self, _name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
+    fn header<'a>(&mut self, _name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
         self.message(Direction::ToServer, value)
     }
 
@@ -84,9 +84,9 @@ pub trait Hide: Send {
 
 fn hide_headers<H: Hide + ?Sized>(hide: &mut H, headers: &mut Headers<'_>) {
     for (name, value) in headers {
-        let lower = match std::str::from_utf8(name) {
-            Ok(name) if !name.bytes().any(|byte| byte.is_ascii_uppercase()) => Cow::Borrowed(name),
-            _ => Cow::Owned(String::from_utf8_lossy(name).to_ascii_lowercase()),
+        let lower = match name.iter().any(u8::is_ascii_uppercase) {
+            true => Cow::Owned(name.to_ascii_lowercase()),
+            false => Cow::Borrowed(&**name),
         };
         renew(value, |value| hide.header(&lower, value));
     }
@@ -111,10 +111,13 @@ impl Hide for Redactor {
         Self::message(self, direction, bytes)
     }
 
-    fn header<'a>(&mut self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
+    fn header<'a>(&mut self, name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
         match self.is_clean_header(name, value) {
             true => Cow::Borrowed(value),
-            false => as_text(value, |text| self.header_value(name, text)),
+            false => {
+                let name = String::from_utf8_lossy(name);
+                as_text(value, |text| self.header_value(&name, text))
+            }
         }
     }
 

@@ -7,6 +7,7 @@ mod body;
 pub(super) mod plain;
 
 use std::{
+    borrow::Cow,
     collections::VecDeque,
     future::poll_fn,
     ops::ControlFlow,
@@ -86,7 +87,10 @@ fn parts(head: ResponseHead) -> response::Parts {
     let (mut parts, ()) = Response::new(()).into_parts();
     parts.status = StatusCode::from_u16(head.status).unwrap_or(StatusCode::OK);
     for (name, value) in head.headers {
-        let value = HeaderValue::from_maybe_shared(Bytes::from(value));
+        let value = HeaderValue::from_maybe_shared(match value {
+            Cow::Borrowed(value) => Bytes::from_static(value),
+            Cow::Owned(value) => Bytes::from(value),
+        });
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), value) {
             parts.headers.append(name, value);
         }

@@ -290,7 +290,7 @@ impl Reverse {
         let mut hide = options.hide;
         for (name, value) in &options.headers {
             // A server may repeat it anywhere; what was shown as a credential is hidden from then on.
-            let _ = hide.header(name.as_str(), value.as_bytes());
+            let _ = hide.header(name.as_ref(), value.as_bytes());
         }
         let (told, mut tellings) = mpsc::unbounded_channel();
         let tape = Tape::new(sink, hide, options.require_recording, options.max_message, told);

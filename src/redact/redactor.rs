@@ -96,13 +96,13 @@ impl Redactor {
     }
 
     /// Whether a header's value, in ASCII, has been found clean by all that is known now.
-    pub(crate) fn is_clean_header(&self, name: &str, value: &[u8]) -> bool {
+    pub(crate) fn is_clean_header(&self, name: &[u8], value: &[u8]) -> bool {
         value.is_ascii() && self.clean.has(name, value, self.secrets.met())
     }
 
     /// The same of an address.
     pub(crate) fn is_clean_url(&self, url: &[u8]) -> bool {
-        self.is_clean_header(URL, url)
+        self.is_clean_header(URL.as_bytes(), url)
     }
 
     /// Looks at a value of this name, unless it has been found clean by all that is known now.
@@ -112,7 +112,7 @@ impl Redactor {
         value: &'a str,
         look: impl FnOnce(&mut Self, &str, &'a str) -> Cow<'a, str>,
     ) -> Cow<'a, str> {
-        if self.clean.has(name, value.as_bytes(), self.secrets.met()) {
+        if self.clean.has(name.as_bytes(), value.as_bytes(), self.secrets.met()) {
             return Cow::Borrowed(value);
         }
         let redacted = look(self, name, value);

@@ -2,7 +2,7 @@
 
 use crate::traffic::{Lane, Micros};
 
-pub use crate::fault::step::{Output, ResponseHead};
+pub use crate::fault::step::{Headers, Output, ResponseHead};
 
 /// What the replayer is told.
 #[derive(Clone, Copy, Debug)]

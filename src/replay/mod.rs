@@ -35,7 +35,7 @@ mod rewrite;
 mod script;
 
 pub use clock::{Due, Now};
-pub use exchange::{HttpRequest, Input, KEEP_ALIVE, Output, ResponseHead, Seed};
+pub use exchange::{Headers, HttpRequest, Input, KEEP_ALIVE, Output, ResponseHead, Seed};
 pub use lens::Lens;
 pub use options::{Options, Order, Repeat, Timing};
 pub use replayer::{ReplayError, Replayer};

@@ -162,24 +162,6 @@ fn skip_word(text: &[u8], at: usize) -> usize {
     end
 }
 
-/// Offset of the first quote, brace or bracket from `at` on; eight bytes at a time, as most payloads are full of
-/// other things.
-fn next_structural(text: &[u8], mut at: usize) -> usize {
-    while let Some(word) = word_at(text, at) {
-        // Brackets differ from braces by one bit.
-        let folded = word | (ONES * 0x20);
-        let found = marks(word, b'"') | marks(folded, b'{') | marks(folded, b'}');
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    while text.get(at).is_some_and(|byte| !matches!(byte, b'"' | b'{' | b'}' | b'[' | b']')) {
-        at += 1;
-    }
-    at
-}
-
 /// `at` stands on the first byte of a value (no white space); offset behind the value.
 ///
 /// # Errors
@@ -191,7 +173,6 @@ pub fn skip_value(text: &[u8], at: usize) -> Result<usize, ScanError> {
         Some(b'{' | b'[') => {
             let (mut depth, mut from) = (0usize, at);
             loop {
-                from = next_structural(text, from);
                 match text.get(from) {
                     None => return error(text.len(), "a closing bracket"),
                     Some(b'"') => {

@@ -74,7 +74,7 @@ impl<E: Effect> Effect for Streaming<E> {
 fn streaming(mut head: ResponseHead) -> ResponseHead {
     head.stream = true;
     head.headers.retain(|(name, _)| &**name != "content-type");
-    head.headers.insert(0, ("content-type".into(), b"text/event-stream".to_vec()));
+    head.headers.insert(0, ("content-type".into(), b"text/event-stream".into()));
     head
 }
 

@@ -14,8 +14,8 @@ pub(super) fn read(_: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError> {
 
 impl Fault for AuthExpired {
     fn instead(&self, of: &Target<'_>) -> Option<Vec<Step>> {
-        const CHALLENGE: &str =
-            "Bearer error=\"invalid_token\", error_description=\"The access token expired\"";
+        const CHALLENGE: &[u8] =
+            b"Bearer error=\"invalid_token\", error_description=\"The access token expired\"";
         let mut headers = vec![("www-authenticate".into(), CHALLENGE.into())];
         headers.extend(speak::typed("application/json"));
         let body = br#"{"error":"invalid_token","error_description":"The access token expired"}"#;

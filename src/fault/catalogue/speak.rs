@@ -5,13 +5,10 @@ use std::borrow::Cow;
 use crate::{
     fault::{
         Target,
-        step::{Output, ResponseHead, Step},
+        step::{Headers, Output, ResponseHead, Step},
     },
     traffic::{Lane, SseEvent},
 };
-
-/// Headers of a response.
-pub(in crate::fault) type Headers = Vec<(Box<str>, Vec<u8>)>;
 
 /// A JSON-RPC message as the whole answer; over HTTP with this status.
 pub(super) fn message(of: &Target<'_>, status: u16, bytes: Vec<u8>) -> Vec<Step> {
@@ -52,6 +49,6 @@ pub(in crate::fault) fn response_on(lane: Lane, status: u16, headers: Headers, b
 }
 
 /// A content type.
-pub(in crate::fault) fn typed(content_type: &str) -> Headers {
-    vec![("content-type".into(), content_type.into())]
+pub(in crate::fault) fn typed(content_type: &'static str) -> Headers {
+    vec![("content-type".into(), Cow::Borrowed(content_type.as_bytes()))]
 }

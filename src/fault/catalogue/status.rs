@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{
-    heads::header_value,
-    speak::{self, Headers},
-};
+use super::{heads::header_value, speak};
 use crate::{
-    fault::{Fault, PlanError, Target, step::Step, value::Object},
+    fault::{
+        Fault, PlanError, Target,
+        step::{Headers, Step},
+        value::Object,
+    },
     wire::http::is_token,
 };
 
@@ -28,19 +29,19 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
     let mut headers = Headers::new();
     if let Some(seconds) = object.get("retry_after") {
         let seconds: u32 = seconds.integer("retry_after", "seconds, a whole number")?;
-        headers.push(("retry-after".into(), seconds.to_string().into()));
+        headers.push(("retry-after".into(), seconds.to_string().into_bytes().into()));
     }
     if let Some(challenge) = object.get("challenge") {
-        headers.push(("www-authenticate".into(), header_value(challenge, "challenge")?));
+        headers.push(("www-authenticate".into(), header_value(challenge, "challenge")?.into()));
     } else if status == 401 {
-        headers.push(("www-authenticate".into(), b"Bearer".to_vec()));
+        headers.push(("www-authenticate".into(), b"Bearer".into()));
     }
     if let Some(given) = object.get("headers") {
         for (name, value) in given.object("`headers`")?.all() {
             if !is_token(name.as_bytes()) {
                 return Err(PlanError::new(value.at(), format!("`{name}` cannot be a header's name")));
             }
-            headers.push((name.to_ascii_lowercase().into(), header_value(value, "headers")?));
+            headers.push((name.to_ascii_lowercase().into(), header_value(value, "headers")?.into()));
         }
     }
     let body = object.get("body").map(|body| body.string("body")).transpose()?.unwrap_or_default();

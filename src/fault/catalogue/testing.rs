@@ -112,7 +112,7 @@ impl Stand {
         self.streams = true;
         let head = ResponseHead {
             status: 200,
-            headers: vec![("content-type".into(), b"text/event-stream".to_vec())],
+            headers: vec![("content-type".into(), b"text/event-stream".into())],
             stream: true,
         };
         self.pass(Output::Head { lane: self.target.lane, head });
@@ -145,7 +145,7 @@ impl Stand {
             return self.says(text);
         }
         let (lane, bytes) = (self.target.lane, text.as_bytes().to_vec());
-        let headers = vec![("content-type".into(), b"application/json".to_vec())];
+        let headers = vec![("content-type".into(), b"application/json".into())];
         self.pass(Output::Head { lane, head: ResponseHead { status: 200, headers, stream: false } });
         self.pass(Output::Body { lane, bytes });
         self.ends();

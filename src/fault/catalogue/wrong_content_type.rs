@@ -13,7 +13,7 @@ pub(super) fn read(object: &mut Object<'_>) -> Result<Arc<dyn Fault>, PlanError>
         let is_it = |name: &str| name == "content-type";
         let at = head.headers.iter().position(|(name, _)| is_it(name)).unwrap_or(0);
         head.headers.retain(|(name, _)| !is_it(name));
-        head.headers.insert(at, ("content-type".into(), value.clone()));
+        head.headers.insert(at, ("content-type".into(), value.clone().into()));
     })))
 }
 

@@ -30,7 +30,7 @@ fn said(case: &str, lane: Lane) -> Vec<Output> {
     let head = |status| {
         let content_type = if is_stream { "text/event-stream" } else { "application/json" };
         let headers =
-            vec![("content-type".into(), content_type.as_bytes().to_vec()), ("x-one".into(), b"1".to_vec())];
+            vec![("content-type".into(), content_type.as_bytes().into()), ("x-one".into(), b"1".into())];
         Output::Head { lane, head: ResponseHead { status, headers, stream: is_stream } }
     };
     let ends = |end| Output::EndLane { lane, partial: Vec::new(), end };

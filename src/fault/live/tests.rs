@@ -195,7 +195,7 @@ fn posts(live: &mut Live, lane: u32, session: &str, body: &str) -> Passing {
 
 /// A response's head.
 fn head(live: &mut Live, lane: u32, session: &str, stream: bool) {
-    let headers = vec![("mcp-session-id".into(), session.into())];
+    let headers = vec![("mcp-session-id".into(), session.as_bytes().to_vec().into())];
     live.server(0, Output::Head { lane: Lane(lane), head: ResponseHead { status: 200, headers, stream } });
 }
 

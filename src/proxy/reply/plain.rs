@@ -108,7 +108,10 @@ mod tests {
     const LANE: Lane = Lane(1);
 
     fn head(status: u16, headers: &[(&str, &str)], stream: bool) -> Output {
-        let headers = headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let headers = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned().into(), value.as_bytes().to_vec().into()))
+            .collect();
         Output::Head { lane: LANE, head: ResponseHead { status, headers, stream } }
     }
 

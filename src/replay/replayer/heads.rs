@@ -5,7 +5,10 @@ use std::{borrow::Cow, sync::Arc};
 use super::{Found, Output, Replayer, items::Way, streams::is_line};
 use crate::{
     cassette::model::{Exchange, Header, Http, Item, Unanswered},
-    replay::{exchange::ResponseHead, script::StepKind},
+    replay::{
+        exchange::{Headers, ResponseHead},
+        script::StepKind,
+    },
     traffic::Lane,
     wire::http,
 };
@@ -36,11 +39,11 @@ impl Replayer {
         };
         let mut head = ResponseHead { status, headers: self.headers(http, lane, live), stream: is_stream };
         if !is_alike && asks && !is_sse && is_initialize {
-            head.headers.push(("mcp-session-id".into(), self.id_of(live).as_bytes().to_vec()));
+            head.headers.push(("mcp-session-id".into(), self.id_of(live).as_bytes().to_vec().into()));
         }
         let is_typed = http.is_some_and(|http| http.headers.iter().any(is_content_type));
         if is_stream && !is_typed {
-            head.headers.insert(0, ("content-type".into(), b"text/event-stream".to_vec()));
+            head.headers.insert(0, ("content-type".into(), b"text/event-stream".into()));
         }
         if status == 401 {
             self.tell_of_challenge(&head);
@@ -97,14 +100,14 @@ impl Replayer {
     }
 
     /// The recorded headers of a response, with what is live in its place.
-    fn headers(&mut self, http: Option<&Http>, lane: Lane, live: usize) -> Vec<(Box<str>, Vec<u8>)> {
+    fn headers(&mut self, http: Option<&Http>, lane: Lane, live: usize) -> Headers {
         let Some(http) = http.filter(|http| !http.headers.is_empty()) else { return Vec::new() };
         let origin = self.streams.get(&lane.0).map(|stream| stream.origin.clone()).unwrap_or_default();
         let recorded = http
             .headers
             .iter()
-            .flat_map(|header| header.values.iter().map(|value| (header.name.clone(), value)));
-        recorded.map(|(name, value)| (name, self.filled(value, &origin, live))).collect()
+            .flat_map(|header| header.values.iter().map(|value| (String::from(&*header.name), value)));
+        recorded.map(|(name, value)| (name.into(), self.filled(value, &origin, live).into())).collect()
     }
 
     /// A recorded text with the live origin and session id in the place of what stands for them.

@@ -46,7 +46,7 @@ impl Replayer {
         let Some(stream) = self.streams.get_mut(&lane.0) else { return };
         let Some(mut head) = stream.head.take() else { return };
         if has_message && !stream.is_typed {
-            head.headers.insert(0, ("content-type".into(), b"application/json".to_vec()));
+            head.headers.insert(0, ("content-type".into(), b"application/json".into()));
         }
         self.emit(Output::Head { lane, head });
     }
@@ -92,7 +92,7 @@ impl Replayer {
             stream.is_stream = true;
             head.stream = true;
             if !stream.is_typed {
-                head.headers.insert(0, ("content-type".into(), b"text/event-stream".to_vec()));
+                head.headers.insert(0, ("content-type".into(), b"text/event-stream".into()));
             }
         }
         if stream.is_stream {
@@ -111,7 +111,7 @@ impl Replayer {
         let Some(stream) = self.streams.get_mut(&lane.0) else { return };
         stream.is_stream = true;
         let headers = [("content-type", "text/event-stream"), ("cache-control", "no-cache")];
-        let headers = headers.map(|(name, value)| (name.into(), value.as_bytes().to_vec())).to_vec();
+        let headers = headers.map(|(name, value)| (name.into(), value.as_bytes().into())).to_vec();
         stream.head = Some(ResponseHead { status: 200, headers, stream: true });
         self.begin_response(lane, false);
     }
@@ -130,7 +130,7 @@ impl Replayer {
     pub(super) fn plain(&mut self, lane: Lane, status: u16, text: &str) {
         let mut headers = Vec::new();
         if !text.is_empty() {
-            headers.push(("content-type".into(), b"text/plain; charset=utf-8".to_vec()));
+            headers.push(("content-type".into(), b"text/plain; charset=utf-8".into()));
         }
         let head = ResponseHead { status, headers, stream: false };
         self.emit(Output::Head { lane, head });
@@ -147,7 +147,7 @@ impl Replayer {
             (true, false) => b"POST, DELETE",
             (true, true) => b"GET, POST, DELETE",
         };
-        let headers = vec![("allow".into(), allowed.to_vec())];
+        let headers = vec![("allow".into(), allowed.into())];
         let head = ResponseHead { status: 405, headers, stream: false };
         self.emit(Output::Head { lane, head });
         self.finish_lane(lane);

@@ -246,7 +246,8 @@ impl Replayer {
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.live = self.at_hand.live;
             let headers = stream.head.iter_mut().map(|head| &mut head.headers);
-            headers.for_each(|headers| headers.push(("mcp-session-id".into(), id.as_bytes().to_vec())));
+            headers
+                .for_each(|headers| headers.push(("mcp-session-id".into(), id.as_bytes().to_vec().into())));
         }
     }
 

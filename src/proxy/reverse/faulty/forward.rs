@@ -335,7 +335,9 @@ fn told(head: &response::Parts, stream: bool) -> ResponseHead {
         headers.filter(|(name, _)| ![CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING].contains(*name));
     ResponseHead {
         status: head.status.as_u16(),
-        headers: headers.map(|(name, value)| (name.as_str().into(), value.as_bytes().to_vec())).collect(),
+        headers: headers
+            .map(|(name, value)| (name.to_string().into(), value.as_bytes().to_vec().into()))
+            .collect(),
         stream,
     }
 }
