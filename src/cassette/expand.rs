@@ -117,13 +117,19 @@ fn write_lines(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     let mut at = next(next(text.strip_prefix(NAME).map(|_| NAME.len())?, b':')?, b'[')?;
     out.pop_if(|byte| *byte == b'{')?;
     out.push(b'"');
+    at = next(at, b'"')?;
+    // What stands between two lines is nearly always the same.
+    let mut between = &text[..0];
     loop {
-        let start = next(at, b'"')?;
-        let end = scan::skip_value(text, start - 1).ok()?;
-        out.extend_from_slice(&text[start..end - 1]);
-        match next(end, b',') {
-            Some(behind) => at = behind,
-            None => break at = next(end, b']')?,
+        let end = scan::skip_long_string(text, at - 1).ok()?;
+        out.extend_from_slice(&text[at..end - 1]);
+        if !between.is_empty() && text[end..].starts_with(between) {
+            at = end + between.len();
+        } else if let Some(behind) = next(end, b',') {
+            at = next(behind, b'"')?;
+            between = &text[end..at];
+        } else {
+            break at = next(end, b']')?;
         }
         out.extend_from_slice(b"\\n");
     }
@@ -235,4 +241,39 @@ fn push_blob(text: &[u8], value: Span, blobs: &dyn BlobSource, out: &mut Vec<u8>
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(text: &str) -> Option<String> {
+        let mut out = Vec::new();
+        let span = Span::new(0, text.len());
+        expand(text.as_bytes(), span, Spacing::Compact, &blob::NoBlobs, &mut out).ok()?;
+        Some(String::from_utf8(out).expect("it was text"))
+    }
+
+    #[test]
+    fn lines_are_joined_however_they_are_laid_out() {
+        for (lines, text) in [
+            ("[\"a\"]", "a"),
+            ("[\"a\", \"\", \"c\\\"\", \"\\\\\"]", "a\\n\\nc\\\"\\n\\\\"),
+            ("[\n  \"a\",\n  \"b\",\n  \"c\"\n]", "a\\nb\\nc"),
+            ("[\"a\" ,\n\"b\",\"c\"\t,\r\n \"d\", \"e\", \"f\" ]", "a\\nb\\nc\\nd\\ne\\nf"),
+            ("[\", \", \", \", \",\"]", ", \\n, \\n,"),
+        ] {
+            for (before, behind) in [("", ""), (" ", "\n")] {
+                let marker = format!("[1,{{{before}\"$lines\"{before}:{before}{lines}{behind}}}, 2]");
+                assert_eq!(expanded(&marker), Some(format!("[1,\"{text}\",2]")), "{marker}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_of_lines_is_an_error() {
+        for lines in ["[\"a\", \"b\"", "[\"a\", \"b", "[\"a\", ]", "[\"a\" \"b\"]", "[\"a\", \"b\" \"c\"]"] {
+            assert_eq!(expanded(&format!("{{\"$lines\": {lines}}}")), None, "{lines}");
+        }
+    }
 }

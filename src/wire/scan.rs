@@ -88,9 +88,9 @@ fn skip_text(text: &[u8], at: usize) -> Result<(usize, bool), ScanError> {
     }
 }
 
-/// As [`skip_string`]. Long texts are full of escapes, and few of them are quotes: those before a quote are all that
-/// matters.
-fn skip_long_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
+/// As [`skip_string`], for strings that are seldom short. Long texts are full of escapes, and few of them are quotes:
+/// those before a quote are all that matters.
+pub fn skip_long_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
     let mut from = at + 1;
     while let Some(found) = text.get(from..).and_then(|rest| memchr(b'"', rest)) {
         let quote = from + found;
