@@ -26,7 +26,7 @@ pub fn of_client(message: &Message<'_>) -> String {
 
 /// The key of the exchange of an HTTP request that is no message, but for its number.
 pub fn of_http(method: &str, path: &str) -> String {
-    format!("http {method} {}", quoted(path))
+    format!("http {} {}", quoted(method), quoted(path))
 }
 
 /// The same by the request's line, `GET /path?query`.

@@ -13,6 +13,26 @@ const LONGEST_AUTHORITY: usize = 2048;
 const EXAMPLES: &[&str] =
     &["password", "pass", "passwd", "pwd", "secret", "pw", "your_password", "your-password"];
 
+/// A code that is shorter says by itself not that it is random: those of OAuth have 20 characters or more.
+const SHORTEST_RANDOM: usize = 20;
+
+/// Parts of paths at which OAuth's codes are given, beside those that name it.
+const GIVE_CODES: &[&str] = &[
+    "auth",
+    "authenticate",
+    "authorization",
+    "authorize",
+    "cb",
+    "login",
+    "oidc",
+    "redirect",
+    "signin",
+    "sign-in",
+    "sso",
+    "token",
+    ".well-known",
+];
+
 /// Adds the secrets of the address whose `://` stands at `colon`, with their kinds; whether its query was read, and
 /// up to where. Addresses inside the query of another (`read_to`) are not read again.
 pub(super) fn secrets(
@@ -40,7 +60,7 @@ pub(super) fn secrets(
 
 /// Adds the secret parameters of the query that begins at `start` and ends with the text, with their kinds. That of a
 /// redirect, and of a request that follows one, may be an OAuth grant, which says no more of that than its long `code`
-/// beside a `state`, or a path that is named so.
+/// beside a `state`, a path that is named so, or a code that only chance can have made.
 pub(super) fn parameters(
     text: &[u8],
     start: usize,
@@ -50,7 +70,8 @@ pub(super) fn parameters(
     let grants = || {
         let is_code = |(name, value): (Span, Span)| name.of(text) == b"code" && value.len() >= SHORTEST;
         let has_state = || pairs(text, start).any(|(name, _)| name.of(text) == b"state");
-        let is_granted = || is_redirect || has_state() || is_of_oauth(&text[..start]);
+        let is_random = || pairs(text, start).any(|pair| is_code(pair) && is_random(pair.1.of(text)));
+        let is_granted = || is_redirect || has_state() || is_of_oauth(path(text, start)) || is_random();
         pairs(text, start).any(is_code) && is_granted()
     };
     let mut speaks_oauth = None;
@@ -67,10 +88,31 @@ pub(super) fn parameters(
     }
 }
 
+/// What stands before the query that begins at `start`, up to where its address begins.
+fn path(text: &[u8], start: usize) -> &[u8] {
+    let before = &text[start.saturating_sub(LONGEST_AUTHORITY)..start.saturating_sub(1)];
+    let begins = before.iter().rposition(|byte| ends_address(*byte)).map_or(0, |at| at + 1);
+    &before[begins..]
+}
+
 /// Whether a path is one at which codes are given.
 fn is_of_oauth(path: &[u8]) -> bool {
     let has = |word: &[u8]| path.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
-    has(b"oauth") || has(b"callback")
+    let is_named = |part: &[u8]| GIVE_CODES.iter().any(|name| part.eq_ignore_ascii_case(name.as_bytes()));
+    has(b"oauth") || has(b"callback") || path.split(|byte| *byte == b'/').any(is_named)
+}
+
+/// Whether a code is none that people gave to a country, an error or a voucher: it is long, of letters and digits that
+/// stand in each other's midst. Programs that are called code have other signs.
+fn is_random(code: &[u8]) -> bool {
+    let can_be = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~/+=%".contains(byte);
+    let turns = |pair: &[u8]| {
+        pair.iter().all(u8::is_ascii_alphanumeric) && pair[0].is_ascii_digit() != pair[1].is_ascii_digit()
+    };
+    let code = decoded(code);
+    code.len() >= SHORTEST_RANDOM
+        && code.iter().all(can_be)
+        && code.windows(2).filter(|pair| turns(pair)).count() >= 2
 }
 
 /// The names and values of a query, up to the end of the text.

@@ -1,8 +1,12 @@
-//! Secrets that stand behind their name in a text: `"password": "x"`, `API_KEY=x`, `?token=x`, `X-Api-Key: x`.
+//! Secrets that stand behind their name in a text: `"password": "x"`, `API_KEY=x`, `?token=x`, `X-Api-Key: x`,
+//! `--password x`.
 //!
 //! The rules read texts at any level of escaping, since they also see JSON inside strings before it is decoded:
 //! `\"password\":\"x\"`. Prose that only speaks of tokens and secrets is told by what follows the name.
 
+mod flags;
+
+pub(super) use self::flags::{flag, is_flags_word};
 use super::names::{self, SecretName, is_name_byte};
 use super::placeholder::is_placeholder;
 use super::secrets::is_ordinary;
@@ -39,6 +43,7 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
             encoded(text, name).map(|value| Assigned::Secret(row, value))
         }
         b':' if slashes == 0 => colon(text, name, row).map(|value| Assigned::Secret(row, value)),
+        b' ' if slashes == 0 => flags::word_behind(text, name).map(|value| Assigned::Secret(row, value)),
         _ => None,
     };
     let holds = |value: Span| row.may_hold(value.of(text));
@@ -72,6 +77,9 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
     let at = match text.get(behind) {
         Some(b':') => skip_gap(text, behind + 1),
         Some(b'=') if text.get(behind + 1) == Some(&b'>') => skip_gap(text, behind + 2),
+        Some(b',') if flag(name.of(text)).is_some() => {
+            return flags::next_word(text, behind + 1, row, slashes, quote);
+        }
         _ => return names_itself(text, name.start, slashes).then_some(Assigned::NameOfValue),
     };
     let escapes = backslashes(text, at);
@@ -176,9 +184,9 @@ fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let is_variable = !spelled.iter().any(u8::is_ascii_lowercase)
         && (before.is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'`(\\".contains(&byte))
             || escapes_at(text, name.start - 1));
-    let is_plain = is_variable || spelled.starts_with(b"--");
     // Code stands in the middle of lines as well: there, only what cannot be part of an expression counts.
     let is_apart = before.is_some_and(|byte| byte.is_ascii_whitespace());
+    let is_plain = is_variable || spelled.starts_with(b"--") || is_apart && flag(spelled).is_some();
     if refers(text, start) || !is_plain && !is_apart && !begins_line(text, name.start) {
         return None;
     }
@@ -395,6 +403,14 @@ mod tests {
             ("a\nexport API_KEY=\"hun ter\"\n", "hun ter"),
             (r"a\nDB_PASSWORD=hunter\nB", "hunter"),
             ("run --password=hunter -v", "hunter"),
+            ("run -password=hunter -v", "hunter"),
+            ("run --password hunter2 -v", "hunter2"),
+            (r"run\n--api-key  ab12cd34", "ab12cd34"),
+            ("`x -token 'hunter' y`", "hunter"),
+            (r#"{"cmd":"x --token \"hun ter\" y"}"#, "hun ter"),
+            (r#"["x","--password","hunter"]"#, "hunter"),
+            (r#"[\"--password\",\n \"hunter\"]"#, "hunter"),
+            ("['--client-secret', 'hun-ter']", "hun-ter"),
             ("password=hunter2x", "hunter2x"),
             ("  password: hunter2x\n", "hunter2x"),
             ("curl -H 'X-Api-Key: abc12345'", "abc12345"),
@@ -429,6 +445,25 @@ mod tests {
             "token=",
             "token:",
             "Set a password. Use 12345678a",
+            "the --token option, or --token 2",
+            "use --password for mysql8.0",
+            "--token v2",
+            "---token b12345678",
+            "--token <token1234>",
+            "--token $TOKEN1234",
+            "--token --other12345",
+            "--no-password database1",
+            "--private-key ~/.ssh/key1.pem",
+            "--cookie cookies12345",
+            "a--token b12345678",
+            "token b12345678",
+            "'--token' 'b12345678'",
+            "say \"--token\" or \"b12345678\"",
+            r#"["--token","--other"]"#,
+            r#"["--token",7]"#,
+            r#"["--token-file","b12345678"]"#,
+            r#"["token","b12345678"]"#,
+            r#"{"a":"--token","b12345678":"c"}"#,
         ] {
             assert_eq!(look(text), None, "{text}");
         }

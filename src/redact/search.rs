@@ -158,6 +158,8 @@ struct Walk<'a> {
 struct Open {
     /// Elements so far, in an array.
     elements: Option<usize>,
+    /// What the element at hand is by the flag before it, in an array of words.
+    flag: Option<&'static SecretName>,
     /// The name of the member at hand, in an object.
     name: Span,
     /// What the member at hand is by its name.
@@ -241,9 +243,10 @@ impl<'a> Walk<'a> {
             *count += 1;
         }
         let named = self.open.last().and_then(|open| open.named.or(open.above));
+        let flag = self.open.last_mut().and_then(|open| open.flag.take());
         match token {
             Token::ObjectStart | Token::ArrayStart => self.enter(token, span, named),
-            Token::String => self.string(span, named),
+            Token::String => self.string(span, named, flag),
             _ => self.word(span),
         }
     }
@@ -264,6 +267,7 @@ impl<'a> Walk<'a> {
         let above = above.filter(|_| !in_schema);
         self.open.push(Open {
             elements: (!is_object).then_some(0),
+            flag: None,
             name: Span::default(),
             named: None,
             above,
@@ -289,8 +293,10 @@ impl<'a> Walk<'a> {
         fields.into_iter().filter(|_| grants).for_each(|(value, row)| self.secret_string(value, row));
     }
 
-    fn string(&mut self, span: Span, named: Option<&'static SecretName>) {
+    /// A string; `named` says what it is by its name, `flag` by the word before it.
+    fn string(&mut self, span: Span, named: Option<&'static SecretName>, flag: Option<&'static SecretName>) {
         let marked = self.is_marked(span);
+        let flag = flag.filter(|row| assignment::is_flags_word(row, &unescape(span.of(self.text))));
         let inside = Span::new(span.start + 1, span.end - 1);
         let text = self.text;
         if let Some(object) = self.open.last_mut().filter(|object| object.name.of(text) == b"\"value\"") {
@@ -303,13 +309,14 @@ impl<'a> Walk<'a> {
         }
         if self.is_place() {
             self.hit(inside, "place", &unescape(span.of(self.text)), None);
-        } else if let Some(row) = named {
+        } else if let Some(row) = named.or(flag) {
             self.secret_string(span, row);
         } else if marked || self.search.always_looks() {
             match self.of_envelope() {
                 None => {
                     self.inside.push((inside, false));
                     self.gives_name(span);
+                    self.gives_flag(span);
                 }
                 Some(METHOD) => self.method(span),
                 Some(_) => {}
@@ -377,6 +384,17 @@ impl<'a> Walk<'a> {
             && assignment::gives_names(object.name.of(text).strip_suffix(b"\"").unwrap_or_default())
         {
             object.given = object.given.or_else(|| names::secret(&unescape(span.of(text))));
+        }
+    }
+
+    /// A flag in an array of words says what the next one is.
+    fn gives_flag(&mut self, span: Span) {
+        let text = self.text;
+        if let Some(array) = self.open.last_mut()
+            && array.elements.is_some()
+            && !array.in_schema
+        {
+            array.flag = assignment::flag(&unescape(span.of(text)));
         }
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 mod disguise;
+mod flags;
 mod oauth;
 
 use super::{Options, Redactor, Rules};

@@ -484,6 +484,24 @@ fn a_front_that_is_told_to_end_in_the_middle_of_an_answer_cuts_it() {
 }
 
 #[test]
+fn a_method_of_all_signs_is_found_again() {
+    let signs = "X!#$%&'*+-.^_`|~9";
+    let line = |key: &str, method: &str, status: u16| {
+        format!(
+            r#"{{"key": "{key}", "client": {{"http": "{method} /mcp"}}, "http": {{"status": {status}}}}}"#
+        )
+    };
+    let exchanges = [line("short", "X", 205), line("signs", signs, 206), line("lower", "x", 207)].join(", ");
+    let deck = Deck::new(&cassette(&exchanges), &[]);
+    let session = format!("Mcp-Session-Id: {}\r\n", deck.initialize());
+    for (method, status) in [(signs, 206), ("X", 205), ("x", 207)] {
+        let (head, ..) = deck.asks(&format!("{method} /mcp"), &session, "");
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{method}: {head}");
+    }
+    deck.ends_well();
+}
+
+#[test]
 fn pages_are_told_what_they_may_send() {
     let deck = Deck::new(&cassette(&recorded_call("a", r#""server": [{"result": {}}]"#)), &["--cors"]);
     let asked = "Origin: https://page.example\r\nAccess-Control-Request-Method: POST\r\n\

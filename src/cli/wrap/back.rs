@@ -145,13 +145,10 @@ impl Leaving<'_> {
         self.sheet.remove(members, self.server.in_lines, member)
     }
 
-    fn rename(&self, member: &Member, name: &str) -> Edit {
-        (member.key.clone(), renamed(self.sheet.raw(&member.key), name))
-    }
-
     /// A URL, and the headers that stand in variables; none where a variable is missing or stands for something else.
     fn url(&self, raw: &str, mut sent: Vec<Sent>) -> Option<Vec<Edit>> {
-        let mut edits = vec![self.rename(self.command, "url"), (self.command.value.clone(), raw.to_owned())];
+        let mut edits = self.sheet.rename(self.command, "url");
+        edits.push((self.command.value.clone(), raw.to_owned()));
         if let Some(kind) = self.server.member("type").filter(|kind| kind.text() == Some("stdio")) {
             let was = self.old.and_then(|old| old.raw("type")).map(str::to_owned);
             edits.push((kind.value.clone(), was.unwrap_or_else(|| quoted("http"))));
@@ -182,7 +179,7 @@ impl Leaving<'_> {
         for member in env.members() {
             let place = sent.iter().position(|header| header.variable == member.name);
             if let Some(header) = place.map(|place| sent.remove(place)) {
-                edits.push(self.rename(member, &header.name));
+                edits.extend(self.sheet.rename(member, &header.name));
                 if !header.before.is_empty() {
                     let value = format!("{}{}", header.before, member.text()?);
                     edits.push((member.value.clone(), quoted(&value)));
@@ -196,12 +193,22 @@ impl Leaving<'_> {
         if !is_ours {
             return Some(Vec::new());
         }
-        edits.push(self.rename(env, name));
+        let renamed = self.sheet.rename(env, name);
+        // A variable that is ours and of which no header is known any more is none of theirs.
+        if foreign.iter().any(|member| member.name.starts_with("TAPEDECK_HEADER_")) {
+            return None;
+        }
+        if !env.dotted.is_empty() {
+            let is_theirs = |member: &Member| foreign.iter().any(|other| other.key == member.key);
+            let ours = env.members().iter().zip(renamed).filter(|(member, _)| !is_theirs(member));
+            edits.extend(ours.map(|(_, edit)| edit));
+            return Some(edits);
+        }
+        edits.extend(renamed);
         if foreign.is_empty() {
             return Some(edits);
         }
-        // A variable that is ours and of which no header is known any more is none of theirs.
-        if !env.is_whole || foreign.iter().any(|member| member.name.starts_with("TAPEDECK_HEADER_")) {
+        if !env.is_whole {
             return None;
         }
         let mut theirs = Vec::new();
@@ -247,16 +254,16 @@ impl Leaving<'_> {
         };
         match (bearer.first(), named) {
             (Some(bearer), named) => {
-                edits.extend([
-                    self.rename(passes, "bearer_token_env_var"),
-                    (passes.value.clone(), raw(bearer)?),
-                ]);
+                edits.extend(self.sheet.rename(passes, "bearer_token_env_var"));
+                edits.push((passes.value.clone(), raw(bearer)?));
                 let Some(named) = named else { return Some(false) };
-                edits.extend([self.rename(self.args, "env_http_headers"), (self.args.value.clone(), named)]);
+                edits.extend(self.sheet.rename(self.args, "env_http_headers"));
+                edits.push((self.args.value.clone(), named));
                 Some(true)
             }
             (None, named) => {
-                edits.extend([self.rename(passes, "env_http_headers"), (passes.value.clone(), named?)]);
+                edits.extend(self.sheet.rename(passes, "env_http_headers"));
+                edits.push((passes.value.clone(), named?));
                 Some(false)
             }
         }

@@ -33,6 +33,15 @@ pub(super) struct Sent {
     pub variable: String,
 }
 
+/// What stands before a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Front {
+    None,
+    Tapedeck,
+    /// A program of another name with the words that `wrap` writes. It is tapedeck if a copy tells what it wraps.
+    Alike,
+}
+
 /// How servers are wrapped.
 #[derive(Debug)]
 pub(super) struct Mode {
@@ -87,35 +96,47 @@ impl Entry {
         }
     }
 
-    /// Whether tapedeck stands before it already, by its own name or by that of the program that runs.
-    pub(super) fn is_wrapped(&self) -> bool {
-        let Some(program) = self.command.as_deref().map(Path::new) else { return false };
-        let is_ours = || env::current_exe().is_ok_and(|ours| ours == program);
-        let word = self.args.first().map(String::as_str);
-        matches!(word, Some("record" | "replay"))
-            && (program.file_stem().is_some_and(|name| name == "tapedeck") || is_ours())
+    /// What stands before it. Programs are renamed and moved, so what `wrap` writes is known by its words too: the log
+    /// beside the cassette, under its name.
+    pub(super) fn front(&self) -> Front {
+        let Some(program) = self.command.as_deref().map(Path::new) else { return Front::None };
+        if !matches!(self.args.first().map(String::as_str), Some("record" | "replay")) {
+            return Front::None;
+        }
+        let is_named_so = program.file_stem().is_some_and(|name| name == "tapedeck");
+        if is_named_so || env::current_exe().is_ok_and(|ours| ours == program) {
+            return Front::Tapedeck;
+        }
+        let log = self.given("--log").next();
+        match self.cassette_path().map(log_beside) {
+            Some(beside) if log == Some(&beside) => Front::Alike,
+            _ => Front::None,
+        }
     }
 
     /// The words of tapedeck's own that stand before what it wraps.
-    fn front(&self) -> &[String] {
+    fn words(&self) -> &[String] {
         let end = self.args.iter().position(|word| word == "--").unwrap_or(self.args.len());
         &self.args[..end]
     }
 
     /// What stands behind an option in those words, each time it is given.
     pub(super) fn given<'a>(&'a self, option: &'a str) -> impl Iterator<Item = &'a str> {
-        let front = self.front();
-        front.iter().enumerate().filter_map(move |(n, word)| match word.strip_prefix(option)? {
-            "" => front.get(n + 1).map(String::as_str),
+        let words = self.words();
+        words.iter().enumerate().filter_map(move |(n, word)| match word.strip_prefix(option)? {
+            "" => words.get(n + 1).map(String::as_str),
             value => value.strip_prefix('='),
         })
     }
 
     /// The name of the file in which a wrapped entry's cassette stands.
     pub(super) fn cassette(&self) -> Option<&str> {
-        let bare = self.front().get(1).map(String::as_str).filter(|word| !word.starts_with('-'));
-        let path = self.given("--cassette").next().or(bare)?;
-        Path::new(path).file_name()?.to_str()
+        Path::new(self.cassette_path()?).file_name()?.to_str()
+    }
+
+    fn cassette_path(&self) -> Option<&str> {
+        let bare = self.words().get(1).map(String::as_str).filter(|word| !word.starts_with('-'));
+        self.given("--cassette").next().or(bare)
     }
 
     /// The headers that it sends, with the variables that hold their values once it is wrapped.
@@ -141,6 +162,11 @@ impl Entry {
 /// The variable for the value of the header of this number, from 0.
 pub(super) fn variable(n: usize) -> String {
     format!("TAPEDECK_HEADER_{}", n + 1)
+}
+
+/// The log of a cassette.
+fn log_beside(cassette: &str) -> String {
+    format!("{}.log", cassette.strip_suffix(".json").unwrap_or(cassette))
 }
 
 /// What about an entry is such that nobody can say what it means.
@@ -185,7 +211,7 @@ impl Mode {
 
     /// What becomes of an entry; why it stays as it is.
     pub(super) fn decide(&self, entry: &Entry, cassette: &str, exists: bool) -> Result<Change, String> {
-        let log = format!("{}.log", cassette.strip_suffix(".json").unwrap_or(cassette));
+        let log = log_beside(cassette);
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         if let Some(wrong) = &entry.wrong {
             return Err(wrong.clone());
@@ -276,6 +302,29 @@ mod tests {
         let entry = Entry { command: Some("npx".into()), ..Entry::default() };
         assert!(mode(true).decide(&entry, "/c/a.json", false).unwrap_err().contains("record it first"));
         assert!(mode(true).decide(&entry, "/c/a.json", true).is_ok());
+    }
+
+    #[test]
+    fn words_of_wrap_are_known_behind_every_program() {
+        let front = |command: &str, args: &str| {
+            let args = args.split(' ').map(str::to_owned).collect();
+            Entry { command: Some(command.into()), args, ..Entry::default() }.front()
+        };
+        for (command, args, expected) in [
+            ("/bin/vcr", "record --cassette /c/a.json --log /c/a.log -- npx", Front::Alike),
+            ("vcr.exe", "record --verbose --log=/c/a.log --cassette=/c/a.json --url u", Front::Alike),
+            ("vcr", "replay /c/a.json --strict --log /c/a.log", Front::Alike),
+            ("C:/tapedeck.exe", "replay a.json", Front::Tapedeck),
+            ("vcr", "record --cassette /c/a.json -- npx", Front::None),
+            ("vcr", "record --cassette /c/a.json --log /c/b.log -- npx", Front::None),
+            ("vcr", "record --cassette /c/a.json -- npx --log /c/a.log", Front::None),
+            ("vcr", "replay --log .log", Front::None),
+            ("vcr", "run /c/a.json --log /c/a.log", Front::None),
+            ("tapedeck", "run a.json", Front::None),
+        ] {
+            assert_eq!(front(command, args), expected, "{command} {args}");
+        }
+        assert_eq!(Entry::default().front(), Front::None);
     }
 
     #[test]

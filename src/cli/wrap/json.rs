@@ -82,6 +82,7 @@ fn members(object: &Object<'_>, and_theirs: bool) -> Vec<Member> {
         Member {
             name: member.name.as_str().to_owned(),
             key: range(&member.name),
+            dotted: Vec::new(),
             value: range(&member.value),
             holds,
             is_whole: true,

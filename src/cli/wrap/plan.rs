@@ -6,7 +6,7 @@ use super::{
     super::failure::Failure,
     back::{self, Back},
     copies::Copies,
-    entry::Mode,
+    entry::{Front, Mode},
     put,
     sheet::Sheet,
     write,
@@ -91,13 +91,23 @@ fn rewrite(file: &Path, text: &str, copies: &Copies, mode: Option<&Mode>) -> Res
         let server = &found.servers[index];
         // Left is what is for this folder; the copy is of all.
         let is_meant = mode.is_some() || server.is_here;
-        if !is_meant || !found.entry(index).is_wrapped() {
+        let entry = found.entry(index);
+        let front = entry.front();
+        if !is_meant || front == Front::None {
             continue;
         }
         let old = copies.find(&found, index);
-        let stood_so = old.is_some_and(|old| old.entry().is_wrapped());
+        let stood_so = old.is_some_and(|old| old.entry().front() != Front::None);
         *left = if stood_so {
             Some("tapedeck stood before it already when the configuration was wrapped".to_owned())
+        } else if old.is_none() && front == Front::Alike {
+            has_left |= mode.is_none() || !copies.is_empty();
+            let program = entry.command.as_deref().unwrap_or_default();
+            let undo =
+                format!("put `tapedeck` in its place and run `tapedeck wrap {} --undo`", file.display());
+            Some(format!(
+                "{program} stands before it, and nothing tells that it is tapedeck; if it is, {undo}"
+            ))
         } else if old.is_none() && mode.is_some() {
             has_left |= !copies.is_empty();
             let undo = format!("`tapedeck wrap {} --undo` takes it away", file.display());
@@ -130,7 +140,7 @@ fn rewrite(file: &Path, text: &str, copies: &Copies, mode: Option<&Mode>) -> Res
         let cassette = mode.cassette(name, &mut taken);
         let kept = sheet.clone();
         let done = left.map_or(Ok(()), Err).and_then(|()| {
-            if found.entry(index).is_wrapped() {
+            if found.entry(index).front() != Front::None {
                 back::take_back(&mut sheet, index, copies.find(&found, index));
             }
             wrap(&mut sheet, index, mode, &cassette)

@@ -2,7 +2,7 @@
 
 use super::{
     entry::{self, Change},
-    sheet::{Edit, Member, Server, Sheet, Syntax, list, quoted, renamed},
+    sheet::{Edit, Member, Server, Sheet, Syntax, list, quoted},
 };
 
 /// Changes an entry; false where it cannot be done in place.
@@ -30,7 +30,7 @@ pub(super) fn put(sheet: &mut Sheet, index: usize, program: &str, change: &Chang
         now.command.as_deref() == Some(program)
             && now.args == words
             && now.wrong.is_none()
-            // Of headers in dotted keys only the first is renamed.
+            // Of headers in dotted keys with escapes only the first is renamed.
             && (was.command.is_some() || (now.url.is_none() && now.headers.is_empty()))
     })
 }
@@ -69,18 +69,18 @@ fn instead(
     program: &str,
     words: &[String],
 ) -> Option<Vec<Edit>> {
-    let rename = |member: &Member, name: &str| (member.key.clone(), renamed(sheet.raw(&member.key), name));
     let mut raw = all(words);
     if let Some(at) = words.iter().position(|word| word == "--url") {
         raw[at + 1] = sheet.raw(&url.value).to_owned();
     }
-    let mut edits = vec![rename(url, "command"), (url.value.clone(), quoted(program))];
+    let mut edits = sheet.rename(url, "command");
+    edits.push((url.value.clone(), quoted(program)));
     edits.extend(server.member("type").map(|kind| (kind.value.clone(), quoted("stdio"))));
     if let Some(headers) = server.member(sheet.syntax.headers()) {
-        edits.push(rename(headers, "env"));
+        edits.extend(sheet.rename(headers, "env"));
         for (n, header) in headers.members().iter().enumerate() {
             if !super::super::connect::is_refused(&header.name) {
-                edits.push(rename(header, &entry::variable(n)));
+                edits.extend(sheet.rename(header, &entry::variable(n)));
             }
         }
     }
@@ -94,11 +94,15 @@ fn instead(
     let variables = bearer.map(|bearer| sheet.raw(&bearer.value).to_owned()).into_iter().chain(theirs);
     let variables = list(&variables.collect::<Vec<_>>());
     if let Some(passes) = bearer.or(named) {
-        edits.extend([rename(passes, "env_vars"), (passes.value.clone(), variables)]);
+        edits.extend(sheet.rename(passes, "env_vars"));
+        edits.push((passes.value.clone(), variables));
     }
     match named.filter(|_| bearer.is_some()) {
         // There are as many members as before, so each can have the place of one.
-        Some(named) => edits.extend([rename(named, "args"), (named.value.clone(), list(&raw))]),
+        Some(named) => {
+            edits.extend(sheet.rename(named, "args"));
+            edits.push((named.value.clone(), list(&raw)));
+        }
         None => edits.push(args(sheet, server, url, &raw)),
     }
     Some(edits)

@@ -51,6 +51,8 @@ pub(super) struct Server {
 pub(super) struct Member {
     pub name: String,
     pub key: Range<usize>,
+    /// Of a TOML table of dotted keys: where its name stands before each of its members.
+    pub dotted: Vec<Range<usize>>,
     pub value: Range<usize>,
     pub holds: Holds,
     /// Its value stands in one piece. That of a TOML table with a header of its own, or of dotted keys, does not.
@@ -139,6 +141,13 @@ impl Sheet {
             *self = new;
         }
         is_right
+    }
+
+    /// Another name for a member, in each place where it stands.
+    pub(super) fn rename(&self, member: &Member, name: &str) -> Vec<Edit> {
+        let places =
+            if member.dotted.is_empty() { std::slice::from_ref(&member.key) } else { &member.dotted };
+        places.iter().map(|place| (place.clone(), renamed(self.raw(place), name))).collect()
     }
 
     /// A list of raw texts, as the value of a name.

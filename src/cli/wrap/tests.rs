@@ -70,6 +70,7 @@ const MOVES: &[(&str, &[(&str, &str)])] = &[
         &[("\"--log\"", "\"--verbose\", \"--log\""), ("\"record\", ", "\"record\", \"--keep-journal\",")],
     ),
     ("the program is moved", &[("/bin/tapedeck", "/usr/local/bin/tapedeck")]),
+    ("the program is renamed", &[("/bin/tapedeck", "/opt/td-1.2")]),
 ];
 
 /// Without the entry `a`, where marks say which that is.
@@ -242,6 +243,24 @@ fn what_was_comes_back_with_what_a_person_did_in_between() {
     }
     assert!(wrong.is_empty(), "{} are otherwise:\n{}", wrong.len(), wrong[..wrong.len().min(5)].join("\n"));
     assert!(count > 60, "{count} edits acted");
+}
+
+#[test]
+fn variables_beside_headers_in_dotted_keys_stay_variables() {
+    let text = "[mcp_servers.dots]\nurl = \"u\"\nhttp_headers.A = \"a\"\nhttp_headers.B = \"b\"\n";
+    let edit = |text: &str| {
+        text.replace("env.TAPEDECK_HEADER_2", "env.MORE = \"m\" # mine\nenv.TAPEDECK_HEADER_2")
+            .replace("http_headers.B", "env.MORE = \"m\" # mine\nhttp_headers.B")
+    };
+    for replays in [false, true] {
+        let story = Story::new("config.toml", text);
+        story.wrap(replays);
+        let wrapped = story.text();
+        story.write(&edit(&wrapped));
+        let (told, has_left) = story.undo();
+        assert!(!has_left, "{told:?}\n{wrapped}");
+        assert_eq!(story.text(), edit(text));
+    }
 }
 
 #[test]

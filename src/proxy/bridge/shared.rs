@@ -105,10 +105,11 @@ impl Call {
             is_batch,
             is_modern: message.is_modern(),
             is_initialize: message.kind == Kind::Request && message.method() == "initialize",
-            name: if message.kind.is_response() {
-                "an answer".to_owned()
-            } else {
-                message.method().into_owned()
+            name: match message.kind {
+                Kind::Request | Kind::Notification => format!("`{}`", message.method()),
+                Kind::Result | Kind::Error => "an answer".to_owned(),
+                Kind::Batch => "a batch".to_owned(),
+                Kind::Noise => "a line that is no JSON-RPC message".to_owned(),
             },
             go,
         }
@@ -376,6 +377,21 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(resolved(address).as_deref(), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn whatever_was_not_taken_has_a_name() {
+        for (line, name) in [
+            (r#"{"jsonrpc":"2.0","method":"notifications/a"}"#, "`notifications/a`"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, "an answer"),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}"#, "an answer"),
+            (r#"[{"jsonrpc":"2.0","method":"notifications/a"}]"#, "a batch"),
+            ("hello", "a line that is no JSON-RPC message"),
+            ("{}", "a line that is no JSON-RPC message"),
+            ("[]", "a line that is no JSON-RPC message"),
+        ] {
+            assert_eq!(Call::new(COMMON, &Message::read(line.as_bytes()), None).name, name, "{line}");
         }
     }
 

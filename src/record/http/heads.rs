@@ -301,10 +301,10 @@ pub(super) fn target(target: &[u8]) -> String {
     text
 }
 
-/// A request's method as the file has it.
+/// A request's method as the file has it: as it was, or what of it is a token where a journal was damaged.
 pub(super) fn method(method: &[u8]) -> String {
-    let name: String =
-        method.iter().copied().map(char::from).filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    let letters = method.iter().filter(|byte| is_token(slice::from_ref(*byte)));
+    let name: String = letters.copied().map(char::from).collect();
     if name.is_empty() { "-".to_owned() } else { name }
 }
 

@@ -27,6 +27,46 @@ fn the_code_that_a_redirect_grants_is_hidden_and_found_again() {
 }
 
 #[test]
+fn a_code_that_stands_alone_is_told_by_its_path_or_by_its_look() {
+    for path in
+        ["/auth", "/auth/x", "/cb", "/CB/", "/authorize", "/token", "/login", "/.well-known/x", "/my-oauth2"]
+    {
+        let of = |code: &str| format!("{path}?x=1&code={code}");
+        assert_eq!(plain().url(&of("c53grant")), of("<redacted:oauth-1>"));
+        assert_eq!(plain().url(&of("FR")), of("FR"));
+        assert_eq!(plain().url(&of("E1234")), of("E1234"));
+        let text = |code: &str| format!(r#"{{"text":"see https://h.example{}"}}"#, of(code));
+        assert_eq!(redact(&mut plain(), &text("c53grant")), text("<redacted:oauth-1>"));
+    }
+    for code in [
+        "SplxlOBeZQQYbYS6WxSbIA",
+        "a1b2c3d4e5f6a7b8c9d0",
+        "4%2F0AX4XfWhz9QeT1kLm3n",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "M.C507_BAY.2.U.0b1c2d3e-4f5a",
+    ] {
+        let of = |code: &str| format!("/mcp?v=1&code={code}");
+        assert_eq!(plain().url(&of(code)), of("<redacted:oauth-1>"));
+        let text = |code: &str| format!(r#"{{"text":"see https://h.example{}"}}"#, of(code));
+        assert_eq!(redact(&mut plain(), &text(code)), text("<redacted:oauth-1>"));
+    }
+    for stays in [
+        "/items?code=FR",
+        "/items?code=E_NOT_FOUND_IN_ANY_OF_THEM",
+        "/items?code=ORDER-2024-000123-SUMMER",
+        "/items?code=90210-1234-5678-9012-3456",
+        "/authors?code=c53-grant",
+        "/tokens/cba?code=c53-grant",
+        "/play?code=print(a1b2)+%3D%3D+x1y2z3(4)",
+        "/items?postcode=SplxlOBeZQQYbYS6WxSbIA",
+    ] {
+        assert_eq!(plain().url(stays), stays);
+        let text = format!(r#"{{"text":"OAuth: a callback https://h.example{stays}"}}"#);
+        assert_eq!(redact(&mut plain(), &text), text);
+    }
+}
+
+#[test]
 fn what_a_token_request_carries_is_hidden_from_the_first_one_on() {
     session(
         &mut plain(),

@@ -281,22 +281,59 @@ fn a_link_stays_one_and_a_read_only_file_is_not_written() {
     assert_eq!(deck.names(), ["mcp.json", "real"]);
 }
 
+/// A copy of the program under another name.
+fn renamed(deck: &Deck, name: &str) -> impl Fn(&[&str]) -> Ran {
+    let program = deck.path(name);
+    std::fs::copy(PROGRAM, &program).expect("a copy of the program");
+    let folder = deck.path(".");
+    move |words| {
+        let ended =
+            Command::new(&program).arg("wrap").args(words).arg("mcp.json").current_dir(&folder).output();
+        Ran::of(&ended.expect("it runs")).silent()
+    }
+}
+
 #[test]
-fn a_program_that_was_given_another_name_knows_what_it_wrapped() {
+fn programs_of_any_name_know_what_was_wrapped() {
+    let sse = r#""sse": {"type": "sse", "url": "https://h/sse", "headers": {"X-Key": "k"}}, "far""#;
+    let stranger =
+        r#""vcr": {"command": "vcr", "args": ["record", "--cassette", "a.json", "--", "x"]}, "far""#;
+    let config = configuration().replace("\"far\"", sse).replace("\"far\"", stranger);
+    let deck =
+        Deck::new().with("mcp.json", &*config).with("tapes/sse.json", "{}").with("tapes/vcr.json", "{}");
+    let (first, second) = (renamed(&deck, "td-a"), renamed(&deck, "td-b"));
+    for words in [&["--record", "tapes"][..], &["--replay", "tapes"]] {
+        first(words).status(ExitCode::Good).stdout("sse: re").stdout("vcr: re");
+        let once = deck.read("mcp.json");
+        assert!(once.contains("/td-a\""), "{once}");
+        first(words).status(ExitCode::Good);
+        assert_eq!(deck.read("mcp.json"), once);
+        second(words).status(ExitCode::Good);
+        assert_eq!(deck.read("mcp.json"), once.replace("/td-a\"", "/td-b\""));
+        assert_eq!(deck.read("mcp.json.before-tapedeck"), config);
+        let ran = if words[0] == "--record" { first(&["--undo"]) } else { second(&["--undo"]) };
+        ran.status(ExitCode::Good).stdout("sse: as it was\nvcr: as it was\n");
+        assert_eq!(deck.read("mcp.json"), config);
+        assert!(!deck.path("mcp.json.before-tapedeck").exists());
+    }
+}
+
+#[test]
+fn a_program_that_may_be_anybodys_is_neither_wrapped_nor_taken_away() {
     let deck = Deck::new().with("mcp.json", configuration());
-    let renamed = deck.path("mcp-vcr");
-    std::fs::copy(PROGRAM, &renamed).expect("a copy of the program");
-    let run = |words: &[&str]| {
-        let done = Command::new(&renamed).args(words).arg("mcp.json").current_dir(deck.path(".")).output();
-        let done = done.expect("it runs");
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        String::from_utf8_lossy(&done.stdout).into_owned()
-    };
-    run(&["wrap"]);
+    let (first, second) = (renamed(&deck, "td-a"), renamed(&deck, "td-b"));
+    first(&[]).status(ExitCode::Good);
+    std::fs::remove_file(deck.path("mcp.json.before-tapedeck")).expect("it is there");
     let once = deck.read("mcp.json");
-    assert!(once.contains("/mcp-vcr\""), "{once}");
-    run(&["wrap"]);
+    second(&[])
+        .status(ExitCode::Good)
+        .stdout("local: left as it is: ")
+        .stdout("nothing tells that it is tapedeck");
+    second(&["--undo"]).status(ExitCode::Bad).stdout("put `tapedeck` in its place and run");
     assert_eq!(deck.read("mcp.json"), once);
-    assert_eq!(run(&["wrap", "--undo"]), "local: as it was\n");
+    // As it says.
+    let program = deck.path("td-a").canonicalize().expect("it is there").display().to_string();
+    edit(&deck, "mcp.json", &[(&program, "tapedeck")]);
+    second(&["--undo"]).status(ExitCode::Good).stdout("local: as it was\n");
     assert_eq!(deck.read("mcp.json"), configuration());
 }

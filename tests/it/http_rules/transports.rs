@@ -212,13 +212,17 @@ fn how_a_response_ended_is_told_where_none_can_end_so() {
         tool("reset", "reset", &CUT.replace("cut", "reset")),
         tool("end", "end", r#""http": {"stream": true}, "unanswered": "ended""#),
         tool("empty", "empty", r#""unanswered": "ended""#),
+        tool("gone", "gone", r#""http": {"end": "cut"}, "unanswered": "lost""#),
+        tool("html", "html", r#""server": [{"body": "<p>"}], "unanswered": "ended""#),
         tool("e", "e", r#""http": {"status": 500}, "server": [{"body": "<p>"}], "unanswered": "ended""#),
     ];
     let expected = [
-        ("cut", told(7, "the recorded stream was cut before the answer", "null", "")),
-        ("reset", told(7, "the recorded stream was reset before the answer", "null", "")),
-        ("end", told(7, "the recorded server ended its response without an answer", "null", "")),
-        ("empty", told(7, "the recorded server ended its response without an answer", "null", "")),
+        ("cut", told(7, "the recorded stream was cut before the answer", "200", "")),
+        ("reset", told(7, "the recorded stream was reset before the answer", "200", "")),
+        ("end", told(7, "the recorded server ended its response without an answer", "200", "")),
+        ("empty", told(7, "the recorded server ended its response without an answer", "200", "")),
+        ("gone", told(7, "the recorded stream was cut before the answer", "null", "")),
+        ("html", told(7, "the recorded server ended its response without an answer", "200", "<p>")),
         ("e", told(7, "the recorded server answered with HTTP status 500 and no message", "500", "<p>")),
     ];
     let exchanges = with_id(1) + &calls.concat();
@@ -229,7 +233,7 @@ fn how_a_response_ended_is_told_where_none_can_end_so() {
     }
     let warnings = stage.report().warnings;
     assert!(warnings[0].starts_with("`cut`: the recorded stream was cut before the answer;"), "{warnings:?}");
-    assert_eq!(warnings.len(), 5);
+    assert_eq!(warnings.len(), 7);
     stage.good();
     // Over HTTP+SSE one stream carries all answers.
     let mut stage = Stage::new(HTTP, &exchanges);
@@ -267,7 +271,7 @@ fn requests_of_a_batch_that_were_left_without_an_answer_are_told_of() {
     let heard = stage.line(0, asked);
     assert_eq!(
         heard.last(),
-        Some(&format!("0 line {}", told(8, "the recorded stream was cut before the answer", "null", ""))),
+        Some(&format!("0 line {}", told(8, "the recorded stream was cut before the answer", "200", ""))),
         "{heard:?}"
     );
 }

@@ -130,9 +130,11 @@ enabled = true
 url = "https://h/mcp"
 http_headers.X-Key = "k"
 [mcp_servers.dots]
+http_headers.X-Key = "k" # first
 url = "https://h/mcp"
-http_headers.X-Key = "k"
-http_headers.X-A = "k"
+"http_headers" . "X A" = "k"
+http_headers.Host = "h"
+bearer_token_env_var = "TOK"
 
 [mcp_servers.u]
 url = "https://u/mcp"
@@ -150,6 +152,7 @@ x = 1"#,
         r#"[mcp_servers]
 a = { command = "npx", args = ["-y"], env = { K = "v" } } # one
 b.command = "b"
+dots = { http_headers.X-Key = "k", url = "https://h/mcp", http_headers.X-A = "k" }
 c = { command = "c" }
 r = { url = "https://h/mcp", http_headers = { X-Key = "k" }, bearer_token_env_var = "T" }
 "#,
@@ -157,4 +160,4 @@ r = { url = "https://h/mcp", http_headers = { X-Key = "k" }, bearer_token_env_va
 ];
 
 /// How what is said of the servers that nobody can record begins.
-pub(super) const LEFT: &[&str] = &["dot", "far", "odd"];
+pub(super) const LEFT: &[&str] = &["far", "odd"];

@@ -99,3 +99,19 @@ fn headers_of_2026_07_28_are_told_where_they_do_not_say_what_the_message_says() 
         check(&lines, &[&format!(r#"1 tools/call "é" @1 {told}| result"#)]);
     }
 }
+
+#[test]
+fn every_method_is_recorded_whole() {
+    // All signs of a token (RFC 9110, 5.6.2).
+    let signs = "X!#$%&'*+-.^_`|~9";
+    let lines =
+        ["bReW", signs, "X"].map(|method| [format!("1 > {method} /mcp"), "1 < 204".into(), "1 < .".into()]);
+    let (shown, cassette, _) = record(&lines.concat());
+    let keys: Vec<&str> = cassette.exchanges.iter().map(|exchange| &*exchange.key).collect();
+    let expected =
+        ["http bReW /mcp @1".to_owned(), format!("http \"{signs}\" /mcp @1"), "http X /mcp @1".to_owned()];
+    assert_eq!(keys, expected, "{shown}");
+    assert!(shown.contains(&format!(r#""client": {{"http": "{signs} /mcp"}}"#)), "{shown}");
+    // A journal may be damaged.
+    assert_eq!(["G T", "\n", ""].map(|text| super::super::heads::method(text.as_bytes())), ["GT", "-", "-"]);
+}
