@@ -95,18 +95,15 @@ impl Cleaner {
 
     /// Whether what was written may hold values that were met only afterwards.
     pub(super) fn met_late(&self) -> bool {
-        self.redactor.lock().unwrap_or_else(PoisonError::into_inner).met_late()
+        self.alone(|alone| alone.redactor.met_late())
     }
 
     /// What was replaced, by kind and place, a sentence each.
     pub(super) fn told(&self) -> Vec<String> {
-        let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
         let told = |count: &Count| format!("redacted {} {} in {}", count.times, count.kind, count.place);
-        redactor.counts().iter().map(told).collect()
+        self.alone(|alone| alone.redactor.counts().iter().map(told).collect())
     }
-}
 
-impl Cleaner {
     /// Does something, while no clone does anything.
     fn alone<T>(&self, what: impl FnOnce(&mut Alone<'_>) -> T) -> T {
         let mut redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);

@@ -159,8 +159,7 @@ fn read_request<'a, const PLAIN: bool>(
         return Err(Request::Unknown);
     }
     last.note_fields(bytes, request.headers);
-    let (body, is_chunked) = framing::<PLAIN>(last.fields(bytes)).ok_or(Request::Unknown)?;
-    (last.body, last.is_chunked) = (body, is_chunked);
+    (last.body, last.is_chunked) = framing::<PLAIN>(last.fields(bytes)).ok_or(Request::Unknown)?;
     last.first = FirstLine::Request(place(bytes, method.as_bytes()), place(bytes, target.as_bytes()));
     last.keep(bytes, length);
     Ok(())
