@@ -144,10 +144,11 @@ impl<'a> Message<'a> {
 
     fn has_method(&mut self, place: Span) {
         self.method = Some(place);
-        self.plain_method = match text(place.of(self.bytes)) {
+        let raw = place.of(self.bytes);
+        self.plain_method = frequent_method(raw).or_else(|| match text(raw) {
             Cow::Borrowed(method) => Some(method),
             Cow::Owned(_) => None,
-        };
+        });
     }
 
     /// The members of a batch; nothing for any other kind.
@@ -218,8 +219,14 @@ impl<'a> Message<'a> {
     }
 
     /// The raw value of a member of the params' `_meta`.
+    // It is asked for again and again of messages that have none.
+    #[inline]
     pub fn meta(&self, name: &str) -> Option<&'a [u8]> {
-        let params = self.params().filter(|_| self.may_have_meta)?;
+        if self.may_have_meta { self.find_meta(name) } else { None }
+    }
+
+    fn find_meta(&self, name: &str) -> Option<&'a [u8]> {
+        let params = self.params()?;
         let meta = scan::member(params, 0, "_meta")?;
         scan::member(params, meta.start, name).map(|span| span.of(params))
     }
@@ -320,6 +327,19 @@ pub fn id_key(raw: &[u8]) -> Cow<'_, [u8]> {
         Cow::Borrowed(&raw[..raw.len().saturating_sub(1)])
     } else {
         Cow::Borrowed(raw)
+    }
+}
+
+/// The methods that most messages have, as they are written: to know one takes less than to check that it is text.
+fn frequent_method(raw: &[u8]) -> Option<&'static str> {
+    match raw {
+        b"\"tools/call\"" => Some("tools/call"),
+        b"\"tools/list\"" => Some("tools/list"),
+        b"\"resources/read\"" => Some("resources/read"),
+        b"\"prompts/get\"" => Some("prompts/get"),
+        b"\"notifications/progress\"" => Some("notifications/progress"),
+        b"\"notifications/message\"" => Some("notifications/message"),
+        _ => None,
     }
 }
 

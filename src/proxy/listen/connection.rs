@@ -54,7 +54,8 @@ struct Link {
 /// Answers the plain requests of a connection.
 struct Direct {
     link: Arc<Link>,
-    /// The host that was found to be served, and our origin by it.
+    /// The head of which was found that it is served, the host that it names, and our origin by that.
+    head: Option<u64>,
     host: String,
     origin: String,
 }
@@ -74,6 +75,7 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     let link = link(Arc::clone(&control));
     let socket = socket.with_shortcut(Box::new(Direct {
         link: Arc::clone(&link),
+        head: None,
         host: String::new(),
         origin: String::new(),
     }));
@@ -111,8 +113,11 @@ impl Shortcut for Direct {
 }
 
 impl Direct {
-    /// Whether a request is served, and says once and plainly whom it is for. Whom the last one was for is known.
+    /// Whether a request is served, and says once and plainly whom it is for.
     fn serves(&mut self, request: &Plain<'_>) -> bool {
+        if self.head == Some(request.head) {
+            return true;
+        }
         let mut host = None;
         for (name, value) in &request.headers {
             match *name {
@@ -125,6 +130,7 @@ impl Direct {
         }
         let Some(host) = host else { return false };
         if !self.host.is_empty() && self.host.as_bytes() == host {
+            self.head = Some(request.head);
             return true;
         }
         let is_plain = !host.is_empty() && host.iter().all(u8::is_ascii_graphic);
@@ -133,7 +139,7 @@ impl Direct {
             return false;
         }
         self.origin = [self.link.front.scheme, "://", &host].concat();
-        self.host = host.into_owned();
+        (self.head, self.host) = (Some(request.head), host.into_owned());
         true
     }
 }

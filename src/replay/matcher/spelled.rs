@@ -8,7 +8,13 @@ use crate::wire::scan;
 /// Appends params without the white space between their tokens; false where that cannot be told because they are no
 /// JSON.
 pub(super) fn push_params(params: &[u8], out: &mut Vec<u8>) -> bool {
-    // What stands without white space is taken over in one piece: for most clients, all of it.
+    // Most clients write none, and what they say is often one word. (Not the first that is found ends this: it takes a
+    // fraction of the time so.)
+    if !params.iter().fold(false, |any, byte| any | (*byte <= b' ')) {
+        out.extend_from_slice(params);
+        return true;
+    }
+    // What stands without white space is taken over in one piece.
     let (mut from, mut at) = (0, 0);
     while let Some(&byte) = params.get(at) {
         match byte {

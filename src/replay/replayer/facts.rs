@@ -46,19 +46,24 @@ impl Facts {
     /// Those of a request. Most of them are `before`, those of the request before it.
     pub(super) fn of(request: &HttpRequest<'_>, scope: Scope, skips_auth: bool, before: Self) -> Self {
         let mut has_credentials = false;
-        for (name, _) in request.headers {
+        let [mut version, mut accept, mut last_event_id] =
+            [before.version, before.accept, before.last_event_id].map(Values::instead_of);
+        for (name, value) in request.headers {
             match *name {
                 // All requests have these.
-                "host" | "accept" | "content-type" | "content-length" => {}
+                "host" | "content-type" | "content-length" => {}
+                "accept" => accept.push(value),
+                "mcp-protocol-version" => version.push(value),
+                "last-event-id" => last_event_id.push(value),
                 name => has_credentials |= is_credential(name),
             }
         }
         Self {
             path: if *before.path == *request.target { before.path } else { request.target.into() },
             scope,
-            version: values(request, "mcp-protocol-version", before.version),
-            accept: values(request, "accept", before.accept),
-            last_event_id: values(request, "last-event-id", before.last_event_id),
+            version: version.end(),
+            accept: accept.end(),
+            last_event_id: last_event_id.end(),
             has_credentials,
             is_get: request.method == "GET",
             skips_auth,
@@ -159,10 +164,30 @@ impl Facts {
     }
 }
 
-/// The values of a request's header, which may be those of `before`.
-fn values(request: &HttpRequest<'_>, name: &str, before: Vec<Box<[u8]>>) -> Vec<Box<[u8]>> {
-    let found = || request.headers.iter().filter(|(known, _)| *known == name).map(|(_, value)| *value);
-    if found().eq(before.iter().map(|value| &**value)) { before } else { found().map(Box::from).collect() }
+/// The values of a request's header, in the place of those of the request before it, which are mostly the same.
+struct Values {
+    values: Vec<Box<[u8]>>,
+    /// So many of them are the new ones.
+    count: usize,
+}
+
+impl Values {
+    const fn instead_of(values: Vec<Box<[u8]>>) -> Self {
+        Self { values, count: 0 }
+    }
+
+    fn push(&mut self, value: &[u8]) {
+        if self.values.get(self.count).is_none_or(|known| **known != *value) {
+            self.values.truncate(self.count);
+            self.values.push(value.into());
+        }
+        self.count += 1;
+    }
+
+    fn end(mut self) -> Vec<Box<[u8]>> {
+        self.values.truncate(self.count);
+        self.values
+    }
 }
 
 impl Replayer {

@@ -239,8 +239,10 @@ impl Replayer {
         let (live, lane) = (run.live, run.post.unwrap_or(run.lane));
         let scene = scene!(self, found.play, now);
         let run = self.plays[found.play].start(scene, found.step, found.repeat, run);
-        // All of a batch has come, where a part of it may have come before.
-        self.members.remove(&(found.play, found.step));
+        if !self.members.is_empty() {
+            // All of a batch has come, where a part of it may have come before.
+            self.members.remove(&(found.play, found.step));
+        }
         self.agenda.wake(found.play);
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.run = Some((found.play, run));

@@ -24,7 +24,7 @@ const LONGEST_KEPT: usize = 4 << 10;
 pub struct LastHead {
     /// As it was sent; nothing where it is not kept.
     text: Vec<u8>,
-    /// The names of all headers, in lower case.
+    /// Of a request, method and target; then the names of all headers, in lower case.
     names: String,
     /// How long each name is, and where its value stands.
     fields: Vec<(usize, Range<usize>)>,
@@ -32,6 +32,8 @@ pub struct LastHead {
     first: FirstLine,
     body: Option<usize>,
     is_chunked: bool,
+    /// Which of the heads it is that were read and not known.
+    number: u64,
 }
 
 /// What the first line of a head says.
@@ -39,8 +41,8 @@ pub struct LastHead {
 enum FirstLine {
     #[default]
     Unread,
-    /// Where method and target stand.
-    Request(Range<usize>, Range<usize>),
+    /// How long method and target are.
+    Request(usize, usize),
     /// Status, and whether it is of HTTP/1.1.
     Response(u16, bool),
 }
@@ -73,6 +75,8 @@ pub struct RequestHead<'a> {
     pub is_chunked: bool,
     /// It is the one that was read last.
     pub comes_again: bool,
+    /// Of one side of a connection, heads of the same number are the same.
+    pub number: u64,
 }
 
 /// The head of a response.
@@ -158,9 +162,9 @@ fn read_request<'a, const PLAIN: bool>(
     if !(is_usual(target) || !PLAIN && (is_target(target) || method == "OPTIONS" && target == "*")) {
         return Err(Request::Unknown);
     }
-    last.note_fields(bytes, request.headers);
+    last.note_fields(&[method, target], bytes, request.headers);
+    last.first = FirstLine::Request(method.len(), target.len());
     (last.body, last.is_chunked) = framing::<PLAIN>(last.fields(bytes)).ok_or(Request::Unknown)?;
-    last.first = FirstLine::Request(place(bytes, method.as_bytes()), place(bytes, target.as_bytes()));
     last.keep(bytes, length);
     Ok(())
 }
@@ -198,15 +202,18 @@ impl LastHead {
     }
 
     /// Takes in headers of a head that stands at the beginning of `bytes`, and forgets the one before.
-    fn note_fields(&mut self, bytes: &[u8], headers: &[Header<'_>]) {
+    fn note_fields(&mut self, first: &[&str], bytes: &[u8], headers: &[Header<'_>]) {
         self.text.clear();
         self.names.clear();
         self.fields.clear();
+        self.number += 1;
+        first.iter().for_each(|part| self.names.push_str(part));
+        let from = self.names.len();
         for header in headers {
             self.names.push_str(header.name);
             self.fields.push((header.name.len(), place(bytes, header.value)));
         }
-        self.names.make_ascii_lowercase();
+        self.names[from..].make_ascii_lowercase();
     }
 
     /// The head is all that it was read for, and has so many of `bytes`.
@@ -217,9 +224,20 @@ impl LastHead {
         }
     }
 
+    /// Method and target of a request, and the names of all headers.
+    fn parts(&self) -> (&str, &str, &str) {
+        let (method, target) = match self.first {
+            FirstLine::Request(method, target) => (method, target),
+            FirstLine::Unread | FirstLine::Response(..) => (0, 0),
+        };
+        let (method, rest) = self.names.split_at(method);
+        let (target, names) = rest.split_at(target);
+        (method, target, names)
+    }
+
     /// Names in lower case, and values, of the head at the beginning of `bytes`.
     fn fields<'a>(&'a self, bytes: &'a [u8]) -> impl ExactSizeIterator<Item = (&'a str, &'a [u8])> {
-        let mut rest = &*self.names;
+        let (_, _, mut rest) = self.parts();
         self.fields.iter().map(move |(length, value)| {
             let name;
             (name, rest) = rest.split_at(*length);
@@ -228,12 +246,10 @@ impl LastHead {
     }
 
     fn request<'a>(&'a self, bytes: &'a [u8], comes_again: bool) -> Request<'a> {
-        let text = |place: &Range<usize>| std::str::from_utf8(&bytes[place.clone()]).ok();
-        let FirstLine::Request(method, target) = &self.first else { return Request::Unknown };
-        let (Some(method), Some(target)) = (text(method), text(target)) else { return Request::Unknown };
+        let (method, target, _) = self.parts();
         let fields = self.fields(bytes).collect();
-        let Self { length, body, is_chunked, .. } = *self;
-        Request::Head(RequestHead { method, target, fields, length, body, is_chunked, comes_again })
+        let Self { length, body, is_chunked, number, .. } = *self;
+        Request::Head(RequestHead { method, target, fields, length, body, is_chunked, comes_again, number })
     }
 
     fn response<'a>(&'a self, bytes: &'a [u8], comes_again: bool) -> Option<ResponseHead<'a>> {
@@ -303,7 +319,7 @@ fn read_response(parsed: Parsed<'_, '_>, bytes: &[u8], last: &mut LastHead) -> R
     if status < 100 {
         return Err(BadResponse);
     }
-    last.note_fields(bytes, headers);
+    last.note_fields(&[], bytes, headers);
     last.first = FirstLine::Response(status, version == 1);
     last.keep(bytes, length);
     Ok(true)
@@ -432,7 +448,14 @@ mod tests {
         let long = format!("X: {}\r\n", "y".repeat(LONGEST_KEPT));
         let asked = [post(""), post("X-A: \u{e9}\r\n"), post(&long), post("Connection: close\r\n")];
         let told = ["HTTP/1.1 200 OK\r\nA: 1\r\n\r\n", "HTTP/1.0 404 No\r\nB:\r\n\r\nabc"].map(str::to_owned);
-        let read_request = |text: &[u8], last: &mut LastHead| format!("{:?}", any_request(text, last));
+        let read_request = |text: &[u8], last: &mut LastHead| {
+            let number = last.number;
+            let request = any_request(text, last);
+            if let Request::Head(head) = &request {
+                assert_eq!(head.number == number, head.comes_again);
+            }
+            format!("{request:?}").split(", number: ").next().unwrap_or_default().to_owned()
+        };
         let read_response = |text: &[u8], last: &mut LastHead| format!("{:?}", response(text, last));
         let as_at_first =
             |read: &dyn Fn(&[u8], &mut LastHead) -> String, texts: &[String], order: &[usize]| {

@@ -35,6 +35,8 @@ pub trait Shortcut: Send {
 /// A `POST` that is whole and says nothing of its connection but that it stays.
 #[derive(Debug)]
 pub struct Plain<'a> {
+    /// Requests of a connection whose heads have the same number have the same head.
+    pub head: u64,
     /// Path and query.
     pub target: &'a str,
     /// Header names in lower case, and values, in order.
@@ -245,7 +247,9 @@ fn look<'a>(bytes: &'a [u8], last: &'a mut LastHead) -> Ahead<'a> {
         return Ahead::Other(length);
     }
     match bytes.get(head.length..length) {
-        Some(body) => Ahead::Plain(Plain { target: head.target, headers: head.fields, body }, length),
+        Some(body) => {
+            Ahead::Plain(Plain { head: head.number, target: head.target, headers: head.fields, body }, length)
+        }
         None => Ahead::Part { has_head: true },
     }
 }
