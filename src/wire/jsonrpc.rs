@@ -276,22 +276,27 @@ pub enum Envelope {
 
 impl Envelope {
     /// The member that a raw JSON string names. Nearly all are spelled without escapes, so those are looked for last.
+    #[inline]
     pub fn of(raw: &[u8]) -> Option<Self> {
-        let plain = Self::named(&raw[1..raw.len() - 1]);
-        let is_escaped = plain.is_none() && raw.contains(&b'\\');
-        if is_escaped { Self::named(&scan::unescape(raw)) } else { plain }
+        match raw {
+            b"\"jsonrpc\"" => Some(Self::Jsonrpc),
+            b"\"id\"" => Some(Self::Id),
+            b"\"method\"" => Some(Self::Method),
+            b"\"params\"" => Some(Self::Params),
+            b"\"result\"" => Some(Self::Result),
+            b"\"error\"" => Some(Self::Error),
+            _ if raw.contains(&b'\\') => Self::escaped(raw),
+            _ => None,
+        }
     }
 
-    fn named(name: &[u8]) -> Option<Self> {
-        Some(match name {
-            b"jsonrpc" => Self::Jsonrpc,
-            b"id" => Self::Id,
-            b"method" => Self::Method,
-            b"params" => Self::Params,
-            b"result" => Self::Result,
-            b"error" => Self::Error,
-            _ => return None,
-        })
+    #[cold]
+    fn escaped(raw: &[u8]) -> Option<Self> {
+        let mut plain = Vec::from(b"\"");
+        plain.extend_from_slice(&scan::unescape(raw));
+        plain.push(b'"');
+        // What is escaped twice is another name.
+        if plain.contains(&b'\\') { None } else { Self::of(&plain) }
     }
 }
 

@@ -166,35 +166,40 @@ fn skip_word(text: &[u8], at: usize) -> usize {
 ///
 /// # Errors
 /// When no value begins there, or when it does not end.
+#[inline]
 pub fn skip_value(text: &[u8], at: usize) -> Result<usize, ScanError> {
     match text.get(at) {
         None => error(at, "a value"),
         Some(b'"') => skip_string(text, at),
-        Some(b'{' | b'[') => {
-            let (mut depth, mut from) = (0usize, at);
-            loop {
-                match text.get(from) {
-                    None => return error(text.len(), "a closing bracket"),
-                    Some(b'"') => {
-                        from = skip_string(text, from)?;
-                        continue;
-                    }
-                    Some(b'{' | b'[') => depth += 1,
-                    Some(b'}' | b']') => {
-                        depth -= 1;
-                        if depth == 0 {
-                            return Ok(from + 1);
-                        }
-                    }
-                    Some(_) => {}
-                }
-                from += 1;
-            }
-        }
+        Some(b'{' | b'[') => skip_container(text, at),
         Some(_) => match skip_word(text, at) {
             end if end == at => error(at, "a value"),
             end => Ok(end),
         },
+    }
+}
+
+/// `at` stands on an opening bracket; offset behind the one that closes it.
+#[inline(never)]
+fn skip_container(text: &[u8], at: usize) -> Result<usize, ScanError> {
+    let (mut depth, mut from) = (0usize, at);
+    loop {
+        match text.get(from) {
+            None => return error(text.len(), "a closing bracket"),
+            Some(b'"') => {
+                from = skip_string(text, from)?;
+                continue;
+            }
+            Some(b'{' | b'[') => depth += 1,
+            Some(b'}' | b']') => {
+                depth -= 1;
+                if depth == 0 {
+                    return Ok(from + 1);
+                }
+            }
+            Some(_) => {}
+        }
+        from += 1;
     }
 }
 
@@ -241,7 +246,8 @@ impl Members<'_> {
     ///
     /// # Errors
     /// Where the object does not go on as one.
-    #[inline]
+    // A member is many words, and who reads all messages by this does it in one place.
+    #[inline(always)]
     pub fn try_next(&mut self) -> Result<Option<Member>, ScanError> {
         let open = [b'{', b','][usize::from(self.state == State::Next)];
         let mut at = skip_space(self.text, self.at);
