@@ -54,33 +54,38 @@ impl Pairing {
         Self::default()
     }
 
-    /// Pairs the placeholders of a live message (redacted by the live session) with those of the recorded one that
-    /// stand at equal places; members are unordered. On an error nothing is kept of the two messages.
-    ///
-    /// Places that differ otherwise than in numbers are left alone: whether messages match is decided elsewhere.
+    /// Pairs the placeholders of a live message (redacted by the live session) with those of the recorded one. On an
+    /// error nothing is kept of the two messages.
     ///
     /// # Errors
     /// When a pair would break an earlier one.
     pub fn pair(&mut self, live: &[u8], recorded: &[u8]) -> Result<(), Broken> {
-        let mut added: Vec<(Placeholder, u32)> = Vec::new();
-        for (live, recorded) in pairs(live, recorded) {
-            match self.add(&live, recorded) {
-                Ok(true) => added.push((live, recorded)),
-                Ok(false) => {}
-                Err(broken) => {
-                    for (live, recorded) in added {
-                        self.live_of.remove(&Placeholder { number: recorded, ..live.clone() });
-                        self.recorded_of.remove(&live);
-                    }
-                    return Err(broken);
-                }
-            }
+        let pairs = Pairs::of(live, recorded);
+        self.check(&pairs)?;
+        self.keep(pairs);
+        Ok(())
+    }
+
+    /// Whether pairs agree with each other and with those of the session.
+    ///
+    /// # Errors
+    /// When one would break an earlier one.
+    pub fn check(&self, pairs: &Pairs) -> Result<(), Broken> {
+        let mut own = Self::new();
+        for (live, recorded) in &pairs.0 {
+            self.admits(live, *recorded)?;
+            own.admits(live, *recorded)?;
+            own.insert(live, *recorded);
         }
         Ok(())
     }
 
-    /// Whether the pair is new.
-    fn add(&mut self, live: &Placeholder, recorded: u32) -> Result<bool, Broken> {
+    /// Keeps pairs that [agree](Self::check) with those of the session.
+    pub fn keep(&mut self, pairs: Pairs) {
+        pairs.0.iter().for_each(|(live, recorded)| self.insert(live, *recorded));
+    }
+
+    fn admits(&self, live: &Placeholder, recorded: u32) -> Result<(), Broken> {
         let numbered = |number| Placeholder { number, ..live.clone() };
         let (live, recorded) = (live.clone(), numbered(recorded));
         match (self.recorded_of.get(&live), self.live_of.get(&recorded)) {
@@ -90,13 +95,25 @@ impl Pairing {
             (_, Some(&before)) if before != live.number => {
                 Err(Broken::Recorded { before: numbered(before), live, recorded })
             }
-            (Some(_), _) => Ok(false),
-            (None, _) => {
-                self.live_of.insert(recorded.clone(), live.number);
-                self.recorded_of.insert(live, recorded.number);
-                Ok(true)
-            }
+            _ => Ok(()),
         }
+    }
+
+    fn insert(&mut self, live: &Placeholder, recorded: u32) {
+        self.live_of.insert(Placeholder { number: recorded, ..live.clone() }, live.number);
+        self.recorded_of.insert(live.clone(), recorded);
+    }
+}
+
+/// Which live secrets would stand for which recorded ones, if a live message is taken for a recorded one.
+#[derive(Debug)]
+pub struct Pairs(Vec<(Placeholder, u32)>);
+
+impl Pairs {
+    /// Those of placeholders that stand at equal places; members are unordered. Places that differ otherwise than in
+    /// numbers are left alone: whether messages match is decided elsewhere.
+    pub fn of(live: &[u8], recorded: &[u8]) -> Self {
+        Self(pairs(live, recorded))
     }
 }
 

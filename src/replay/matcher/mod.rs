@@ -20,7 +20,7 @@ use std::collections::HashMap;
 
 use regex::bytes::Regex;
 
-use self::canonical::{Digest, Exemption, Places, Room, canonical, digest};
+use self::canonical::{Digest, Exemption, Places, Room, canonical, digest, without_numbers};
 use crate::{
     cassette::model::{self, Cassette, MatchRule},
     wire::{
@@ -289,7 +289,7 @@ fn push_form(message: &Message<'_>, places: &Places, room: &mut Room, out: &mut 
             if canonical(method.as_bytes(), params, places, room, out).is_err() {
                 // Params that cannot be read are compared as they are spelled.
                 out.truncate(start);
-                out.extend_from_slice(message.bytes);
+                out.extend_from_slice(&without_numbers(message.bytes));
             }
         }
         Kind::Batch => {
@@ -300,7 +300,7 @@ fn push_form(message: &Message<'_>, places: &Places, room: &mut Room, out: &mut 
         }
         Kind::Result | Kind::Error | Kind::Noise => {
             out.push(b'#');
-            out.extend_from_slice(scan::trim(message.bytes).of(message.bytes));
+            out.extend_from_slice(&without_numbers(scan::trim(message.bytes).of(message.bytes)));
         }
     }
 }

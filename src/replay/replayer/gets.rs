@@ -23,8 +23,7 @@ pub(super) enum Until {
 
 impl Replayer {
     /// `GET`: the rest of a stream, a recorded document or stream, or a stream of ours.
-    pub(super) fn get(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>) {
-        let line = self.request_line(request);
+    pub(super) fn get(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>, line: &str) {
         let message = Message::read(line.as_bytes());
         let mut found = self.find(&message);
         if found.is_none() && self.lives[self.at_hand.live].is_over {
@@ -41,8 +40,8 @@ impl Replayer {
             self.at_hand.facts.as_mut().map(Facts::resumes_nothing);
             found = self.find(&message);
         }
-        if self.begins_sse(&line, found) {
-            return self.open_sse(now, lane, &line);
+        if self.begins_sse(line, found) {
+            return self.open_sse(now, lane, line);
         }
         let path = request.target.split('?').next().unwrap_or_default();
         match found {
@@ -57,6 +56,7 @@ impl Replayer {
                 self.respond(lane, found, false);
                 self.is_get(lane, None);
             }
+            None if self.at_hand.unpaired.is_some() => self.unpaired_line(lane, 404, line),
             None if self.is_own_sse(path) => self.open_own_sse(lane),
             None if self.endpoints.iter().any(|endpoint| **endpoint == *path) => {
                 self.count_own("GET");
@@ -69,7 +69,7 @@ impl Replayer {
             }
             // Clients look for metadata in several places, and others for whether anybody is there.
             None => {
-                self.count_own(&line);
+                self.count_own(line);
                 self.plain(lane, 404, "");
             }
         }
