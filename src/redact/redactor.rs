@@ -154,10 +154,8 @@ impl Redactor {
     fn address<'a>(&mut self, url: &'a str, is_redirect: bool) -> Cow<'a, str> {
         let bytes = url.as_bytes();
         let mut hits = Vec::new();
-        if let Some(query) =
-            bytes.iter().position(|byte| matches!(byte, b'?' | b'#')).filter(|_| self.rules.is_on())
-        {
-            address::parameters(bytes, query + 1, is_redirect, |kind, span| {
+        if let Some(first) = address::first_parameter(bytes).filter(|_| self.rules.is_on()) {
+            address::parameters(bytes, first, is_redirect, |kind, span| {
                 hits.push((span, Secret::New(kind, address::decoded(span.of(bytes)).into())));
             });
         }
