@@ -1,8 +1,8 @@
 //! What stands in a secret's place: `<redacted:kind-n>`.
 
-use std::fmt;
+use std::{fmt, sync::LazyLock};
 
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 
 use crate::wire::Span;
 
@@ -42,10 +42,11 @@ pub(super) fn placeholders(text: &[u8]) -> impl Iterator<Item = (Span, Placehold
 /// `\u003credacted:token-1\u003e`.
 pub(super) fn spelled(text: &[u8]) -> impl Iterator<Item = (Span, Placeholder)> + '_ {
     const WORD: &[u8] = b"redacted";
+    static FIND: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(WORD));
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {
-            let word = from + memmem::find(&text[from..], WORD)?;
+            let word = from + FIND.find(&text[from..])?;
             let before = from;
             from = word + WORD.len();
             let Some(start) = start_before(text, before, word) else { continue };

@@ -67,7 +67,7 @@ impl Replayer {
         let Found { play, step, .. } = answer.found;
         let exchange = self.exchange_of(answer.found);
         let may_play = self.may_play(request, answer.found).and_then(|()| {
-            let pairs = self.pairs_member(request, play, exchange, &answer.request);
+            let pairs = self.pairs_member(request, answer.found, &answer.request);
             pairs.then_some(()).ok_or((Reason::RedactionDiffers, exchange))
         });
         if let Err((reason, exchange)) = may_play {

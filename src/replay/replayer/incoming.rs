@@ -152,8 +152,15 @@ impl Replayer {
                 found => found,
             }
         };
-        let secrets = Secrets { cassette, blobs: &*self.blobs, pairings: &self.pairings, play };
-        match secrets.choose(message, steps, choose)? {
+        let secrets = Secrets {
+            cassette,
+            blobs: &*self.blobs,
+            matcher: &self.matcher,
+            pairings: &self.pairings,
+            play,
+            script,
+        };
+        match secrets.choose(message, choose)? {
             Ok((step, repeat, paired)) => {
                 self.at_hand.paired = paired;
                 Some(Found { play, step, repeat })

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::Replayer;
+use super::{Found, Replayer};
 use crate::{
     cassette::{blob::BlobSource, model::Cassette},
     redact::{Pairing, Pairs},
     replay::{
-        matcher::canonical::PLACEHOLDER,
-        script::{Step, client_message},
+        matcher::{Matcher, canonical::PLACEHOLDER},
+        script::{Script, client_message},
     },
     wire::jsonrpc::Message,
 };
@@ -34,8 +34,10 @@ pub(super) struct Paired {
 pub(super) struct Secrets<'a> {
     pub cassette: &'a Cassette,
     pub blobs: &'a dyn BlobSource,
+    pub matcher: &'a Matcher,
     pub pairings: &'a HashMap<(usize, Numbered), Pairing>,
     pub play: usize,
+    pub script: &'a Script,
 }
 
 /// A step, whether that is a repeat, and what it pairs.
@@ -52,33 +54,32 @@ impl Secrets<'_> {
     pub(super) fn choose(
         &self,
         message: &Message<'_>,
-        steps: &[Step],
         mut choose: impl FnMut(&dyn Fn(u32) -> bool) -> Option<(u32, bool)>,
     ) -> Option<Result<Chosen, u32>> {
         let (first, repeat) = choose(&|_| true)?;
         if !holds_any(message.bytes) {
             return Some(Ok((first, repeat, None)));
         }
-        let exchange = |step: u32| steps[step as usize].exchange;
-        let pair = |step: u32| self.pair(message, exchange(step));
+        let pair = |step: u32| self.pair(message, step, None);
         let chosen = match pair(first) {
             Some(paired) => Some((first, repeat, Some(paired))),
             None => choose(&|step| pair(step).is_some()).map(|(step, repeat)| (step, repeat, pair(step))),
         };
-        Some(chosen.ok_or_else(|| exchange(first)))
+        Some(chosen.ok_or_else(|| self.script.steps[first as usize].exchange))
     }
 
-    /// What the message pairs if it is taken for that of an exchange; none where that would break a pair.
-    fn pair(&self, message: &Message<'_>, exchange: u32) -> Option<Paired> {
-        let mut recorded = Vec::new();
-        let entry = &self.cassette.exchanges[exchange as usize];
-        client_message(self.cassette, self.blobs, entry, &mut recorded);
-        self.pair_with(message, exchange, &recorded)
-    }
-
-    /// The same of a part of that message.
-    fn pair_with(&self, message: &Message<'_>, exchange: u32, recorded: &[u8]) -> Option<Paired> {
-        let pairs = Pairs::of(message.bytes, recorded);
+    /// What a message pairs if it is taken for what was recorded of a step, which is all of that if not given; none
+    /// where that would break a pair.
+    fn pair(&self, message: &Message<'_>, step: u32, recorded: Option<&[u8]>) -> Option<Paired> {
+        let exchange = self.script.steps[step as usize].exchange;
+        let mut room = Vec::new();
+        let recorded = recorded.unwrap_or_else(|| {
+            let entry = &self.cassette.exchanges[exchange as usize];
+            client_message(self.cassette, self.blobs, entry, &mut room);
+            &room
+        });
+        let exempt = self.matcher.places(message, self.script.index.own_table(step));
+        let pairs = Pairs::of(message.bytes, recorded, exempt);
         let fresh = Pairing::new();
         let pairing = self.pairings.get(&(self.play, numbered(self.cassette, exchange))).unwrap_or(&fresh);
         pairing.check(&pairs).is_ok().then_some(Paired { play: self.play, exchange, pairs })
@@ -103,21 +104,22 @@ impl Replayer {
     }
 
     /// Whether a request of a batch pairs what one recorded in a batch, or alone, says; it does from now on.
-    pub(super) fn pairs_member(
-        &mut self,
-        request: &Message<'_>,
-        play: usize,
-        exchange: u32,
-        recorded: &[u8],
-    ) -> bool {
+    pub(super) fn pairs_member(&mut self, request: &Message<'_>, found: Found, recorded: &[u8]) -> bool {
         if !holds_any(request.bytes) {
             return true;
         }
-        let (cassette, pairings) = (&*self.cassette, &self.pairings);
-        let secrets = Secrets { cassette, blobs: &*self.blobs, pairings, play };
-        self.at_hand.paired = secrets.pair_with(request, exchange, recorded);
+        let Found { play, step, .. } = found;
+        let secrets = Secrets {
+            cassette: &self.cassette,
+            blobs: &*self.blobs,
+            matcher: &self.matcher,
+            pairings: &self.pairings,
+            play,
+            script: &self.scripts[self.plays[play].script],
+        };
+        self.at_hand.paired = secrets.pair(request, step, Some(recorded));
         let pairs = self.at_hand.paired.is_some();
-        self.keep_pairs(play, exchange);
+        self.keep_pairs(play, self.exchange_of(found));
         pairs
     }
 }
