@@ -56,7 +56,6 @@ impl Replayer {
                 self.respond(lane, found, false);
                 self.is_get(lane, None);
             }
-            None if self.at_hand.unpaired.is_some() => self.unpaired_line(lane, 404, line),
             None if self.is_own_sse(path) => self.open_own_sse(lane),
             None if self.endpoints.iter().any(|endpoint| **endpoint == *path) => {
                 self.count_own("GET");
@@ -67,6 +66,7 @@ impl Replayer {
                     self.refuse_method(lane);
                 }
             }
+            None if self.at_hand.unpaired.is_some() => self.unpaired_line(lane, 404, line),
             // Clients look for metadata in several places, and others for whether anybody is there.
             None => {
                 self.count_own(line);

@@ -124,6 +124,16 @@ fn what_url_headers_and_bodies_say_is_known_wherever_it_comes_again() {
 }
 
 #[test]
+fn a_client_that_looks_for_a_stream_is_answered_whatever_its_secret() {
+    let refused =
+        r#"{"key": "g", "client": {"http": "GET /mcp?token=<redacted:token-1>"}, "http": {"status": 410}}"#;
+    let mut stage = stage(&[refused.to_owned(), message("m @1", "{}", "1")]);
+    gets(&mut stage, "/mcp?token=first111", "410");
+    gets(&mut stage, "/mcp?token=second22", "405");
+    stage.good();
+}
+
+#[test]
 fn the_target_of_a_message_is_known_to_it() {
     let exchanges = [message("m @1", r#"{"note": "<redacted:token-1>"}"#, r#""of m""#)];
     let mut stage = stage(&exchanges);
