@@ -50,12 +50,28 @@ pub(super) fn secrets(
     if colon < read_to {
         return read_to;
     }
-    let end = start + rest.iter().take_while(|byte| !ends_address(**byte)).count();
-    let query = rest[..end - start].iter().position(|byte| matches!(byte, b'?' | b'#'));
-    if let Some(query) = query {
-        parameters(&text[..end], start + query + 1, false, add);
+    let end = start + length(rest);
+    let behind = authority.min(end - start);
+    if let Some(first) = first_parameter(&rest[behind..end - start]) {
+        parameters(&text[..end], start + behind + first, false, add);
     }
     end
+}
+
+/// How long the address, or the rest of a form, is that a text begins with. A bracket that it opens it may close: `[::1]`, `a[b]=c`.
+pub(super) fn length(text: &[u8]) -> usize {
+    let mut is_open = false;
+    let goes_on = |byte: &&u8| {
+        let closes = **byte == b']' && is_open;
+        is_open = **byte == b'[' || is_open && !closes;
+        closes || !ends_address(**byte)
+    };
+    text.iter().take_while(goes_on).count()
+}
+
+/// Where parameters begin: those of a path, or the query.
+pub(super) fn first_parameter(address: &[u8]) -> Option<usize> {
+    address.iter().position(|byte| parts_pairs(*byte) && *byte != b'&').map(|at| at + 1)
 }
 
 /// Adds the secret parameters of the query that begins at `start` and ends with the text, with their kinds. That of a
@@ -68,8 +84,11 @@ pub(super) fn parameters(
     mut add: impl FnMut(&'static str, Span),
 ) {
     let grants = || {
-        let is_code = |(name, value): (Span, Span)| name.of(text) == b"code" && value.len() >= SHORTEST;
-        let has_state = || pairs(text, start).any(|(name, _)| name.of(text) == b"state");
+        let is_code =
+            |(name, value): (Span, Span)| is_called(name.of(text), b"code") && value.len() >= SHORTEST;
+        // Filters have names in brackets, and states of their own.
+        let is_state = |name: &[u8]| decoded(name).eq_ignore_ascii_case(b"state");
+        let has_state = || pairs(text, start).any(|(name, _)| is_state(name.of(text)));
         let is_random = || pairs(text, start).any(|pair| is_code(pair) && is_random(pair.1.of(text)));
         let is_granted = || is_redirect || has_state() || is_of_oauth(path(text, start)) || is_random();
         pairs(text, start).any(is_code) && is_granted()
@@ -77,10 +96,12 @@ pub(super) fn parameters(
     let mut speaks_oauth = None;
     for (name, value) in pairs(text, start) {
         let oauth = || {
-            let any = || pairs(text, start).any(|(name, _)| names::speaks_oauth(name.of(text)));
+            let any = || pairs(text, start).any(|(name, _)| names::speaks_oauth(&decoded(name.of(text))));
             *speaks_oauth.get_or_insert_with(|| any() || grants())
         };
-        let kind = names::secret_parameter(name.of(text), oauth);
+        let name = decoded(name.of(text));
+        let named = in_brackets(&name).filter(|name| names::is_oauth_field(name)).unwrap_or(&name);
+        let kind = names::secret_parameter(named, oauth);
         let is_value = || !value.is_empty() && is_secret(value.of(text)) && !refers(text, value.start);
         if let Some(kind) = kind.filter(|_| is_value()) {
             add(kind, value);
@@ -132,6 +153,18 @@ fn pairs(text: &[u8], start: usize) -> impl Iterator<Item = (Span, Span)> + '_ {
     })
 }
 
+/// Whether a parameter has this name, which may stand in brackets: `code`, `CODE`, `c%6fde`, `a[code]`.
+fn is_called(name: &[u8], wanted: &[u8]) -> bool {
+    let name = decoded(name);
+    in_brackets(&name).unwrap_or(&name).eq_ignore_ascii_case(wanted)
+}
+
+/// The last part of a name such as `a[b]` or `a[b][]`.
+fn in_brackets(name: &[u8]) -> Option<&[u8]> {
+    let name = name.strip_suffix(b"[]").unwrap_or(name).strip_suffix(b"]")?;
+    name.iter().rposition(|byte| *byte == b'[').map(|open| &name[open + 1..])
+}
+
 /// What a parameter says: it may stand elsewhere without its percent signs.
 pub(super) fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     if !value.contains(&b'%') {
@@ -165,7 +198,7 @@ const fn parts_pairs(byte: u8) -> bool {
 }
 
 /// Whether a byte ends an address, or a form.
-pub(super) const fn ends_address(byte: u8) -> bool {
+const fn ends_address(byte: u8) -> bool {
     ends_parameter(byte) && !parts_pairs(byte)
 }
 
@@ -214,5 +247,7 @@ mod tests {
         assert_eq!(found("https://api.github.com/issues?state=open&page_token=2"), []);
         assert_eq!(found("https://h/?api_key={KEY}&token=$TOKEN"), []);
         assert_eq!(found("https://h/?u=http://g/?token=abc"), [("token", "abc")]);
+        assert_eq!(found("[http://[::1]:8/x;token=abc] y"), [("token", "abc")]);
+        assert_eq!(found("[x](https://h/?a[token]=abc&b]=2&sig=c"), [("token", "abc")]);
     }
 }

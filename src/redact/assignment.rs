@@ -43,8 +43,7 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
             encoded(text, name).map(|value| Assigned::Secret(row, value))
         }
         b':' if slashes == 0 => colon(text, name, row).map(|value| Assigned::Secret(row, value)),
-        b' ' if slashes == 0 => flags::word_behind(text, name).map(|value| Assigned::Secret(row, value)),
-        _ => None,
+        _ => flags::word_behind(text, name),
     };
     let holds = |value: Span| row.may_hold(value.of(text));
     assigned.filter(|assigned| !matches!(assigned, Assigned::Secret(_, value) if !holds(*value)))
@@ -80,7 +79,8 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
         Some(b',') if flag(name.of(text)).is_some() => {
             return flags::next_word(text, behind + 1, row, slashes, quote);
         }
-        _ => return names_itself(text, name.start, slashes).then_some(Assigned::NameOfValue),
+        _ if names_itself(text, name.start, slashes) => return Some(Assigned::NameOfValue),
+        _ => return flags::word_behind_quote(text, name, slashes, quote),
     };
     let escapes = backslashes(text, at);
     match text.get(at + escapes)? {
@@ -411,6 +411,7 @@ mod tests {
             (r#"["x","--password","hunter"]"#, "hunter"),
             (r#"[\"--password\",\n \"hunter\"]"#, "hunter"),
             ("['--client-secret', 'hun-ter']", "hun-ter"),
+            ("'--token' 'hun-ter'", "hun-ter"),
             ("password=hunter2x", "hunter2x"),
             ("  password: hunter2x\n", "hunter2x"),
             ("curl -H 'X-Api-Key: abc12345'", "abc12345"),
@@ -457,7 +458,8 @@ mod tests {
             "--cookie cookies12345",
             "a--token b12345678",
             "token b12345678",
-            "'--token' 'b12345678'",
+            "'--token' 'what b12345678 is'",
+            "'a --token' 'b12345678'",
             "say \"--token\" or \"b12345678\"",
             r#"["--token","--other"]"#,
             r#"["--token",7]"#,

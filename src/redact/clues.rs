@@ -48,8 +48,9 @@ pub(super) struct Clues {
 /// Bytes a token goes on with.
 const TOKEN: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789_-./+";
 
-/// Bytes behind a name: quotes, escapes, separators, and the digits of `password2`.
-const BEHIND_NAME: &[u8] = b"\"'\\=:% ]0123456789";
+/// Bytes behind a name: quotes, escapes, separators, blanks (those beyond ASCII begin so), and the digits of
+/// `password2`.
+const BEHIND_NAME: &[u8] = b"\"'\\=:% \t\r\n\xc2\xe2\xe3]0123456789";
 
 /// Separators inside names of two words.
 const JOINTS: [&str; 5] = ["", "_", "-", ".", " "];

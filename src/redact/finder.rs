@@ -148,8 +148,7 @@ impl Pass<'_> {
         let ends = |byte: &u8| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'\\' | b'`');
         let before = &text[self.form_to..name.start];
         let start = self.form_to + before.iter().rposition(ends).map_or(0, |found| found + 1);
-        let behind = text[name.end..].iter().position(|byte| address::ends_address(*byte));
-        self.form_to = behind.map_or(text.len(), |found| name.end + found);
+        self.form_to = name.end + address::length(&text[name.end..]);
         let mut finds = Vec::new();
         address::parameters(&text[..self.form_to], start, false, |kind, span| finds.push((kind, span)));
         finds.into_iter().for_each(|(kind, span)| self.add_new(at, kind, span));

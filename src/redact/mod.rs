@@ -40,7 +40,7 @@ mod tests;
 pub mod vars;
 
 pub use names::is_credential;
-pub use pairing::{Broken, Pairing};
+pub use pairing::{Broken, Exempt, Pairing, Pairs};
 pub use placeholder::Placeholder;
 pub use redactor::{Count, Redactor};
 pub use rules::{Options, RuleError, Rules};

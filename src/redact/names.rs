@@ -237,9 +237,14 @@ pub(super) fn grants(name: &[u8]) -> bool {
     is_one_of(name, GRANTS)
 }
 
+/// Whether what stands under a name is secret only where OAuth is spoken.
+pub(super) fn is_oauth_field(name: &[u8]) -> bool {
+    is_one_of(name, OAUTH)
+}
+
 /// What stands under a member's name where its object speaks OAuth, if that is secret.
 pub(super) fn oauth_field(name: &[u8]) -> Option<&'static SecretName> {
-    is_one_of(name, OAUTH).then_some(&OAUTH_FIELD)
+    is_oauth_field(name).then_some(&OAUTH_FIELD)
 }
 
 fn is_one_of(name: &[u8], list: &[&str]) -> bool {

@@ -54,33 +54,38 @@ impl Pairing {
         Self::default()
     }
 
-    /// Pairs the placeholders of a live message (redacted by the live session) with those of the recorded one that
-    /// stand at equal places; members are unordered. On an error nothing is kept of the two messages.
-    ///
-    /// Places that differ otherwise than in numbers are left alone: whether messages match is decided elsewhere.
+    /// Pairs the placeholders of a live message (redacted by the live session) with those of the recorded one. On an
+    /// error nothing is kept of the two messages.
     ///
     /// # Errors
     /// When a pair would break an earlier one.
     pub fn pair(&mut self, live: &[u8], recorded: &[u8]) -> Result<(), Broken> {
-        let mut added: Vec<(Placeholder, u32)> = Vec::new();
-        for (live, recorded) in pairs(live, recorded) {
-            match self.add(&live, recorded) {
-                Ok(true) => added.push((live, recorded)),
-                Ok(false) => {}
-                Err(broken) => {
-                    for (live, recorded) in added {
-                        self.live_of.remove(&Placeholder { number: recorded, ..live.clone() });
-                        self.recorded_of.remove(&live);
-                    }
-                    return Err(broken);
-                }
-            }
+        let pairs = Pairs::of(live, recorded, &());
+        self.check(&pairs)?;
+        self.keep(pairs);
+        Ok(())
+    }
+
+    /// Whether pairs agree with each other and with those of the session.
+    ///
+    /// # Errors
+    /// When one would break an earlier one.
+    pub fn check(&self, pairs: &Pairs) -> Result<(), Broken> {
+        let mut own = Self::new();
+        for (live, recorded) in &pairs.0 {
+            self.admits(live, *recorded)?;
+            own.admits(live, *recorded)?;
+            own.insert(live, *recorded);
         }
         Ok(())
     }
 
-    /// Whether the pair is new.
-    fn add(&mut self, live: &Placeholder, recorded: u32) -> Result<bool, Broken> {
+    /// Keeps pairs that [agree](Self::check) with those of the session.
+    pub fn keep(&mut self, pairs: Pairs) {
+        pairs.0.iter().for_each(|(live, recorded)| self.insert(live, *recorded));
+    }
+
+    fn admits(&self, live: &Placeholder, recorded: u32) -> Result<(), Broken> {
         let numbered = |number| Placeholder { number, ..live.clone() };
         let (live, recorded) = (live.clone(), numbered(recorded));
         match (self.recorded_of.get(&live), self.live_of.get(&recorded)) {
@@ -90,28 +95,60 @@ impl Pairing {
             (_, Some(&before)) if before != live.number => {
                 Err(Broken::Recorded { before: numbered(before), live, recorded })
             }
-            (Some(_), _) => Ok(false),
-            (None, _) => {
-                self.live_of.insert(recorded.clone(), live.number);
-                self.recorded_of.insert(live, recorded.number);
-                Ok(true)
-            }
+            _ => Ok(()),
         }
+    }
+
+    fn insert(&mut self, live: &Placeholder, recorded: u32) {
+        self.live_of.insert(Placeholder { number: recorded, ..live.clone() }, live.number);
+        self.recorded_of.insert(live.clone(), recorded);
+    }
+}
+
+/// Which live secrets would stand for which recorded ones, if a live message is taken for a recorded one.
+#[derive(Debug)]
+pub struct Pairs(Vec<(Placeholder, u32)>);
+
+impl Pairs {
+    /// Those of placeholders that stand at equal places; members are unordered. Places that differ otherwise than in
+    /// numbers are left alone: whether messages match is decided elsewhere. So are those that are `exempt` from it.
+    pub fn of(live: &[u8], recorded: &[u8], exempt: &impl Exempt) -> Self {
+        Self(pairs(live, recorded, exempt))
+    }
+}
+
+/// Places of a message that say nothing, in a tree whose node 0 is the message.
+pub trait Exempt {
+    /// The node of a member or element.
+    fn below(&self, node: u32, step: &[u8]) -> Option<u32>;
+
+    /// Whether what stands there says nothing.
+    fn has(&self, node: u32) -> bool;
+}
+
+/// Every place says something.
+impl Exempt for () {
+    fn below(&self, _: u32, _: &[u8]) -> Option<u32> {
+        None
+    }
+
+    fn has(&self, _: u32) -> bool {
+        false
     }
 }
 
 /// Live placeholders and the recorded numbers at equal places, in the order of the live message.
-fn pairs(live: &[u8], recorded: &[u8]) -> Vec<(Placeholder, u32)> {
+fn pairs(live: &[u8], recorded: &[u8], exempt: &impl Exempt) -> Vec<(Placeholder, u32)> {
     if memmem::find(recorded, b"redacted:").is_none() {
         return Vec::new();
     }
     let hasher = RandomState::new();
     let mut by_place: HashMap<Place, Vec<Masked>> = HashMap::new();
-    for (place, masked) in masked_strings(recorded, &hasher).into_iter().rev() {
+    for (place, masked) in masked_strings(recorded, &hasher, exempt).into_iter().rev() {
         by_place.entry(place).or_default().push(masked);
     }
     let mut pairs = Vec::new();
-    for (place, live) in masked_strings(live, &hasher) {
+    for (place, live) in masked_strings(live, &hasher, exempt) {
         let Some(recorded) = by_place.get_mut(&place).and_then(Vec::pop) else { continue };
         if live.text == recorded.text {
             let numbers = recorded.placeholders.into_iter().map(|placeholder| placeholder.number);
@@ -155,10 +192,13 @@ struct Open {
     elements: Option<usize>,
     /// The place of the value that comes next in an object.
     next: Place,
+    /// Where it, and that value, stand among those that are exempt.
+    node: Option<u32>,
+    next_node: Option<u32>,
 }
 
 /// The strings that hold placeholders, with their places, in order. What is no JSON is one string.
-fn masked_strings(text: &[u8], hasher: &RandomState) -> Vec<(Place, Masked)> {
+fn masked_strings(text: &[u8], hasher: &RandomState, exempt: &impl Exempt) -> Vec<(Place, Masked)> {
     let mut found = Vec::new();
     let mut keep = |place: Place, masked: Masked| {
         if !masked.placeholders.is_empty() {
@@ -176,24 +216,37 @@ fn masked_strings(text: &[u8], hasher: &RandomState) -> Vec<(Place, Masked)> {
             open.pop();
             continue;
         }
-        let here = match open.last_mut() {
-            None => 0,
-            Some(Open { place, elements: Some(count), .. }) => {
+        let is_batch = open.len() == 1;
+        let (here, node) = match open.last_mut() {
+            None => (0, Some(0)),
+            Some(Open { place, elements: Some(count), node, .. }) => {
+                let step = *count;
                 *count += 1;
-                hasher.hash_one((*place, *count))
+                let below = || node.and_then(|node| exempt.below(node, step.to_string().as_bytes()));
+                (hasher.hash_one((*place, *count)), if is_batch { Some(0) } else { below() })
             }
-            Some(Open { next, .. }) => *next,
+            Some(Open { next, next_node, .. }) => (*next, *next_node),
         };
+        if token != Token::Name && node.is_some_and(|node| exempt.has(node)) {
+            let outside =
+                lexer.depth() - usize::from(matches!(token, Token::ObjectStart | Token::ArrayStart));
+            while lexer.depth() > outside && lexer.next().is_ok() {}
+            continue;
+        }
         match token {
             Token::Name => {
-                let name = Masked::new(&unescape(span.of(text)));
+                let spelled = unescape(span.of(text));
+                let name = Masked::new(&spelled);
                 if let Some(object) = open.last_mut() {
+                    object.next_node = object.node.and_then(|node| exempt.below(node, &spelled));
                     object.next = hasher.hash_one((object.place, &name.text));
                     keep(hasher.hash_one((object.next, ())), name);
                 }
             }
-            Token::ObjectStart => open.push(Open { place: here, elements: None, next: 0 }),
-            Token::ArrayStart => open.push(Open { place: here, elements: Some(0), next: 0 }),
+            Token::ObjectStart | Token::ArrayStart => {
+                let elements = (token == Token::ArrayStart).then_some(0);
+                open.push(Open { place: here, elements, next: 0, node, next_node: None });
+            }
             Token::String => keep(here, Masked::new(&unescape(span.of(text)))),
             Token::Word | Token::ObjectEnd | Token::ArrayEnd => {}
         }
@@ -284,6 +337,39 @@ mod tests {
         assert_eq!(pair(&mut session, live, recorded), Ok(()));
         assert!(pair(&mut session, "log <redacted:token-1>", "log <redacted:token-1>").is_err());
         assert_eq!(pair(&mut session, "log <redacted:jwt-1>", "log <redacted:jwt-2>"), Ok(()));
+    }
+
+    /// What `/x` and `/l/1` have says nothing.
+    struct XAndSecond;
+
+    impl Exempt for XAndSecond {
+        fn below(&self, node: u32, step: &[u8]) -> Option<u32> {
+            match (node, step) {
+                (0, b"x") | (1, b"1") => Some(2),
+                (0, b"l") => Some(1),
+                _ => None,
+            }
+        }
+
+        fn has(&self, node: u32) -> bool {
+            node == 2
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_pairs_nothing() {
+        let message = |a: u32, b: u32| {
+            let token = |number: u32| format!("\"<redacted:token-{number}>\"");
+            format!(r#"{{"x":{{"x":[{0}]}},"l":[{1},{{"l":{0}}},{1}],"y":{{"x":{1}}}}}"#, token(a), token(b))
+        };
+        for batch in [|text: String| text, |text| format!("[{text}]")] {
+            let (live, recorded) = (batch(message(1, 2)), batch(message(5, 6)));
+            let mut session = Pairing::new();
+            session.keep(Pairs::of(live.as_bytes(), recorded.as_bytes(), &XAndSecond));
+            assert_eq!(session.recorded_of.len(), 1);
+            assert_eq!(pair(&mut session, r#"["<redacted:token-2>"]"#, r#"["<redacted:token-6>"]"#), Ok(()));
+            assert_eq!(pair(&mut session, r#"["<redacted:token-1>"]"#, r#"["<redacted:token-7>"]"#), Ok(()));
+        }
     }
 
     #[test]

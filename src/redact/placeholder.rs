@@ -1,8 +1,8 @@
 //! What stands in a secret's place: `<redacted:kind-n>`.
 
-use std::fmt;
+use std::{fmt, sync::LazyLock};
 
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 
 use crate::wire::Span;
 
@@ -30,7 +30,7 @@ pub(super) fn placeholders(text: &[u8]) -> impl Iterator<Item = (Span, Placehold
         loop {
             let start = from + memmem::find(&text[from..], START)?;
             from = start + START.len();
-            if let Some((end, placeholder)) = read(text, from) {
+            if let Some((end, placeholder)) = read(text, from, plain_end) {
                 from = end;
                 return Some((Span::new(start, end), placeholder));
             }
@@ -38,22 +38,74 @@ pub(super) fn placeholders(text: &[u8]) -> impl Iterator<Item = (Span, Placehold
     })
 }
 
-/// Reads `kind-n>`; the offset behind it.
-fn read(text: &[u8], at: usize) -> Option<(usize, Placeholder)> {
+/// The same, also where addresses or JSON spell their signs: `%3Credacted%3Atoken-1%3E`,
+/// `\u003credacted:token-1\u003e`.
+pub(super) fn spelled(text: &[u8]) -> impl Iterator<Item = (Span, Placeholder)> + '_ {
+    const WORD: &[u8] = b"redacted";
+    static FIND: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(WORD));
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let word = from + FIND.find(&text[from..])?;
+            let before = from;
+            from = word + WORD.len();
+            let Some(start) = start_before(text, before, word) else { continue };
+            let colon = [":", "%3a"].into_iter().find(|colon| starts_with(&text[from..], colon));
+            let found = colon.and_then(|colon| read(text, from + colon.len(), spelled_end));
+            if let Some((end, placeholder)) = found {
+                from = end;
+                return Some((Span::new(start, end), placeholder));
+            }
+        }
+    })
+}
+
+/// Where the `<` begins that ends at `end`, however it is spelled, with all backslashes of an escape.
+fn start_before(text: &[u8], from: usize, end: usize) -> Option<usize> {
+    let before = &text[from..end];
+    let sign = ["<", "%3c", "u003c"].into_iter().find(|sign| {
+        before.len().checked_sub(sign.len()).is_some_and(|at| starts_with(&before[at..], sign))
+    })?;
+    let before = &before[..before.len() - sign.len()];
+    let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+    match sign.starts_with('u') {
+        true => (slashes > 0).then(|| from + before.len() - slashes),
+        false => Some(from + before.len()),
+    }
+}
+
+fn plain_end(text: &[u8]) -> Option<usize> {
+    text.starts_with(b">").then_some(1)
+}
+
+/// How long the `>` is that a text begins with, however it is spelled.
+fn spelled_end(text: &[u8]) -> Option<usize> {
+    let slashes = text.iter().take_while(|byte| **byte == b'\\').count();
+    match slashes {
+        0 => [">", "%3e"].into_iter().find(|sign| starts_with(text, sign)).map(str::len),
+        _ => starts_with(&text[slashes..], "u003e").then(|| slashes + "u003e".len()),
+    }
+}
+
+/// Reads `kind-n` and the `>` behind it, whose length `end` says; the offset behind that.
+fn read(text: &[u8], at: usize, end: impl Fn(&[u8]) -> Option<usize>) -> Option<(usize, Placeholder)> {
     // Kinds are our own and short; what is longer is none of ours.
     let room = &text[at..text.len().min(at + 48)];
-    let length = room.iter().position(|byte| *byte == b'>')?;
+    let is_plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+    let length = room.iter().take_while(|byte| is_plain(byte)).count();
     let (kind, number) = std::str::from_utf8(&room[..length]).ok()?.rsplit_once('-')?;
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let fits =
-        !kind.is_empty() && kind.bytes().all(plain) && number.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = !kind.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let number = number.parse().ok().filter(|_| fits)?;
-    Some((at + length + 1, Placeholder { kind: kind.into(), number }))
+    Some((at + length + end(&text[at + length..])?, Placeholder { kind: kind.into(), number }))
+}
+
+fn starts_with(text: &[u8], start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|text| text.eq_ignore_ascii_case(start.as_bytes()))
 }
 
 /// Whether the whole text is one placeholder of ours, or of a variable's value: nothing is left to redact.
 pub(super) fn is_placeholder(text: &[u8]) -> bool {
-    let whole = || read(text, START.len()).is_some_and(|(end, _)| end == text.len());
+    let whole = || read(text, START.len(), plain_end).is_some_and(|(end, _)| end == text.len());
     text.starts_with(START) && whole() || is_variable(text)
 }
 
@@ -84,6 +136,34 @@ mod tests {
             "<redacted:-1>",
             "<redacted:token-1",
             "",
+        ] {
+            assert_eq!(read_all(none), [] as [&str; 0], "{none}");
+        }
+    }
+
+    #[test]
+    fn placeholders_are_read_as_addresses_and_json_spell_them() {
+        let read_all = |text: &str| -> Vec<String> {
+            spelled(text.as_bytes())
+                .map(|(span, placeholder)| format!("{}={placeholder}", &text[span.start..span.end]))
+                .collect()
+        };
+        for token in [
+            "<redacted:token-1>",
+            "%3Credacted%3Atoken-1%3E",
+            "%3credacted:token-1%3e",
+            r"\u003credacted:token-1\u003e",
+            r"\\\u003Credacted:token-1\\\u003E",
+        ] {
+            let expected = format!("{token}=<redacted:token-1>");
+            assert_eq!(read_all(&format!("x{token}{token}y")), [&*expected, &expected], "{token}");
+        }
+        for none in [
+            "redacted:token-1>",
+            "u003credacted:token-1>",
+            "<redacted%token-1>",
+            r"<redacted:token-1\>",
+            "redacted",
         ] {
             assert_eq!(read_all(none), [] as [&str; 0], "{none}");
         }

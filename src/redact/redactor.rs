@@ -79,20 +79,26 @@ impl Redactor {
             Direction::ToServer => "client",
             Direction::ToClient => "server",
         };
-        let redacted = self.redact(bytes, |text, at| places::places(text, at, sender));
+        let renumbered = self.renumbered(bytes);
+        let redacted =
+            redact_of(renumbered, |bytes| self.redact(bytes, |text, at| places::places(text, at, sender)));
         self.has_begun = true;
         redacted
     }
 
     /// Redacts any other text: a log line, an error, a name.
     pub fn text<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
+        self.after_renumbering(text, Self::text_anew)
+    }
+
+    fn text_anew<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         let redacted = self.redact(text.as_bytes(), |_, at| vec![Place::named("text"); at.len()]);
         to_text(text, redacted)
     }
 
     /// Redacts a header's value. Credentials keep their scheme and cookies their names.
     pub fn header_value<'a>(&mut self, name: &str, value: &'a str) -> Cow<'a, str> {
-        self.unless_clean(name, value, Self::header_anew)
+        self.after_renumbering(value, |redactor, value| redactor.unless_clean(name, value, Self::header_anew))
     }
 
     /// Whether a header's value, in ASCII, has been found clean by all that is known now.
@@ -127,7 +133,7 @@ impl Redactor {
             return self.address(value, true);
         }
         let Some(row) = names::secret(name.as_bytes()).filter(|_| self.rules.is_on()) else {
-            return self.text(value);
+            return self.text_anew(value);
         };
         let bytes = value.as_bytes();
         let hits = finder::parts(row.kind, bytes)
@@ -140,22 +146,22 @@ impl Redactor {
 
     /// Redacts an address, or the target of a request: `/path?query`.
     pub fn url<'a>(&mut self, url: &'a str) -> Cow<'a, str> {
-        self.unless_clean(URL, url, |redactor, _, url| redactor.address(url, false))
+        self.after_renumbering(url, |redactor, url| {
+            redactor.unless_clean(URL, url, |redactor, _, url| redactor.address(url, false))
+        })
     }
 
     fn address<'a>(&mut self, url: &'a str, is_redirect: bool) -> Cow<'a, str> {
         let bytes = url.as_bytes();
         let mut hits = Vec::new();
-        if let Some(query) =
-            bytes.iter().position(|byte| matches!(byte, b'?' | b'#')).filter(|_| self.rules.is_on())
-        {
-            address::parameters(bytes, query + 1, is_redirect, |kind, span| {
+        if let Some(first) = address::first_parameter(bytes).filter(|_| self.rules.is_on()) {
+            address::parameters(bytes, first, is_redirect, |kind, span| {
                 hits.push((span, Secret::New(kind, address::decoded(span.of(bytes)).into())));
             });
         }
         match self.whole(url, hits, "url") {
-            Cow::Borrowed(url) => self.text(url),
-            Cow::Owned(url) => Cow::Owned(self.text(&url).into_owned()),
+            Cow::Borrowed(url) => self.text_anew(url),
+            Cow::Owned(url) => Cow::Owned(self.text_anew(&url).into_owned()),
         }
     }
 
@@ -187,7 +193,7 @@ impl Redactor {
         bytes: &'a [u8],
         places: impl Fn(&[u8], &[usize]) -> Vec<Place>,
     ) -> Cow<'a, [u8]> {
-        let mut redacted = if self.renumbers { self.renumber(bytes) } else { Cow::Borrowed(bytes) };
+        let mut redacted = Cow::Borrowed(bytes);
         for _ in 0..if self.rules.is_on() { PASSES } else { 0 } {
             let mut hits = search(&self.rules, &self.secrets, &redacted);
             if !hits.is_empty() && !self.rules.keep().is_empty() {
@@ -206,12 +212,27 @@ impl Redactor {
         redacted
     }
 
-    /// Gives placeholders that come in numbers of this session.
-    fn renumber<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+    /// Looks at a text in which placeholders that came in have numbers of this session.
+    fn after_renumbering<'a>(
+        &mut self,
+        text: &'a str,
+        look: impl for<'b> FnOnce(&mut Self, &'b str) -> Cow<'b, str>,
+    ) -> Cow<'a, str> {
+        match to_text(text, self.renumbered(text.as_bytes())) {
+            Cow::Borrowed(text) => look(self, text),
+            Cow::Owned(text) => Cow::Owned(look(self, &text).into_owned()),
+        }
+    }
+
+    /// Gives placeholders that come in, in whatever spelling, numbers of this session.
+    fn renumbered<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        if !self.renumbers {
+            return Cow::Borrowed(bytes);
+        }
         let mut renumbered = Vec::new();
         let mut from = 0;
-        for (span, placeholder) in placeholder::placeholders(bytes) {
-            let number = self.secrets.number(&placeholder.kind, span.of(bytes));
+        for (span, placeholder) in placeholder::spelled(bytes) {
+            let number = self.secrets.number(&placeholder.kind, placeholder.to_string().as_bytes());
             renumbered.extend_from_slice(&bytes[from..span.start]);
             renumbered.extend_from_slice(number.unwrap_or_else(|new| new).to_string().as_bytes());
             from = span.end;
@@ -283,6 +304,17 @@ impl Redactor {
         } else {
             self.count(kind, "elsewhere".to_owned());
         }
+    }
+}
+
+/// Looks at bytes that may be changed already.
+fn redact_of<'a>(
+    bytes: Cow<'a, [u8]>,
+    look: impl for<'b> FnOnce(&'b [u8]) -> Cow<'b, [u8]>,
+) -> Cow<'a, [u8]> {
+    match bytes {
+        Cow::Borrowed(bytes) => look(bytes),
+        Cow::Owned(bytes) => Cow::Owned(look(&bytes).into_owned()),
     }
 }
 

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::clues::Clues;
 use super::filter::{Filter, Window, WindowHash};
-use super::placeholder::Placeholder;
+use super::placeholder::{Placeholder, is_placeholder};
 use super::rules::{Named, SHORTEST};
 use crate::wire::Span;
 
@@ -222,7 +222,9 @@ impl Secrets {
     pub(super) fn learn(&mut self, kind: &'static str, bytes: &[u8]) {
         let characters = bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
         let known = self.values.iter().any(|value| *value.bytes == *bytes);
-        if characters < SHORTEST || bytes.len() > LONGEST || is_ordinary(bytes) || known {
+        // A client sends back what it was answered in a secret's place.
+        let is_none = is_ordinary(bytes) || is_placeholder(bytes);
+        if characters < SHORTEST || bytes.len() > LONGEST || is_none || known {
             return;
         }
         if self.values.len() >= MOST {

@@ -129,8 +129,26 @@ fn placeholders_that_come_back_in_replay_get_numbers_of_the_session() {
                 r#"{"t":"<redacted:token-1>","token":"live"}"#,
                 r#"{"t":"<redacted:token-2>","token":"<redacted:token-1>"}"#,
             ),
+            // As clients spell them that escape for HTML, or put them into an address.
+            (r#"{"token":"\u003credacted:token-1\u003e"}"#, r#"{"token":"<redacted:token-2>"}"#),
+            (
+                r#"{"u":"https://h/?token=%3Credacted%3Atoken-1%3E"}"#,
+                r#"{"u":"https://h/?token=<redacted:token-2>"}"#,
+            ),
         ],
     );
+    for (target, expected) in [
+        ("/x?api_key=%3Credacted%3Atoken-1%3E", "/x?api_key=<redacted:token-2>"),
+        ("/x?token=<redacted:token-1>", "/x?token=<redacted:token-2>"),
+        ("/x?token=live", "/x?token=<redacted:token-1>"),
+    ] {
+        assert_eq!(redactor.url(target), expected);
+        assert_eq!(redactor.header_value("location", target), expected);
+    }
+    assert_eq!(redactor.header_value("x-api-key", "<redacted:token-1>"), "<redacted:token-2>");
+    let basic = "Basic YTo8cmVkYWN0ZWQ6dG9rZW4tMj4=";
+    assert_eq!(redactor.header_value("authorization", basic), "Basic <redacted:authorization-1>");
+    assert_eq!(redactor.text("<redacted:token-1>"), "<redacted:token-2>");
 }
 
 #[test]

@@ -120,6 +120,11 @@ impl Index {
         (queue, own)
     }
 
+    /// The table of a step with match rules of its own.
+    pub(super) fn own_table(&self, step: u32) -> Option<usize> {
+        self.own_rules.iter().find(|(own, ..)| *own == step).map(|(_, table, _)| *table)
+    }
+
     fn spelled(&self, matcher: &mut Matcher, message: &Message<'_>) -> Option<Queue> {
         self.by_spelling.get(&matcher.spelled(message)?).copied()
     }

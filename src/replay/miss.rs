@@ -172,15 +172,17 @@ pub(super) fn of_too_long(miss: Miss, what: &str) -> Miss {
     Miss { message, ..miss }
 }
 
-/// Describes a miss of an HTTP request that is no message.
-pub(super) fn describe_line(line: &str) -> Miss {
+/// Describes a miss of an HTTP request that is no message: nothing was recorded like it, or `unpaired`, which holds
+/// other secrets.
+pub(super) fn describe_line(line: &str, unpaired: Option<String>) -> Miss {
+    let reason = if unpaired.is_some() { Reason::RedactionDiffers } else { Reason::NeverRecorded };
     Miss {
         server: None,
         method: line.to_owned(),
         name: None,
-        reason: Reason::NeverRecorded,
-        message: sentence(line, Reason::NeverRecorded, None, &[]),
-        nearest: None,
+        reason,
+        message: sentence(line, reason, unpaired.as_deref(), &[]),
+        nearest: unpaired,
         differences: Vec::new(),
         rule: None,
         count: 1,

@@ -52,6 +52,7 @@ mod outgoing;
 mod paths;
 mod pipes;
 mod resume;
+mod secrets;
 mod sse;
 mod streams;
 mod tending;
@@ -60,7 +61,10 @@ mod untold;
 mod upstream;
 
 pub(super) use self::pipes::Pipes;
-use self::{agenda::Agenda, faulty::Faults, lives::Live, paths::Paths, streams::Stream, upstream::Upstreams};
+use self::{
+    agenda::Agenda, faulty::Faults, lives::Live, paths::Paths, secrets::Numbered, streams::Stream,
+    upstream::Upstreams,
+};
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern, passed_over},
     clock::{Due, Now},
@@ -131,10 +135,9 @@ pub struct Replayer {
     /// The pool's play first, then one for each live session.
     plays: Vec<Play>,
     redactor: Redactor,
-    /// For each play, which live secret stands for which recorded one.
-    pairings: Vec<Pairing>,
-    /// Those of what was added to a session later: by its play, and the journal that it came from.
-    added_pairings: HashMap<(usize, Box<str>), Pairing>,
+    /// For each play, and whoever numbered the secrets of what it plays: which live secret stands for which recorded
+    /// one.
+    pairings: HashMap<(usize, Numbered), Pairing>,
     /// What has no session first, then each live session.
     lives: Vec<Live>,
     /// Live sessions by their ids, and by where their messages are posted over HTTP+SSE.
@@ -208,6 +211,10 @@ struct AtHand {
     correlation: Option<String>,
     /// It goes on with a session that a fault has ended.
     goes_on: bool,
+    /// Of what was found for it, which secrets it pairs.
+    paired: Option<secrets::Paired>,
+    /// Nothing was found for it, and this exchange equals it but for which secrets it pairs.
+    unpaired: Option<u32>,
 }
 
 impl std::fmt::Debug for Replayer {
@@ -259,9 +266,8 @@ impl Replayer {
             at_hand: AtHand::default(),
             is_http: sessions.iter().any(|&at| cassette.sessions[at as usize].is_http()),
             legacy_recording,
-            redactor: Redactor::new(&options.redact),
-            pairings: vec![Pairing::new()],
-            added_pairings: HashMap::new(),
+            redactor: Redactor::for_replay(&options.redact),
+            pairings: HashMap::new(),
             streams: ByNumber::default(),
             origin: Arc::default(),
             heard_http: false,

@@ -4,6 +4,7 @@ mod batches;
 mod ends;
 mod paths;
 mod pipes;
+mod secrets;
 mod sessions;
 mod spread;
 mod stage;

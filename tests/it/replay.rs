@@ -705,6 +705,28 @@ fn any_secret_fits_a_placeholder_but_it_must_stay_the_same() {
 }
 
 #[test]
+fn a_secret_in_a_place_that_does_not_count_pairs_nothing() {
+    let ignores = r#""ignore": ["/params/arguments/password"]"#;
+    let of_all = secretive_and(&format!(r#""match": [{{{ignores}}}], "sessions""#), r#""sessions""#);
+    let of_one = secretive_and(
+        &format!(r#""key": "tools/call b @1", "match": {{{ignores}}}"#),
+        r#""key": "tools/call b @1""#,
+    );
+    for cassette in [of_all, of_one] {
+        let mut stage = Stage::new(&cassette);
+        stage.send(&initialize(0, "c"));
+        assert_eq!(stage.send(&call(1, "a", r#"{"password":"correct horse"}"#)), [result("1", "{}")]);
+        assert_eq!(stage.send(&call(2, "b", r#"{"password":"battery staple"}"#)), [result("2", "{}")]);
+        stage.good();
+    }
+}
+
+/// [`secretive`], with something in another's place.
+fn secretive_and(instead: &str, of: &str) -> String {
+    legacy(&secretive()).replacen(of, instead, 1)
+}
+
+#[test]
 fn a_miss_tells_no_secret() {
     let mut stage = Stage::new(&legacy(&secretive()));
     stage.send(&initialize(0, "c"));

@@ -49,13 +49,43 @@ pub(super) fn next_word(
         .map(|value| Assigned::Secret(row, value))
 }
 
-/// `--password value` in a command line. Prose names flags too, so that what stands in no quotes has to be no word.
-pub(super) fn word_behind(text: &[u8], name: Span) -> Option<Span> {
-    let before = name.start.checked_sub(1).map(|at| text[at]);
-    let is_apart = before.is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'`(".contains(&byte))
-        || escapes_at(text, name.start - 1);
-    let row = flag(name.of(text)).filter(|_| is_apart)?;
-    let start = name.end + run(text, name.end, |byte| byte == b' ');
+/// `--password value` in a command line, or in two lines of a YAML list. Where escapes stand before or behind the flag,
+/// what they say decides.
+pub(super) fn word_behind(text: &[u8], name: Span) -> Option<Assigned> {
+    let escape = escape_before(text, name);
+    let flag_at = name.start + escape;
+    let row = flag(&text[flag_at..name.end]).filter(|_| escape > 0 || is_apart(text, flag_at))?;
+    let start = skip_blanks(text, name.end);
+    if escape > 0 || is_hidden(text, start) && backslashes_before_quote(text, start) == 0 {
+        return Some(Assigned::Look);
+    }
+    match text.get(start)? {
+        b'\r' | b'\n' => item(text, row, next_item(text, flag_at, start)?),
+        _ => value_at(text, row, start).filter(|_| start > name.end),
+    }
+    .map(|value| Assigned::Secret(row, value))
+}
+
+/// The same where the flag stands in quotes, of which the second ends at `end`, each behind so many backslashes.
+pub(super) fn word_behind_quote(text: &[u8], name: Span, slashes: usize, quote: u8) -> Option<Assigned> {
+    let (flag_at, end) = (name.start.checked_sub(1)?, name.end + slashes + 1);
+    let row = flag(name.of(text)).filter(|_| text[flag_at] == quote)?;
+    let start = skip_blanks(text, end);
+    if is_hidden(text, start) || slashes > 0 && start > end {
+        return Some(Assigned::Look);
+    }
+    match text.get(start)? {
+        b'\r' | b'\n' => item(text, row, next_item(text, flag_at, start)?),
+        // What has blanks says more likely what the flag is for.
+        _ => value_at(text, row, start)
+            .filter(|value| start > end && !value.of(text).iter().any(u8::is_ascii_whitespace)),
+    }
+    .map(|value| Assigned::Secret(row, value))
+}
+
+/// The value that a word at `start` is, in quotes or without. Prose names flags too, so that what stands in no quotes
+/// has to be no word.
+fn value_at(text: &[u8], row: &SecretName, start: usize) -> Option<Span> {
     let slashes = backslashes_before_quote(text, start);
     let value = match text.get(start + slashes) {
         Some(&quote @ (b'"' | b'\'')) => {
@@ -66,11 +96,81 @@ pub(super) fn word_behind(text: &[u8], name: Span) -> Option<Span> {
                 .then(|| Span::new(inside, inside + length))?
         }
         _ => {
-            let value = Span::new(start, start + run(text, start, |byte| !ends_setting(byte)));
+            let ends = |at: &usize| ends_setting(text[*at]) || wide_blank(&text[*at..]) > 0;
+            let value = Span::new(start, (start..text.len()).find(ends).unwrap_or(text.len()));
             let has = |is: fn(&u8) -> bool| value.of(text).iter().any(is);
             let is_word = !has(u8::is_ascii_digit) || !has(u8::is_ascii_alphabetic);
             (value.len() >= SHORTEST_WORD && !is_word).then_some(value)?
         }
     };
     worth(text, value).filter(|_| is_flags_word(row, value.of(text)) && !refers(text, value.start))
+}
+
+/// The value that an item of a YAML list is; it fills its line.
+fn item(text: &[u8], row: &SecretName, start: usize) -> Option<Span> {
+    let value = value_at(text, row, start)?;
+    let behind = value.end + usize::from(value.start > start);
+    let behind = behind + run(text, behind, |byte| byte == b' ');
+    text.get(behind).is_none_or(|byte| matches!(byte, b'\r' | b'\n')).then_some(value)
+}
+
+/// Where the next item of a YAML list begins; the one before it begins at `item` and ends at `end`.
+fn next_item(text: &[u8], item: usize, end: usize) -> Option<usize> {
+    let before = text[..item].strip_suffix(b"- ")?;
+    let indent = before.iter().rev().take_while(|byte| **byte == b' ').count();
+    let begins_line = before[..before.len() - indent].last().is_none_or(|byte| *byte == b'\n');
+    let line = end + if text[end..].starts_with(b"\r\n") { 2 } else { 1 };
+    let dash = line + run(text, line, |byte| byte == b' ');
+    (begins_line && dash - line == indent && text.get(dash..dash + 2) == Some(b"- ")).then_some(dash + 2)
+}
+
+/// Whether a word of a command line begins at `at`.
+fn is_apart(text: &[u8], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else { return true };
+    let parts = |byte: u8| byte.is_ascii_whitespace() || byte >= 0x80 || b"\"'`(;&|".contains(&byte);
+    parts(text[before]) || escapes_at(text, before)
+}
+
+/// How long an escape is, without its backslash, that stands before a flag and reads as part of its name: that of a
+/// no-break space, say.
+fn escape_before(text: &[u8], name: Span) -> usize {
+    let is_behind = name.start > 0 && text[name.start - 1] == b'\\';
+    match name.of(text) {
+        [b'u', digits @ ..] if is_behind && digits.iter().take(4).all(u8::is_ascii_hexdigit) => {
+            5.min(name.len())
+        }
+        _ => 0,
+    }
+}
+
+/// Whether an escape says what stands at `at`, or behind a sign there that takes back a line end.
+fn is_hidden(text: &[u8], at: usize) -> bool {
+    let at = at + usize::from(matches!(text.get(at), Some(b'^' | b'`')));
+    text.get(at) == Some(&b'\\')
+}
+
+/// Offset behind blanks, and behind line ends that a sign before them takes back.
+fn skip_blanks(text: &[u8], from: usize) -> usize {
+    let mut at = from;
+    loop {
+        let length = match text.get(at..).unwrap_or_default() {
+            [b' ' | b'\t', ..] => 1,
+            [b'\\' | b'^' | b'`', b'\n', ..] if at > from => 2,
+            [b'\\' | b'^' | b'`', b'\r', b'\n', ..] if at > from => 3,
+            rest => wide_blank(rest),
+        };
+        if length == 0 {
+            return at;
+        }
+        at += length;
+    }
+}
+
+/// How long the blank beyond ASCII is that a text begins with, such as a no-break space.
+const fn wide_blank(text: &[u8]) -> usize {
+    match text {
+        [0xc2, 0xa0, ..] => 2,
+        [0xe2, 0x80, 0x80..=0x8a | 0xaf, ..] | [0xe3, 0x80, 0x80, ..] => 3,
+        _ => 0,
+    }
 }

@@ -39,6 +39,53 @@ fn the_word_behind_a_flag_is_hidden_and_found_again() {
 }
 
 #[test]
+fn blanks_of_every_sort_part_a_flag_and_its_word() {
+    let hidden =
+        |text: &str| text.replace("hunter2", "<redacted:password-1>").replace("4711ab", "<redacted:otp-1>");
+    for text in [
+        "mysql --password\thunter2 -u root",
+        "mysql --password \thunter2",
+        "x --otp\t4711ab",
+        "xy --otp\t4711ab",
+        "x --otp\u{a0}4711ab",
+        "mysql --password \\\n  hunter2",
+        "mysql --password \\\r\n\thunter2",
+        "mysql \\\n --password \\\n 'hunter2'",
+        "mysql --password ^\nhunter2",
+        "mysql --password `\nhunter2",
+        "mysql --password\u{a0}hunter2\u{a0}-u",
+        "mysql\u{a0}--password\u{202f}hunter2",
+        "mysql\u{3000}--password\u{2003}\"hunter2\"",
+        "sh;--password hunter2;y",
+        "sh&&--password hunter2|y",
+        "mysql \"--password\" \"hunter2\"",
+        "mysql '--password'\t'hunter2'",
+        "mysql \"--password\" \\\n hunter2",
+        "args:\n  - --password\n  - hunter2\n",
+        "- --password\r\n- \"hunter2\" \r\n- x",
+        "- '--password'\n- 'hunter2'",
+        "- \"--otp\"\n- 4711ab",
+    ] {
+        let hidden = hidden(text);
+        assert_eq!(plain().text(text), hidden);
+        for ascii in [false, true] {
+            let json = |text: &str| {
+                let json = format!(r#"{{"c":{}}}"#, serde_json::to_string(text).unwrap());
+                let escape = |sign: char| match sign {
+                    '\0'..='~' => sign.to_string(),
+                    _ => format!("\\u{:04x}", u32::from(sign)),
+                };
+                if ascii { json.chars().map(escape).collect() } else { json }
+            };
+            let (message, hidden) = (json(text), json(&hidden));
+            assert_eq!(redact(&mut plain(), &message), hidden);
+            let inside = |message: &str| json(message);
+            assert_eq!(redact(&mut plain(), &inside(&message)), inside(&hidden));
+        }
+    }
+}
+
+#[test]
 fn words_of_lists_that_no_flag_says_anything_of_stay() {
     for message in [
         r#"["--password","--user","me"]"#,
@@ -51,6 +98,11 @@ fn words_of_lists_that_no_flag_says_anything_of_stay() {
         r#"["--token","${TOKEN}","--password","********","--token","<var:T>"]"#,
         r#"{"a":"--password","b":"me"}"#,
         r#"{"result":{"tools":[{"name":"t","inputSchema":{"enum":["--password","me"]}}]}}"#,
+        r#"{"text":"Options:\n  --token\tOAuth token\n  --password\n\tPassw0rd of the user\n--api-key \n  Key64 of it"}"#,
+        r#"{"text":"`--password`\nHunter22 goes on. \"--token\" \"The token of 2024\" '--token'\t'--user1'"}"#,
+        r#"{"text":"- --password\n- the user has2name\n- --token\n  - nested22\n- --token\nthen222"}"#,
+        r#"{"text":"- `--password`\n- `hunter22` \n x--password\n- hunter22\n- --user\n- hunter22\n- --token"}"#,
+        r#"{"text":"/--password hunter22, \"x --password\" \"y\", ('--token')\n'x' \u00e9"}"#,
         r#"{"text":"Give --password or --token with a value; --token option is none, --api-key <key12345>"}"#,
     ] {
         assert_eq!(redact(&mut plain(), message), message);

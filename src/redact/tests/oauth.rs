@@ -67,6 +67,44 @@ fn a_code_that_stands_alone_is_told_by_its_path_or_by_its_look() {
 }
 
 #[test]
+fn parameters_are_known_in_other_spellings() {
+    for (address, hidden) in [
+        ("/cb?CODE=c53grant", "/cb?CODE=<>"),
+        ("/cb?a[code]=c53grant&a[x]=1", "/cb?a[code]=<>&a[x]=1"),
+        ("/cb?a%5Bcode%5D[]=c53grant", "/cb?a%5Bcode%5D[]=<>"),
+        ("/cb?c%6Fde=c53grant", "/cb?c%6Fde=<>"),
+        ("/cb;code=c53grant?y=1", "/cb;code=<>?y=1"),
+        ("/cb;v=2;code=c53grant", "/cb;v=2;code=<>"),
+        ("/x?Code=SplxlOBeZQQYbYS6WxSbIA", "/x?Code=<>"),
+        ("/x?%63ode=c53grant&client%5fid=me", "/x?%63ode=<>&client%5fid=me"),
+        ("/x?%73tate=&a[code]=c53grant", "/x?%73tate=&a[code]=<>"),
+    ] {
+        let hidden = hidden.replace("<>", "<redacted:oauth-1>");
+        assert_eq!(plain().url(address), hidden);
+        let text = |address: &str| format!(r#"{{"text":"see https://h.example{address} now"}}"#);
+        assert_eq!(redact(&mut plain(), &text(address)), text(&hidden));
+    }
+    assert_eq!(
+        plain().url("/x?access%5Ftoken=t1&p%61ssword=p1"),
+        "/x?access%5Ftoken=<redacted:token-1>&p%61ssword=<redacted:password-1>"
+    );
+    assert_eq!(plain().header_value("location", "/done?Code=c53grant"), "/done?Code=<redacted:oauth-1>");
+    for stays in [
+        "/list?CODE=c53grant",
+        "/list?filter[state]=open&filter[code]=E_NOT_FOUND",
+        "/list;code=c53grant",
+        "/cb?codes=c53grant",
+        "/cb?a[code]b=c53grant",
+        "/cb?code[0=c53grant",
+        "/cb;x?y",
+    ] {
+        assert_eq!(plain().url(stays), stays);
+        let text = format!(r#"{{"text":"see https://h.example{stays}"}}"#);
+        assert_eq!(redact(&mut plain(), &text), text);
+    }
+}
+
+#[test]
 fn what_a_token_request_carries_is_hidden_from_the_first_one_on() {
     session(
         &mut plain(),
@@ -84,26 +122,30 @@ fn what_a_token_request_carries_is_hidden_from_the_first_one_on() {
                 "grant_type=x&assertion=as12345678&subject_token=st12345678&actor_token=at12345678&client_assertion=ca12345678",
                 "grant_type=x&assertion=<redacted:oauth-4>&subject_token=<redacted:token-1>&actor_token=<redacted:token-2>&client_assertion=<redacted:oauth-5>",
             ),
+            (
+                "grant_type=x&a[code]=bracketed1&c%6Fde=encoded123",
+                "grant_type=x&a[code]=<redacted:oauth-6>&c%6Fde=<redacted:oauth-7>",
+            ),
             // A pushed authorization request, and one that has no other sign than its verifier.
             (
                 "response_type=code&client_id=me&state=st1&code_challenge=cc1",
-                "response_type=code&client_id=me&state=<redacted:oauth-6>&code_challenge=<redacted:oauth-7>",
+                "response_type=code&client_id=me&state=<redacted:oauth-8>&code_challenge=<redacted:oauth-9>",
             ),
             (
                 "code=another12345&code_verifier=cv12345678",
-                "code=<redacted:oauth-8>&code_verifier=<redacted:oauth-2>",
+                "code=<redacted:oauth-10>&code_verifier=<redacted:oauth-2>",
             ),
             (
                 r#"{"code": "authcode33333", "grant_type": "authorization_code", "client_id": "me"}"#,
-                r#"{"code": "<redacted:oauth-9>", "grant_type": "authorization_code", "client_id": "me"}"#,
+                r#"{"code": "<redacted:oauth-11>", "grant_type": "authorization_code", "client_id": "me"}"#,
             ),
             (
                 r#"{"gr\u0061nt_type":"x","assertion":"a\"b"}"#,
-                r#"{"gr\u0061nt_type":"x","assertion":"<redacted:oauth-10>"}"#,
+                r#"{"gr\u0061nt_type":"x","assertion":"<redacted:oauth-12>"}"#,
             ),
             (
                 r#"{"device_code":"dev-1","user_code":"WDJB-MJHT","verification_uri":"https://h/d"}"#,
-                r#"{"device_code":"<redacted:oauth-11>","user_code":"<redacted:oauth-12>","verification_uri":"https://h/d"}"#,
+                r#"{"device_code":"<redacted:oauth-13>","user_code":"<redacted:oauth-14>","verification_uri":"https://h/d"}"#,
             ),
         ],
     );

@@ -14,9 +14,12 @@ use std::{
 use memchr::memmem::Finder;
 use regex::bytes::Regex;
 
-use crate::wire::{
-    Span, pointer,
-    scan::{Lexer, ScanError, Token, is_number, unescape},
+use crate::{
+    redact::Exempt,
+    wire::{
+        Span, pointer,
+        scan::{Lexer, ScanError, Token, is_number, unescape},
+    },
 };
 
 const MARK: &[u8] = b"<redacted:";
@@ -86,6 +89,17 @@ impl Places {
 
     fn below(&self, node: u32, name: &[u8]) -> Option<u32> {
         self.nodes[node as usize].below.iter().find(|(known, _)| **known == *name).map(|(_, next)| *next)
+    }
+}
+
+/// What does not count pairs no secrets.
+impl Exempt for Places {
+    fn below(&self, node: u32, step: &[u8]) -> Option<u32> {
+        self.below(node, step)
+    }
+
+    fn has(&self, node: u32) -> bool {
+        self.nodes[node as usize].exemption.is_some()
     }
 }
 

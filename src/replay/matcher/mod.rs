@@ -20,7 +20,7 @@ use std::collections::HashMap;
 
 use regex::bytes::Regex;
 
-use self::canonical::{Digest, Exemption, Places, Room, canonical, digest};
+use self::canonical::{Digest, Exemption, Places, Room, canonical, digest, without_numbers};
 use crate::{
     cassette::model::{self, Cassette, MatchRule},
     wire::{
@@ -146,18 +146,10 @@ impl Matcher {
 
     /// The table for a message, by the rules whose `when` fits it; rules that name a key are not among them.
     fn table(&mut self, message: &Message<'_>) -> usize {
-        if message.kind == Kind::Notification
-            && let Some(&table) = self.by_notification.get(&*message.method())
-        {
-            return table;
-        }
-        if self.rules.is_empty() {
-            return 0;
-        }
-        let rules = self.fitting(message);
-        if let Some(&table) = self.by_rules.get(&rules) {
-            return table;
-        }
+        let rules = match self.known_table(message) {
+            Ok(table) => return table,
+            Err(rules) => rules,
+        };
         let mut places = volatile();
         for &at in &rules {
             self.add(&self.rules[at], &mut places).expect("checked when the rules were compiled");
@@ -165,6 +157,20 @@ impl Matcher {
         self.tables.push(places);
         self.by_rules.insert(rules, self.tables.len() - 1);
         self.tables.len() - 1
+    }
+
+    /// The same, if there is one already; else the rules that it will be of.
+    fn known_table(&self, message: &Message<'_>) -> Result<usize, Vec<usize>> {
+        if message.kind == Kind::Notification
+            && let Some(&table) = self.by_notification.get(&*message.method())
+        {
+            return Ok(table);
+        }
+        if self.rules.is_empty() {
+            return Ok(0);
+        }
+        let rules = self.fitting(message);
+        self.by_rules.get(&rules).copied().ok_or(rules)
     }
 
     fn fitting(&self, message: &Message<'_>) -> Vec<usize> {
@@ -248,6 +254,12 @@ impl Matcher {
         Ok(Some((table, self.digest_with(message, table))))
     }
 
+    /// What does not count of a live message that equals a recorded one; `own` is the table of that one, if it has its
+    /// own.
+    pub(crate) fn places(&self, message: &Message<'_>, own: Option<usize>) -> &Places {
+        &self.tables[own.or_else(|| self.known_table(message).ok()).unwrap_or_default()]
+    }
+
     /// The digest of a message under one table.
     pub(crate) fn digest_with(&mut self, message: &Message<'_>, table: usize) -> Digest {
         let mut form = std::mem::take(&mut self.scratch);
@@ -289,7 +301,7 @@ fn push_form(message: &Message<'_>, places: &Places, room: &mut Room, out: &mut 
             if canonical(method.as_bytes(), params, places, room, out).is_err() {
                 // Params that cannot be read are compared as they are spelled.
                 out.truncate(start);
-                out.extend_from_slice(message.bytes);
+                out.extend_from_slice(&without_numbers(message.bytes));
             }
         }
         Kind::Batch => {
@@ -300,7 +312,7 @@ fn push_form(message: &Message<'_>, places: &Places, room: &mut Room, out: &mut 
         }
         Kind::Result | Kind::Error | Kind::Noise => {
             out.push(b'#');
-            out.extend_from_slice(scan::trim(message.bytes).of(message.bytes));
+            out.extend_from_slice(&without_numbers(scan::trim(message.bytes).of(message.bytes)));
         }
     }
 }

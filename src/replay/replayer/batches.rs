@@ -52,6 +52,9 @@ impl Replayer {
     fn answer_member(&mut self, request: &Message<'_>, used: &mut Vec<(usize, u32)>) -> Vec<u8> {
         self.matcher.note_use(request);
         let Some(answer) = self.in_batch(request, used).or_else(|| self.alone(request)) else {
+            if let Some(exchange) = self.at_hand.unpaired.take() {
+                return self.missed(request, Reason::RedactionDiffers, Some(exchange), None);
+            }
             if let Some((_, bytes)) = self.own_answer(request, &request.method()) {
                 return bytes;
             }
@@ -61,15 +64,19 @@ impl Replayer {
             let (reason, nearest) = self.explain(request, request.is_modern());
             return self.missed(request, reason, nearest, None);
         };
-        if let Err((reason, exchange)) = self.may_play(request, answer.found, Some(&answer.request)) {
+        let Found { play, step, .. } = answer.found;
+        let exchange = self.exchange_of(answer.found);
+        let may_play = self.may_play(request, answer.found).and_then(|()| {
+            let pairs = self.pairs_member(request, answer.found, &answer.request);
+            pairs.then_some(()).ok_or((Reason::RedactionDiffers, exchange))
+        });
+        if let Err((reason, exchange)) = may_play {
             return self.missed(request, reason, Some(exchange), None);
         }
-        let Found { play, step, .. } = answer.found;
         if let Some(place) = answer.place {
             used.push((play, step));
             self.members.entry((play, step)).or_default().push(place);
         }
-        let exchange = self.exchange_of(answer.found);
         self.note_key(exchange);
         if play == 0 && !answer.found.repeat {
             self.draws(exchange);

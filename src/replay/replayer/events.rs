@@ -28,8 +28,7 @@ impl Replayer {
         }
         let found = correlation(|name| request.header(name));
         let Some((name, value)) = found else { return };
-        let hidden = self.options.vars.hide(value.as_bytes());
-        let value = self.redactor.header_value(name, &String::from_utf8_lossy(&hidden)).into_owned();
+        let value = self.header(name, value.as_bytes());
         self.at_hand.correlation = Some(value);
     }
 

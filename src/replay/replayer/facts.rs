@@ -8,7 +8,7 @@ use super::{
 use crate::{
     cassette::model::{Cassette, Header},
     redact::is_credential,
-    replay::exchange::HttpRequest,
+    replay::{exchange::HttpRequest, matcher::canonical::without_numbers},
     wire::{
         http::{decoded, names_type},
         jsonrpc::{Message, text},
@@ -24,6 +24,9 @@ const VERSION: u8 = 8;
 const ACCEPT: u8 = 4;
 const RESUMES: u8 = 2;
 const AUTH: u8 = 1;
+
+/// The header by which a client goes on with a stream.
+const LAST_EVENT_ID: &str = "last-event-id";
 
 /// What the official SDKs accept.
 const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";
@@ -44,7 +47,15 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Those of a request. Most of them are `before`, those of the request before it.
-    pub(super) fn of(request: &HttpRequest<'_>, scope: Scope, skips_auth: bool, before: Self) -> Self {
+    /// `target` is that of the request, from which what is secret is removed.
+    pub(super) fn of(
+        request: &HttpRequest<'_>,
+        target: &str,
+        scope: Scope,
+        skips_auth: bool,
+        before: Self,
+    ) -> Self {
+        let target = paths::comparable(target);
         let mut has_credentials = false;
         let [mut version, mut accept, mut last_event_id] =
             [before.version, before.accept, before.last_event_id].map(Values::instead_of);
@@ -54,12 +65,12 @@ impl Facts {
                 "host" | "content-type" | "content-length" => {}
                 "accept" => accept.push(value),
                 "mcp-protocol-version" => version.push(value),
-                "last-event-id" => last_event_id.push(value),
+                LAST_EVENT_ID => last_event_id.push(value),
                 name => has_credentials |= is_credential(name),
             }
         }
         Self {
-            path: if *before.path == *request.target { before.path } else { request.target.into() },
+            path: if *before.path == *target { before.path } else { target.into() },
             scope,
             version: version.end(),
             accept: accept.end(),
@@ -67,6 +78,13 @@ impl Facts {
             has_credentials,
             is_get: request.method == "GET",
             skips_auth,
+        }
+    }
+
+    /// Takes out of the event it goes on behind what recordings do not have of it.
+    pub(super) fn hide(&mut self, mut hide: impl FnMut(&str, &[u8]) -> String) {
+        for id in &mut self.last_event_id {
+            *id = without_numbers(hide(LAST_EVENT_ID, id).as_bytes()).into();
         }
     }
 
@@ -110,13 +128,16 @@ impl Facts {
             headers.iter().find(|header| &*header.name == name).map(|header: &Header| &header.values)
         };
         // What goes on behind an event goes on behind no other.
-        if is_line && self.is_get && recorded("last-event-id").map_or(&[][..], |id| id) != self.last_event_id
-        {
+        let goes_on_behind = |ids: &[Box<[u8]>]| {
+            ids.iter().map(|id| without_numbers(id)).eq(self.last_event_id.iter().map(|id| &**id))
+        };
+        if is_line && self.is_get && !goes_on_behind(recorded(LAST_EVENT_ID).map_or(&[][..], |id| id)) {
             return None;
         }
         let mut fit = 0;
         let path = http.and_then(|http| http.path.as_deref()).or(session.path.as_deref());
-        fit |= if is_line || path.is_none_or(|path| path == &*self.path) { PATH } else { 0 };
+        fit |=
+            if is_line || path.is_none_or(|path| *paths::comparable(path) == *self.path) { PATH } else { 0 };
         fit |= match (recorded("mcp-protocol-version"), session.protocol.as_deref()) {
             (Some(version), _) if *version == self.version => VERSION,
             (None, Some(usual)) if self.version.iter().all(|version| **version == *usual.as_bytes()) => {
@@ -131,8 +152,8 @@ impl Facts {
             None if self.accepts_as_usual() => ACCEPT,
             _ => 0,
         };
-        fit |= match recorded("last-event-id") {
-            Some(id) if *id == self.last_event_id => RESUMES,
+        fit |= match recorded(LAST_EVENT_ID) {
+            Some(id) if goes_on_behind(id) => RESUMES,
             None if self.last_event_id.is_empty() => RESUMES,
             _ => 0,
         };

@@ -23,8 +23,7 @@ pub(super) enum Until {
 
 impl Replayer {
     /// `GET`: the rest of a stream, a recorded document or stream, or a stream of ours.
-    pub(super) fn get(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>) {
-        let line = self.request_line(request);
+    pub(super) fn get(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>, line: &str) {
         let message = Message::read(line.as_bytes());
         let mut found = self.find(&message);
         if found.is_none() && self.lives[self.at_hand.live].is_over {
@@ -41,8 +40,8 @@ impl Replayer {
             self.at_hand.facts.as_mut().map(Facts::resumes_nothing);
             found = self.find(&message);
         }
-        if self.begins_sse(&line, found) {
-            return self.open_sse(now, lane, &line);
+        if self.begins_sse(line, found) {
+            return self.open_sse(now, lane, line);
         }
         let path = request.target.split('?').next().unwrap_or_default();
         match found {
@@ -67,9 +66,10 @@ impl Replayer {
                     self.refuse_method(lane);
                 }
             }
+            None if self.at_hand.unpaired.is_some() => self.unpaired_line(lane, 404, line),
             // Clients look for metadata in several places, and others for whether anybody is there.
             None => {
-                self.count_own(&line);
+                self.count_own(line);
                 self.plain(lane, 404, "");
             }
         }

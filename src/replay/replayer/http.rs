@@ -12,7 +12,7 @@ use crate::{
         script::{Step, client_message},
     },
     report::events::Outcome,
-    traffic::Lane,
+    traffic::{Direction, Lane},
     wire::jsonrpc::{self, Kind, Message},
 };
 
@@ -24,9 +24,12 @@ impl Replayer {
         let posted = if request.method == "POST" { self.posted_to(request.target) } else { None };
         let by_header = || request.header("mcp-session-id").and_then(|id| self.live_of(id));
         let live = posted.or_else(by_header).unwrap_or_default();
-        let scope = if posted.is_some() { Scope::All } else { self.scope(request.target) };
+        // Before all else, as recordings have it: what it says may be said again in headers and the body.
+        let target = self.target(request.target);
+        let scope = if posted.is_some() { Scope::All } else { self.paths.scope(&target) };
         let before = self.at_hand.facts.take().unwrap_or_default();
-        let facts = Facts::of(request, scope, self.options.skip_auth, before);
+        let mut facts = Facts::of(request, &target, scope, self.options.skip_auth, before);
+        facts.hide(|name, value| self.header(name, value));
         let has_credentials = facts.has_credentials();
         // The room of the id before it serves again.
         let mut id = std::mem::take(&mut self.at_hand.id);
@@ -47,7 +50,7 @@ impl Replayer {
         let credentials = request.headers.iter().filter(|(name, _)| has_credentials && is_credential(name));
         for (name, value) in credentials {
             // A server may have repeated it in what it sent, and a client may send it in its messages too.
-            let _ = self.redactor.header_value(name, &String::from_utf8_lossy(value));
+            let _ = self.header(name, value);
         }
         let message = Message::read(request.body);
         match request.method {
@@ -57,8 +60,18 @@ impl Replayer {
                 }
                 self.message(now, lane, message);
             }
-            "GET" => self.get(now, lane, request),
-            _ => self.line(now, lane, request),
+            method => {
+                if !request.body.is_empty() {
+                    // It asks for nothing, and others may repeat its secrets.
+                    let named = self.options.vars.hide(request.body);
+                    let _ = self.redactor.message(Direction::ToServer, &named);
+                }
+                let line = format!("{method} {target}");
+                match method {
+                    "GET" => self.get(now, lane, request, &line),
+                    _ => self.line(now, lane, request, &line),
+                }
+            }
         }
     }
 
@@ -102,12 +115,11 @@ impl Replayer {
     }
 
     /// A request that is no message.
-    fn line(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>) {
-        let line = self.request_line(request);
+    fn line(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>, line: &str) {
         let live = self.at_hand.live;
         let message = Message::read(line.as_bytes());
         let Some(found) = self.find(&message) else {
-            return self.unknown_line(lane, request, &line);
+            return self.unknown_line(lane, request, line);
         };
         self.start(now, lane, &message, found);
         let exchange = self.exchange_of(found);
@@ -118,18 +130,20 @@ impl Replayer {
         }
     }
 
-    pub(super) fn request_line(&mut self, request: &HttpRequest<'_>) -> String {
-        format!("{} {}", request.method, self.target(request.target))
+    /// A target as recordings have it.
+    fn target<'a>(&mut self, target: &'a str) -> Cow<'a, str> {
+        match self.options.vars.hide(target.as_bytes()) {
+            Cow::Borrowed(_) => self.redactor.url(target),
+            Cow::Owned(hidden) => {
+                Cow::Owned(self.redactor.url(&String::from_utf8_lossy(&hidden)).into_owned())
+            }
+        }
     }
 
-    /// A target as recordings have it.
-    pub(super) fn target<'a>(&mut self, target: &'a str) -> Cow<'a, str> {
-        let target = self.redactor.url(target);
-        let hidden = match self.options.vars.hide(target.as_bytes()) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(hidden) => Some(String::from_utf8_lossy(&hidden).into_owned()),
-        };
-        hidden.map_or(target, Cow::Owned)
+    /// A header's value as recordings have it.
+    pub(super) fn header(&mut self, name: &str, value: &[u8]) -> String {
+        let hidden = self.options.vars.hide(value);
+        self.redactor.header_value(name, &String::from_utf8_lossy(&hidden)).into_owned()
     }
 
     /// The step that was found.
@@ -146,8 +160,11 @@ impl Replayer {
     fn unknown_line(&mut self, lane: Lane, request: &HttpRequest<'_>, line: &str) {
         let live = self.at_hand.live;
         match request.method {
+            method if self.at_hand.unpaired.is_some() => {
+                self.unpaired_line(lane, if method == "POST" { 400 } else { 404 }, line);
+            }
             "POST" => {
-                let miss = miss::describe_line(line);
+                let miss = miss::describe_line(line, None);
                 self.plain(lane, 400, &format!("{}\n", miss.message));
                 self.remember(miss);
             }
@@ -162,6 +179,15 @@ impl Replayer {
                 self.refuse_method(lane);
             }
         }
+    }
+
+    /// A request that is no message equals a recorded one but for which secrets it pairs: a miss.
+    pub(super) fn unpaired_line(&mut self, lane: Lane, status: u16, line: &str) {
+        let exchange = self.at_hand.unpaired.take();
+        let key = exchange.map(|exchange| self.key(exchange));
+        let miss = miss::describe_line(line, key);
+        self.plain(lane, status, &format!("{}\n", miss.message));
+        self.remember(miss);
     }
 
     pub(super) fn count_own(&mut self, what: &str) {

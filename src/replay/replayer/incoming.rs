@@ -2,16 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{Found, Now, Replayer, facts::FITS, lives::Pending};
+use super::{Found, Now, Replayer, facts::FITS, lives::Pending, secrets::Secrets};
 use crate::{
     cassette::model::Unanswered,
-    replay::{
-        matcher::canonical::{PLACEHOLDER, canonical},
-        own,
-        play::Run,
-        rewrite::Correlators,
-        script::client_message,
-    },
+    replay::{matcher::canonical::canonical, own, play::Run, rewrite::Correlators, script::client_message},
     report::{AnswerReport, Reason},
     traffic::{Direction, Lane},
     wire::jsonrpc::{Kind, Message},
@@ -87,7 +81,7 @@ impl Replayer {
             return self.session_not_found(lane, message.id().unwrap_or(b"null"));
         }
         let found = self.find(message);
-        let asks_for = found.map(|found| self.step_of(found).exchange);
+        let asks_for = found.map(|found| self.step_of(found).exchange).or(self.at_hand.unpaired);
         if self.may_be_faulted(asks_for) && self.faulted(lane, message, &method, asks_for, found) {
             self.may_come_again(message);
             return;
@@ -107,7 +101,10 @@ impl Replayer {
         let pool_first = message.is_modern() || (self.at_hand.live == 0 && self.at_hand.facts.is_some());
         let pool = Some(0).filter(|_| !self.scripts[0].steps.is_empty());
         let plays = if pool_first { [pool, own] } else { [own, pool] };
-        plays.into_iter().flatten().find_map(|play| self.find_in(play, message))
+        self.at_hand.unpaired = None;
+        let found = plays.into_iter().flatten().find_map(|play| self.find_in(play, message));
+        self.at_hand.unpaired.take_if(|_| found.is_some());
+        found
     }
 
     /// Where the exchange stands in one play.
@@ -146,13 +143,33 @@ impl Replayer {
             return None;
         }
         let play_of = &mut self.plays[play];
-        let found = play_of.choose(script, queue, &own, |step| fit(step, false));
-        // On stdio nobody is sent on, or asked for credentials, unless that is all that was recorded.
-        let (step, repeat) = match found {
-            None if on_stdio => play_of.choose(script, queue, &own, |step| fit(step, true)),
-            found => found,
-        }?;
-        Some(Found { play, step, repeat })
+        let choose = |pairs: &dyn Fn(u32) -> bool| {
+            let fit = |step, for_http| fit(step, for_http).filter(|_| pairs(step));
+            let found = play_of.choose(script, queue, &own, |step| fit(step, false));
+            // On stdio nobody is sent on, or asked for credentials, unless that is all that was recorded.
+            match found {
+                None if on_stdio => play_of.choose(script, queue, &own, |step| fit(step, true)),
+                found => found,
+            }
+        };
+        let secrets = Secrets {
+            cassette,
+            blobs: &*self.blobs,
+            matcher: &self.matcher,
+            pairings: &self.pairings,
+            play,
+            script,
+        };
+        match secrets.choose(message, choose)? {
+            Ok((step, repeat, paired)) => {
+                self.at_hand.paired = paired;
+                Some(Found { play, step, repeat })
+            }
+            Err(exchange) => {
+                self.at_hand.unpaired = Some(exchange);
+                None
+            }
+        }
     }
 
     /// Plays an exchange for a live request, unless the options make a repeat or an early request a miss.
@@ -165,7 +182,7 @@ impl Replayer {
             self.plays[found.play].take(found.step);
             return self.miss(lane, message, Reason::Incomplete, Some(exchange));
         }
-        if let Err((reason, exchange)) = self.may_play(message, found, None) {
+        if let Err((reason, exchange)) = self.may_play(message, found) {
             return self.miss(lane, message, reason, Some(exchange));
         }
         self.start(now, lane, message, found);
@@ -174,15 +191,9 @@ impl Replayer {
         }
     }
 
-    /// Whether what was found is played: unless the options make a repeat or an early request a miss, or its secrets are
-    /// others than those of what was `recorded`, which is all of the exchange's message if not given. Why it is not, and
+    /// Whether what was found is played, unless the options make a repeat or an early request a miss. Why it is not, and
     /// which exchange says so.
-    pub(super) fn may_play(
-        &mut self,
-        message: &Message<'_>,
-        found: Found,
-        recorded: Option<&[u8]>,
-    ) -> Result<(), (Reason, u32)> {
+    pub(super) fn may_play(&mut self, message: &Message<'_>, found: Found) -> Result<(), (Reason, u32)> {
         let script = &self.scripts[self.plays[found.play].script];
         let step = &script.steps[found.step as usize];
         let exchange = step.exchange;
@@ -207,33 +218,12 @@ impl Replayer {
             let early = script.steps[early as usize].exchange;
             return Err((Reason::OutOfOrder, early));
         }
-        match self.pairs(found.play, message, exchange, recorded) {
-            true => Ok(()),
-            false => Err((Reason::RedactionDiffers, exchange)),
-        }
-    }
-
-    /// Whether the secrets in a live request are those the recorded ones stood for so far.
-    fn pairs(&mut self, play: usize, message: &Message<'_>, exchange: u32, recorded: Option<&[u8]>) -> bool {
-        if PLACEHOLDER.find(message.bytes).is_none() {
-            return true;
-        }
-        let mut room = Vec::new();
-        let recorded = recorded.unwrap_or_else(|| {
-            let entry = &self.cassette.exchanges[exchange as usize];
-            client_message(&self.cassette, &*self.blobs, entry, &mut room);
-            &room
-        });
-        let pairing = match self.cassette.added_by(exchange) {
-            None => &mut self.pairings[play],
-            // Who added it counted secrets anew.
-            Some(journal) => self.added_pairings.entry((play, journal.into())).or_default(),
-        };
-        pairing.pair(message.bytes, recorded).is_ok()
+        Ok(())
     }
 
     /// Plays what was found for a live message, on the response to that.
     pub(super) fn start(&mut self, now: Now, lane: Lane, message: &Message<'_>, found: Found) {
+        self.keep_pairs(found.play, self.exchange_of(found));
         let run = self.begin(lane, message, self.exchange_of(found));
         self.respond(lane, found, message.is_modern());
         let (live, lane) = (run.live, run.post.unwrap_or(run.lane));

@@ -7,7 +7,6 @@ use sha2::{Digest as _, Sha256};
 use super::{Replayer, conduct::Conduct, items::Way, resume::Sent, upstream::Asked};
 use crate::{
     cassette::model::{Session, StreamEnd},
-    redact::Pairing,
     replay::{own::Declared, play::Play, rewrite::Correlators},
     traffic::Lane,
     wire::jsonrpc::id_key,
@@ -132,7 +131,6 @@ impl Replayer {
     /// Begins a play of a script, for a live session.
     pub(super) fn begin_play(&mut self, script: usize, live: usize) -> usize {
         self.plays.push(Play::new(script, &self.scripts[script]));
-        self.pairings.push(Pairing::new());
         self.owners.push(Some(live));
         self.plays.len() - 1
     }

@@ -38,12 +38,11 @@ impl Paths {
         Self(if known.len() > 1 { known } else { Vec::new() })
     }
 
-    pub(super) const fn are_several(&self) -> bool {
-        !self.0.is_empty()
-    }
-
     /// What may answer a request for this target, from which what is secret is removed.
     pub(super) fn scope(&self, target: &str) -> Scope {
+        if self.0.is_empty() {
+            return Scope::All;
+        }
         let target = comparable(target);
         if self.0.iter().any(|known| **known == *target) {
             return Scope::Target(target.into());
@@ -77,7 +76,7 @@ pub(super) fn target<'a>(cassette: &'a Cassette, entry: &'a Exchange) -> Option<
 }
 
 /// A target as others are compared with: which number a secret got says nothing.
-fn comparable(target: &str) -> Cow<'_, str> {
+pub(super) fn comparable(target: &str) -> Cow<'_, str> {
     match without_numbers(target.as_bytes()) {
         Cow::Borrowed(_) => Cow::Borrowed(target),
         Cow::Owned(plain) => Cow::Owned(String::from_utf8_lossy(&plain).into_owned()),
@@ -89,15 +88,6 @@ fn path(target: &str) -> &str {
 }
 
 impl Replayer {
-    /// What may answer a request for this target.
-    pub(super) fn scope(&mut self, target: &str) -> Scope {
-        if !self.paths.are_several() {
-            return Scope::All;
-        }
-        let target = self.target(target);
-        self.paths.scope(&target)
-    }
-
     /// The scope of the message that has just come; none where any path may answer it.
     fn scope_at_hand(&self) -> Option<&Scope> {
         let scope = self.at_hand.facts.as_ref()?.scope();

@@ -3,7 +3,10 @@
 use super::{Found, Now, Replayer, gets::Until, lives::Live};
 use crate::{
     cassette::model::{EventType, Item},
-    replay::script::{Step, StepKind},
+    replay::{
+        matcher::canonical::without_numbers,
+        script::{Step, StepKind},
+    },
     traffic::Lane,
     wire::{
         http,
@@ -31,11 +34,12 @@ impl Replayer {
 
     /// The session over HTTP+SSE that begins with this request: the first not yet played, else the last.
     fn sse_script(&self, line: &str) -> Option<usize> {
+        let line = without_numbers(line.as_bytes());
         let begins = |script: &usize| {
             let script = &self.scripts[*script];
             let is_sse = script.session.is_some_and(|at| self.cassette.sessions[at as usize].is_sse());
             let is_first = |step: &Step| {
-                step.kind == StepKind::Line && self.recorded_request(step.exchange) == line.as_bytes()
+                step.kind == StepKind::Line && without_numbers(&self.recorded_request(step.exchange)) == line
             };
             is_sse && script.steps.iter().any(is_first)
         };

@@ -28,6 +28,9 @@ impl Replayer {
     /// A request nothing recorded equals: one of those we answer ourselves, or a miss.
     pub(super) fn unmatched(&mut self, lane: Lane, message: &Message<'_>, method: &str) {
         self.observe_unmatched(method);
+        if let Some(exchange) = self.at_hand.unpaired.take() {
+            return self.miss(lane, message, Reason::RedactionDiffers, Some(exchange));
+        }
         let modern = message.is_modern();
         match self.own_answer(message, method) {
             Some((answer, bytes)) => {
