@@ -172,19 +172,20 @@ pub(super) fn of_too_long(miss: Miss, what: &str) -> Miss {
     Miss { message, ..miss }
 }
 
-/// Describes a miss of an HTTP request that is no message.
-pub(super) fn describe_line(line: &str) -> Miss {
-    Miss {
-        server: None,
-        method: line.to_owned(),
-        name: None,
-        reason: Reason::NeverRecorded,
-        message: sentence(line, Reason::NeverRecorded, None, &[]),
-        nearest: None,
-        differences: Vec::new(),
-        rule: None,
-        count: 1,
-    }
+/// Describes a miss of an HTTP request that is no message; `line` is its method and target, `endpoint` where messages go.
+pub(super) fn describe_line(line: &str, reason: Reason, nearest: Option<String>, endpoint: &str) -> Miss {
+    let message = match (reason, &nearest) {
+        (Reason::ParamsDiffer, Some(key)) => format!(
+            "tapedeck: `{line}` was recorded with other credentials, or behind another event or the session's end \
+             (`{key}`); send it as it was recorded, or record it so"
+        ),
+        (_, Some(_)) => sentence(line, reason, nearest.as_deref(), &[]),
+        _ => format!(
+            "tapedeck: `{line}` was never recorded in this cassette, which has messages at `{endpoint}` alone; \
+             record it, or add it by hand"
+        ),
+    };
+    Miss { reason, nearest, ..Miss::of_line(line.to_owned(), message) }
 }
 
 /// What an error of ours says of an HTTP response that held no message.

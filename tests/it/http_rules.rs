@@ -2,10 +2,12 @@
 
 mod batches;
 mod ends;
+mod lines;
 mod paths;
 mod pipes;
 mod sessions;
 mod spread;
 mod stage;
 mod streams;
+mod strict;
 mod transports;

@@ -48,9 +48,9 @@ impl Paths {
         if self.0.iter().any(|known| **known == *target) {
             return Scope::Target(target.into());
         }
-        let mut paths = self.0.iter().map(|known| path(known));
+        let mut paths = self.0.iter().map(|known| path_of(known));
         match paths.next().is_some_and(|first| paths.any(|other| other != first)) {
-            true => Scope::Path(path(&target).into()),
+            true => Scope::Path(path_of(&target).into()),
             false => Scope::All,
         }
     }
@@ -62,7 +62,7 @@ impl Scope {
         match (self, recorded) {
             (Self::All, _) | (_, None) => true,
             (Self::Target(target), Some(recorded)) => **target == *comparable(recorded),
-            (Self::Path(only), Some(recorded)) => **only == *path(recorded),
+            (Self::Path(only), Some(recorded)) => **only == *path_of(recorded),
         }
     }
 }
@@ -84,7 +84,8 @@ fn comparable(target: &str) -> Cow<'_, str> {
     }
 }
 
-fn path(target: &str) -> &str {
+/// A target without its query.
+pub(super) fn path_of(target: &str) -> &str {
     target.split('?').next().unwrap_or(target)
 }
 
