@@ -200,7 +200,7 @@ impl Session {
         }
         let own = if last.verdict == Verdict::Good { ExitCode::Good } else { ExitCode::Bad };
         match ended.map_err(|error| {
-            Failure::peer(format_args!("cannot read from the client or write to it: {error}"))
+            Failure::client(format_args!("cannot read from the client or write to it: {error}"), &error)
         })? {
             Ended::AsRecorded(end) if end.signal.is_some() || end.exit.is_some_and(|status| status != 0) => {
                 end_like(Exit { status: end.exit, signal: end.signal, by_itself: true })

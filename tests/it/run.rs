@@ -348,7 +348,7 @@ fn a_process_that_cannot_write_to_its_client_is_told_of_by_the_run() {
     let mut input = child.stdin.take().expect("a pipe");
     writeln!(input, r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{}}}}"#)
         .expect("it is taken");
-    assert_eq!(child.wait().expect("it ends").code(), Some(4));
+    assert_eq!(child.wait().expect("it ends").code(), Some(3));
     assert_eq!(run.end().status.code(), Some(1));
     let why = stage.read_report()["not_joined"][0]["why"].as_str().expect("a sentence").to_owned();
     assert!(why.starts_with("cannot write to the client: "), "{why}");
