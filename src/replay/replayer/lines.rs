@@ -177,10 +177,7 @@ impl Replayer {
 
     /// Whether only a client that speaks in lines can say what a step recorded: a line that is no message at all.
     pub(super) fn is_only_a_line(&self, step: &Step) -> bool {
-        let entry = &self.cassette.exchanges[step.exchange as usize];
-        let is_http = self.cassette.sessions[entry.session as usize].is_http();
         step.kind == StepKind::Noise
-            && !is_http
             && Message::read(&self.recorded_request(step.exchange)).kind == Kind::Noise
     }
 }
