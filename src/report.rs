@@ -45,8 +45,11 @@ pub struct Report {
     pub repeats: Vec<Repeat>,
     /// Waits for order that ran out, and answers to server requests that did not come.
     pub waits: Vec<Wait>,
-    /// Keys of recorded exchanges nobody asked for; of a batch of which others were, `KEY METHOD NAME`; where there are several servers, each as `SERVER: KEY`.
+    /// Keys of recorded exchanges that nobody asked for, and that a client of those that came can ask for; of a batch of which others were, `KEY METHOD NAME`; where there are several servers, each as `SERVER: KEY`.
     pub unused: Vec<String>,
+    /// Those of them that make the verdict bad, which is judged at the end, under `--strict` alone.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub left_over: Vec<String>,
     /// Requests that the cassette has no answer for, and that went to the real server.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub passed_on: Vec<PassedOn>,
@@ -101,6 +104,7 @@ impl Report {
             repeats: Vec::new(),
             waits: Vec::new(),
             unused: Vec::new(),
+            left_over: Vec::new(),
             passed_on: Vec::new(),
             not_joined: Vec::new(),
             self_answered: BTreeMap::new(),

@@ -182,7 +182,14 @@ pub(super) fn check_markers(text: &[u8], markers: &[MarkerAt], blobs: &dyn BlobS
         let value = found.value;
         match found.marker {
             Marker::Lines if !is_lines(text, value) => {
-                return Err(wrong(found, value.start, "an array of strings, one a line"));
+                let is_empty = scan::elements(text, value.start).next().is_none();
+                let expected = match is_empty && text[value.start] == b'[' {
+                    true => {
+                        "an array of strings: expected at least one line, found none (an empty text is \"\")"
+                    }
+                    false => "an array of strings, one a line",
+                };
+                return Err(wrong(found, value.start, expected));
             }
             Marker::Blob => {
                 if text[value.start] != b'"' {

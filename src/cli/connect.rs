@@ -154,6 +154,9 @@ pub(super) fn unreachable(error: ConnectorError) -> Failure {
 
 fn failure(error: TlsError) -> Failure {
     match error {
+        TlsError::Read { ref path, ref source } => {
+            Failure::unread(path, source, "`--ca`, `--cert` and `--key` name files in PEM form")
+        }
         TlsError::Roots(_) => Failure::peer(error),
         error => Failure::file(error),
     }

@@ -164,6 +164,8 @@ pub(super) struct Serving {
     pub is_http: bool,
     /// Somebody tends the run.
     pub is_tended: bool,
+    /// Web pages of other origins may read what is answered.
+    pub cors: bool,
 }
 
 /// How a cassette is served.
@@ -201,6 +203,7 @@ impl Deck {
         options.faults = play.faults.plan(&loaded, front.serving, front.is_named)?;
         options.events = front.events;
         options.tended = front.serving.is_tended;
+        options.cors = front.serving.cors;
         if let Some(plan) = options.faults.as_ref().filter(|plan| plan.is_by_chance()) {
             notices.info(format_args!("--seed {} decides what happens by chance", plan.seed));
         }
@@ -237,7 +240,7 @@ impl Decks {
         notices: &Notices,
     ) -> Result<Self, Failure> {
         let events = play.events.is_some().then(Arc::default);
-        let serving = Serving { is_http: false, is_tended: false };
+        let serving = Serving { is_http: false, is_tended: false, cors: false };
         let front = Front { serving, is_named: false, events };
         let deck = Deck::prepare(stem(cassette), cassette, play, privacy, front, notices)?;
         Ok(Self { decks: vec![deck], is_at_root: true })

@@ -97,11 +97,15 @@ pub(super) fn run(args: &EventsArgs) -> Result<ExitCode, Failure> {
         limit: args.limit,
     };
     let path = args.path.display();
-    let file = File::open(&args.path).map_err(|error| Failure::io("read", &args.path, &error))?;
+    let unread = |error| {
+        let next = "a replay writes its events to the file that its `--events` names";
+        Failure::unread(&args.path, &error, next)
+    };
+    let file = File::open(&args.path).map_err(unread)?;
     let mut found: Vec<(Event, String)> = Vec::new();
     let mut is_whole = true;
     for (at, line) in BufReader::new(file).split(b'\n').enumerate() {
-        let line = line.map_err(|error| Failure::io("read", &args.path, &error))?;
+        let line = line.map_err(unread)?;
         if line.is_empty() {
             continue;
         }

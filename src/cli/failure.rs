@@ -71,6 +71,27 @@ impl Failure {
         Self::file(format_args!("cannot {what} `{}`: {error}", path.display()))
     }
 
+    /// A file that somebody named cannot be read; `next` says where such a file comes from.
+    pub(super) fn unread(path: &Path, error: &io::Error, next: &str) -> Self {
+        let found = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such file",
+            io::ErrorKind::IsADirectory => "expected a file, found a folder",
+            _ => return Self::io("read", path, error),
+        };
+        Self::file(format_args!("{}: {found}", path.display())).hint(next)
+    }
+
+    /// What a client says cannot be read, or what it is told cannot be written: standard output may be a file.
+    pub(super) fn client(sentence: impl fmt::Display, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded => {
+                Self::file(sentence)
+                    .hint("standard output is a file here; make room for it, or give it a client")
+            }
+            _ => Self::peer(sentence),
+        }
+    }
+
     /// The whole on one line, for places that have only one, such as a JSON-RPC error.
     pub(super) fn one_line(&self) -> String {
         let mut line = self.sentence.clone();

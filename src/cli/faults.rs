@@ -148,7 +148,9 @@ impl FaultArgs {
         if let Some(text) = self.text.get() {
             return Ok(text);
         }
-        let text = fs::read(path).map_err(|error| Failure::io("read", path, &error))?;
+        let next =
+            "`--faults` names a plan of fault rules; `tapedeck schema faults` tells what stands in one";
+        let text = fs::read(path).map_err(|error| Failure::unread(path, &error, next))?;
         Ok(self.text.get_or_init(|| text))
     }
 }

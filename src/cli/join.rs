@@ -69,6 +69,7 @@ fn failure(error: JoinError) -> Failure {
     match error {
         JoinError::NoRun { .. } => Failure::peer(error).hint(hint),
         JoinError::Refused(_) => Failure::usage(error),
-        JoinError::Ended | JoinError::Client(_) => Failure::peer(error),
+        JoinError::Ended => Failure::peer(error),
+        JoinError::Client(ref cause) => Failure::client(&error, cause),
     }
 }

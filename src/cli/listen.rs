@@ -24,7 +24,7 @@ use serde::Serialize;
 use super::{
     args,
     connect::ServeTlsArgs,
-    deck::Place,
+    deck::{Place, Serving},
     failure::Failure,
     files, real,
     replay::{self, Session},
@@ -205,13 +205,13 @@ impl ListenArgs {
         self.front.address().is_some()
     }
 
-    /// Whether somebody tends what is served, which is a run or else one client on stdio.
+    /// How it is served: as a run, or else to one client on stdio.
     ///
     /// # Errors
-    /// When that cannot be.
-    pub(super) fn is_tended(&self, is_run: bool) -> Result<bool, Failure> {
+    /// When somebody is to tend what cannot be tended.
+    pub(super) fn serving(&self, is_run: bool) -> Result<Serving, Failure> {
         self.tend.check(is_run)?;
-        Ok(self.tend.admin.is_some())
+        Ok(Serving { is_http: is_run, is_tended: self.tend.admin.is_some(), cors: self.cors })
     }
 
     /// Listens, by default on any port of loopback, and tells who asked for it.

@@ -112,14 +112,11 @@ fn parse(line: Vec<OsString>) -> Result<Command, ExitCode> {
         });
     let parsed = command.try_get_matches_from(line).and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.map(|cli| cli.command).map_err(|error| {
-        output::arguments(&error);
-        if !error.use_stderr() {
-            return ExitCode::Good;
-        }
-        if is_front {
+        let code = output::arguments(&error);
+        if is_front && error.use_stderr() {
             front::tell(&help::in_one_line(&error));
         }
-        ExitCode::Usage
+        code
     })
 }
 

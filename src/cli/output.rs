@@ -53,10 +53,19 @@ pub(super) fn failure(failure: &Failure) {
     }
 }
 
-/// Writes what the argument parser has to say: help to stdout, errors to stderr.
-pub(super) fn arguments(error: &clap::Error) {
-    // A help page that nobody reads to its end is no failure.
-    let _ = error.print();
+/// Writes what the argument parser has to say: help to stdout, errors to stderr; the exit status.
+pub(super) fn arguments(error: &clap::Error) -> ExitCode {
+    let printed = error.print().and_then(|()| io::stdout().flush());
+    if error.use_stderr() {
+        return ExitCode::Usage;
+    }
+    match printed.map_err(Failure::output) {
+        Ok(()) => ExitCode::Good,
+        Err(unwritten) => {
+            failure(&unwritten);
+            unwritten.code
+        }
+    }
 }
 
 /// What a front has to say beside the protocol: to stderr and to the log.

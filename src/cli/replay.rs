@@ -19,7 +19,7 @@ use mcp_tapedeck::{
 use super::{
     args::{LogArgs, PlayArgs},
     connect::ServerArgs,
-    deck::{Decks, DecksArgs, Serving},
+    deck::{Decks, DecksArgs},
     event_file::EventFile,
     failure::Failure,
     front,
@@ -79,7 +79,7 @@ pub(super) struct ReplayArgs {
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let prepared = args.log.notices().and_then(|notices| {
         let is_http = args.listen.is_given();
-        let serving = Serving { is_http, is_tended: args.listen.is_tended(is_http)? };
+        let serving = args.listen.serving(is_http)?;
         let privacy = args.privacy.sending(&args.server)?;
         let decks = args.decks.prepare(&args.play, &privacy, serving, &notices)?;
         if !args.listen.is_given() {
@@ -200,7 +200,7 @@ impl Session {
         }
         let own = if last.verdict == Verdict::Good { ExitCode::Good } else { ExitCode::Bad };
         match ended.map_err(|error| {
-            Failure::peer(format_args!("cannot read from the client or write to it: {error}"))
+            Failure::client(format_args!("cannot read from the client or write to it: {error}"), &error)
         })? {
             Ended::AsRecorded(end) if end.signal.is_some() || end.exit.is_some_and(|status| status != 0) => {
                 end_like(Exit { status: end.exit, signal: end.signal, by_itself: true })
@@ -276,9 +276,10 @@ pub(super) fn in_short(report: &Report) -> String {
         why.push(format!("--strict, and {requests} went to the real server"));
     }
     if why.is_empty() {
-        let unused = report.unused.len() as u64;
-        let exchanges = output::counted(unused, "recorded exchange was", "recorded exchanges were");
-        why.push(format!("{exchanges} not asked for"));
+        let left_over = report.left_over.len() as u64;
+        let exchanges = output::counted(left_over, "recorded exchange was", "recorded exchanges were");
+        let first = report.left_over.first().map_or("", |key| key);
+        why.push(format!("--strict, and {exchanges} not asked for, first `{first}`"));
     }
     format!("{}: {}", report.cassette, why.join("; "))
 }

@@ -11,7 +11,7 @@ use mcp_tapedeck::{
 use super::{
     args::{LogArgs, PlayArgs},
     connect::ServerArgs,
-    deck::{DecksArgs, Serving},
+    deck::DecksArgs,
     failure::Failure,
     listen::ListenArgs,
     privacy::PrivacyArgs,
@@ -61,7 +61,7 @@ pub(super) struct RunArgs {
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let notices = args.log.notices()?;
-    let serving = Serving { is_http: true, is_tended: args.listen.is_tended(true)? };
+    let serving = args.listen.serving(true)?;
     let privacy = args.privacy.sending(&args.server)?;
     let decks = args.decks.prepare(&args.play, &privacy, serving, &notices)?;
     let mut opened = {

@@ -234,7 +234,8 @@ fn json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// The report in a file.
 pub(super) fn read(path: PathBuf) -> Result<Found, Failure> {
-    let text = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))?;
+    let next = "a replay writes its report to the file or folder that its `--report` names";
+    let text = fs::read(&path).map_err(|error| Failure::unread(&path, &error, next))?;
     match serde_json::from_slice::<Report>(&text) {
         Ok(report) if report.report == 1 => Ok(Found { path, report }),
         Ok(report) => Err(Failure::file(format_args!(

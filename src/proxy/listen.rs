@@ -35,8 +35,9 @@ use self::{
 };
 use super::{join::Meeting, lock, run::TestCommand, signals::Signals, upstream::Upstreams};
 use crate::{
-    replay::Replayer,
-    report::{Report, Verdict, events::Event},
+    redact::{self, Redactor},
+    replay::{self, Replayer},
+    report::{Miss, Report, Verdict, events::Event},
     traffic::Exit,
     transport::http::{
         guard::Guard,
@@ -50,6 +51,8 @@ const LAST_RESPONSES: Duration = Duration::from_millis(500);
 
 /// So many processes are told of that could not join.
 const MOST_NOT_JOINED: usize = 1_000;
+/// So many different requests are told of that are for no server.
+const MOST_ASTRAY: usize = 1_000;
 
 /// How clients are served.
 pub struct ListenOptions {
@@ -215,6 +218,7 @@ impl Listen {
                 cors: options.cors,
                 closing: watch::Sender::new(false),
                 not_joined: Mutex::default(),
+                astray: Mutex::default(),
             })
         };
         let doors = Doors { listener, meeting, admin, signals: Some(signals), command };
@@ -307,6 +311,8 @@ struct Front {
     closing: watch::Sender<bool>,
     /// Why processes could not join.
     not_joined: Mutex<Vec<String>>,
+    /// Requests for none of the servers.
+    astray: Mutex<Vec<Miss>>,
 }
 
 impl Front {
@@ -320,11 +326,31 @@ impl Front {
         self.shared.missing.notify_one();
     }
 
-    /// The report of all servers, and of processes that could not join.
+    /// A request is for none of the servers: a miss, unless clients look there by themselves.
+    fn went_astray(&self, method: &str, target: &str, why: &str) {
+        let path = target.split('?').next().unwrap_or_default();
+        if method == "HEAD" || method == "GET" && replay::is_lookup(path) {
+            return;
+        }
+        let rules = redact::Rules::new(&redact::Options::default()).expect("the built-in rules are in order");
+        let line = format!("{method} {}", Redactor::new(&rules).url(path));
+        let mut astray = lock(&self.astray);
+        let message = format!("tapedeck: `{line}` is for no server of this run: {why}");
+        let is_full = astray.len() >= MOST_ASTRAY;
+        match astray.iter_mut().rev().find(|known| is_full || known.message == message) {
+            Some(known) => known.count += 1,
+            None => astray.push(Miss::of_line(line, message)),
+        }
+        drop(astray);
+        self.shared.missing.notify_one();
+    }
+
+    /// The report of all servers, of processes that could not join, and of requests for no server.
     fn report(&self, is_last: bool) -> Report {
         let mut report = self.report_of_servers(is_last);
         lock(&self.not_joined).iter().for_each(|why| report.could_not_join(why.clone()));
-        if is_last && !report.not_joined.is_empty() {
+        report.misses.extend(lock(&self.astray).iter().cloned());
+        if is_last && !(report.not_joined.is_empty() && report.misses.is_empty()) {
             report.verdict = Verdict::Bad;
         }
         report

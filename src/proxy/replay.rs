@@ -314,7 +314,7 @@ impl Front<'_> {
             Err(error) => return Err(error.into()),
         };
         let now = self.now();
-        let come = if count == 0 { self.lines.missing_end() } else { &self.buffer[..count] };
+        let come = if count == 0 { self.lines.end() } else { &self.buffer[..count] };
         self.lines.feed(come, |line| match line {
             Line::Whole(bytes) => replayer.handle(now, Input::Message { lane: Lane(0), bytes }),
             Line::Oversize(line) => replayer.handle(now, Input::Message { lane: Lane(0), bytes: &line.head }),

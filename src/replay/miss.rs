@@ -172,21 +172,20 @@ pub(super) fn of_too_long(miss: Miss, what: &str) -> Miss {
     Miss { message, ..miss }
 }
 
-/// Describes a miss of an HTTP request that is no message: nothing was recorded like it, or `unpaired`, which holds
-/// other secrets.
-pub(super) fn describe_line(line: &str, unpaired: Option<String>) -> Miss {
-    let reason = if unpaired.is_some() { Reason::RedactionDiffers } else { Reason::NeverRecorded };
-    Miss {
-        server: None,
-        method: line.to_owned(),
-        name: None,
-        reason,
-        message: sentence(line, reason, unpaired.as_deref(), &[]),
-        nearest: unpaired,
-        differences: Vec::new(),
-        rule: None,
-        count: 1,
-    }
+/// Describes a miss of an HTTP request that is no message; `line` is its method and target, `endpoint` where messages go.
+pub(super) fn describe_line(line: &str, reason: Reason, nearest: Option<String>, endpoint: &str) -> Miss {
+    let message = match (reason, &nearest) {
+        (Reason::ParamsDiffer, Some(key)) => format!(
+            "tapedeck: `{line}` was recorded with other credentials, or behind another event or the session's end \
+             (`{key}`); send it as it was recorded, or record it so"
+        ),
+        (_, Some(_)) => sentence(line, reason, nearest.as_deref(), &[]),
+        _ => format!(
+            "tapedeck: `{line}` was never recorded in this cassette, which has messages at `{endpoint}` alone; \
+             record it, or add it by hand"
+        ),
+    };
+    Miss { reason, nearest, ..Miss::of_line(line.to_owned(), message) }
 }
 
 /// What an error of ours says of an HTTP response that held no message.

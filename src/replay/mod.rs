@@ -38,4 +38,5 @@ pub use clock::{Due, Now};
 pub use exchange::{Headers, HttpRequest, Input, KEEP_ALIVE, Output, ResponseHead, Seed};
 pub use lens::Lens;
 pub use options::{Options, Order, Repeat, Timing};
+pub(crate) use own::is_lookup;
 pub use replayer::{ReplayError, Replayer};

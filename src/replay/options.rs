@@ -25,12 +25,14 @@ pub struct Options {
     pub order_grace: Micros,
     /// How long the client may take to answer a server request.
     pub answer_timeout: Micros,
-    /// Each exchange once, none left over, none early.
+    /// Each exchange once, none left over, none early; but for what depends on clients' caches and clocks.
     pub strict: bool,
     /// What equal requests get after the last recorded answer.
     pub repeat: Repeat,
     /// Challenges (401, 403) and the documents that lead on from them are left out.
     pub skip_auth: bool,
+    /// Whoever serves it answers `OPTIONS` for web pages of other origins.
+    pub cors: bool,
     /// What session ids are made from.
     pub seed: Seed,
     /// What is taken out of live requests before they are compared or told of.
@@ -95,6 +97,7 @@ impl Default for Options {
             strict: false,
             repeat: Repeat::Last,
             skip_auth: false,
+            cors: false,
             seed: Seed::default(),
             redact: redact::Rules::new(&redact::Options::default()).expect("the built-in rules are in order"),
             vars: redact::Vars::default(),

@@ -53,9 +53,16 @@ pub(super) fn answer(
     (!modern && !declared.has(capability)).then_some(OwnAnswer::MethodNotFound)
 }
 
-/// Whether exchanges of this method may stay unplayed, and be played again, under `--strict` too.
+/// Whether exchanges of this method may stay unplayed, and be played again, under `--strict` too: caches ask for them,
+/// and clocks.
 pub(super) fn may_be_left_over(method: &str) -> bool {
     matches!(method, "server/discover" | "ping" | "resources/templates/list") || method.ends_with("/list")
+}
+
+/// Whether clients look there by themselves, when and as often as they like: for metadata of an authorization in several
+/// places one after the other (specification 2025-11-25, basic/authorization), and browsers for an icon.
+pub(crate) fn is_lookup(path: &str) -> bool {
+    path.contains("/.well-known/") || path == "/favicon.ico"
 }
 
 /// Whether a repeat of this method is worth no word.
@@ -86,6 +93,18 @@ mod tests {
         assert_eq!(answer("ping", false, &none, true), Some(OwnAnswer::Empty));
         assert_eq!(answer("server/discover", true, &none, true), Some(OwnAnswer::MethodNotFound));
         assert_eq!(answer("server/discover", true, &none, false), None);
+    }
+
+    #[test]
+    fn lookups_are_told_from_documents() {
+        let lookups = [
+            "/.well-known/oauth-protected-resource",
+            "/.well-known/oauth-authorization-server/mcp",
+            "/tenant/.well-known/openid-configuration",
+            "/favicon.ico",
+        ];
+        assert!(lookups.into_iter().all(is_lookup));
+        assert!(!["/", "/mcp", "/well-known/x", "/.well-known", "/a/favicon.ico"].into_iter().any(is_lookup));
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! The replayer: one take, its sessions, and what it tells of itself.
 //!
 //! - `incoming`: messages of the client, whatever carried them
-//! - `http`: HTTP requests, `gets` and `sse`, those that open streams, and `facts`, what they tell beside a message
+//! - `http`: HTTP requests, `gets` and `sse`, those that open streams, `lines`, those that are no messages, and `facts`,
+//!   what they tell beside a message
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
 //! - `ids`: which ids a client has used
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
 //! - `faulty`: what goes wrong on purpose
 //! - `pipes`: clients that speak in lines
 //! - `events`: what became of each message
+//! - `unused`: what was recorded and nobody asked for
 //! - `tending`: what is told and done while it runs
 //! - `resume`: streams that a client fetches the rest of
 //! - `upstream`: requests that go on to the real server
@@ -47,6 +49,7 @@ mod http;
 mod ids;
 mod incoming;
 mod items;
+mod lines;
 mod lives;
 mod outgoing;
 mod paths;
@@ -58,6 +61,7 @@ mod streams;
 mod tending;
 mod unmatched;
 mod untold;
+mod unused;
 mod upstream;
 
 pub(super) use self::pipes::Pipes;
@@ -72,9 +76,8 @@ use super::{
     matcher::{Matcher, RuleError},
     numbers::ByNumber,
     options::Options,
-    own,
     play::Play,
-    script::{Script, StepKind},
+    script::Script,
 };
 use crate::{
     cassette::{blob::BlobSource, model::Cassette},
@@ -157,8 +160,9 @@ pub struct Replayer {
     streams: ByNumber<u32, Stream>,
     /// The origin by which the last client over HTTP called us: nearly always that of the next one.
     origin: Arc<str>,
-    /// A client has come over HTTP.
-    heard_http: bool,
+    heard: Heard,
+    /// Paths at which messages were taken although none was recorded there.
+    further: Vec<Box<str>>,
     /// Clients that speak in lines.
     pipes: Pipes,
     /// Index of the live session that last asked for something of the pool.
@@ -177,6 +181,16 @@ pub struct Replayer {
     repeats: Repeats,
     /// For steps that are batches, by their plays: the places in them of what is played of them one by one.
     members: HashMap<(usize, u32), Vec<usize>>,
+}
+
+/// How clients have spoken.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    lines: bool,
+    /// Streamable HTTP.
+    http: bool,
+    /// HTTP+SSE.
+    sse: bool,
 }
 
 /// Which exchanges were repeated.
@@ -270,7 +284,8 @@ impl Replayer {
             pairings: HashMap::new(),
             streams: ByNumber::default(),
             origin: Arc::default(),
-            heard_http: false,
+            heard: Heard::default(),
+            further: Vec::new(),
             pipes: Pipes::default(),
             pool_live: 0,
             minted: 0,
@@ -399,7 +414,8 @@ impl Replayer {
             self.judge_all(&mut report);
         }
         let passed_on = self.options.strict && !report.passed_on.is_empty();
-        let left_over = self.options.strict && report.unused.iter().any(|key| !self.may_be_unused(key));
+        report.left_over = if self.options.strict { self.left_over(&report.unused) } else { Vec::new() };
+        let left_over = !report.left_over.is_empty();
         let is_bad = match self.options.server {
             // A rule may be for another server of the run.
             Some(_) => report.is_bad_for_itself(),
@@ -416,40 +432,6 @@ impl Replayer {
             report.verdict = Verdict::Bad;
         }
         report.asserts.extend(judged);
-    }
-
-    fn may_be_unused(&self, key: &str) -> bool {
-        own::may_be_left_over(key.split(' ').next().unwrap_or(key))
-    }
-
-    fn unused(&self) -> Vec<String> {
-        let mut keys = Vec::new();
-        for (at, script) in self.scripts.iter().enumerate() {
-            let plays: Vec<usize> =
-                (0..self.plays.len()).filter(|play| self.plays[*play].script == at).collect();
-            let unasked = |step: &u32| plays.iter().all(|play| self.plays[*play].is_unused(*step));
-            // At once, as there may be very many: what is not needed of it is never touched.
-            keys.reserve(script.steps.len());
-            let steps = (0..script.steps.len() as u32).filter(|&step| script.steps[step as usize].is_asked());
-            let steps = steps.filter(|&step| {
-                let step = &script.steps[step as usize];
-                !self.is_left_out(step.exchange) && (self.heard_http || !step.only_http)
-            });
-            for step in steps {
-                if unasked(&step) {
-                    keys.push(self.key(script.steps[step as usize].exchange));
-                } else if script.steps[step as usize].kind == StepKind::Batch {
-                    keys.extend(self.unused_of_batch(&plays, step));
-                }
-            }
-        }
-        keys
-    }
-
-    /// Whether it is a challenge, and none is given.
-    fn is_left_out(&self, exchange: u32) -> bool {
-        let status = self.cassette.exchanges[exchange as usize].http.as_ref().and_then(|http| http.status);
-        self.options.skip_auth && matches!(status, Some(401 | 403))
     }
 
     fn key(&self, exchange: u32) -> String {

@@ -29,6 +29,7 @@ impl Report {
             };
             report.is_of(name);
             whole.unused.append(&mut report.unused);
+            whole.left_over.append(&mut report.left_over);
             whole.rules.append(&mut report.rules);
             whole.add(report);
         }
@@ -54,7 +55,7 @@ impl Report {
         for firing in self.faults.iter_mut().flat_map(|fault| &mut fault.firings) {
             firing.server = Some(name.to_owned());
         }
-        for text in self.unused.iter_mut().chain(&mut self.warnings) {
+        for text in self.unused.iter_mut().chain(&mut self.left_over).chain(&mut self.warnings) {
             *text = format!("{name}: {text}");
         }
     }

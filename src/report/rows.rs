@@ -32,6 +32,23 @@ pub struct Miss {
     pub count: u64,
 }
 
+impl Miss {
+    /// Of a request that is no message; `line` is its method and target.
+    pub(crate) const fn of_line(line: String, message: String) -> Self {
+        Self {
+            server: None,
+            method: line,
+            name: None,
+            reason: Reason::NeverRecorded,
+            message,
+            nearest: None,
+            differences: Vec::new(),
+            rule: None,
+            count: 1,
+        }
+    }
+}
+
 /// A `match` rule to paste into a cassette.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct SuggestedRule {

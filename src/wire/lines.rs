@@ -91,6 +91,11 @@ impl LineSplitter {
         }
     }
 
+    /// What ends a stream's last line, whatever that is, where its sender did not.
+    pub fn end(&self) -> &'static [u8] {
+        if self.open.has_begun() { b"\n" } else { b"" }
+    }
+
     /// What stands behind the last `\n`, at the end of the stream.
     pub fn finish(self) -> Option<Vec<u8>> {
         match self.open.oversize {

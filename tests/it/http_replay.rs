@@ -567,3 +567,48 @@ fn the_ready_file_names_the_recorded_endpoint() {
     assert_eq!(deck.front.as_ref().expect("it runs").url, format!("http://{}/mcp", deck.host()));
     deck.ends_well();
 }
+
+/// A client that asks for what nobody recorded is told so, and so is whoever reads the verdict.
+#[test]
+fn a_request_without_a_message_that_nobody_recorded_is_told_on_standard_error_and_in_the_report() {
+    let recorded = r#"{"key": "http PUT /config @1", "client": {"http": "PUT /config", "body": "x"}, "http": {"status": 204}, "server": []}"#;
+    for (asked, status, miss) in [
+        ("GET /.well-known/oauth-protected-resource", "404", false),
+        ("GET /mcp", "405", false),
+        ("PUT /config", "204", false),
+        ("GET /nowhere", "404", true),
+        ("PUT /nowhere", "405", true),
+        ("OPTIONS /mcp", "405", true),
+        ("DELETE /mcp", "200", false),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let report = folder.path().join("r.json");
+        let deck = Deck::new(&cassette(recorded), &["--report", report.to_str().expect("text")]);
+        let session = format!("Mcp-Session-Id: {}\r\n", deck.initialize());
+        let (head, body, _) = deck.asks(asked, &session, "x");
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{asked}: {head}");
+        let sentence =
+            format!("`{asked}` was never recorded in this cassette (nearest: `http PUT /config @1`)");
+        assert_eq!(body.contains(&sentence), miss, "{asked}: {body}");
+        let Deck { folder: _folder, front } = deck;
+        let said = front.expect("it runs").end_with(i32::from(miss));
+        let warned =
+            said.lines().filter(|line| line.contains("warning: ") && line.contains(&sentence)).count();
+        assert_eq!(warned, usize::from(miss), "{asked}: {said}");
+        let report: serde_json::Value =
+            serde_json::from_slice(&fs::read(report).expect("a report")).expect("JSON");
+        assert_eq!(report["verdict"], if miss { "bad" } else { "good" });
+        assert_eq!(report["misses"].as_array().expect("misses").len(), usize::from(miss));
+    }
+}
+
+#[test]
+fn what_is_left_over_under_strict_is_named_on_standard_error() {
+    let exchanges = r#"{"key": "n @1", "client": {"notification": {"method": "n"}}},
+        {"key": "http DELETE /mcp @1", "client": {"http": "DELETE /mcp"}, "http": {"status": 204}, "server": []}"#;
+    let deck = Deck::new(&cassette(exchanges), &["--strict"]);
+    deck.initialize();
+    let Deck { folder: _folder, front } = deck;
+    let said = front.expect("it runs").end_with(1);
+    assert!(said.contains("--strict, and 2 recorded exchanges were not asked for, first `n @1`"), "{said}");
+}

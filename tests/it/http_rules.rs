@@ -2,6 +2,7 @@
 
 mod batches;
 mod ends;
+mod lines;
 mod paths;
 mod pipes;
 mod secrets;
@@ -9,4 +10,5 @@ mod sessions;
 mod spread;
 mod stage;
 mod streams;
+mod strict;
 mod transports;

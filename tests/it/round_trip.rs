@@ -191,6 +191,11 @@ proptest! {
         let strict = replay(&talk.lines, &mut replayer);
         let report = replayer.finish();
         prop_assert_eq!(strict, passed, "{:#?}\n{:#?}", report, talk.lines);
-        prop_assert!(report.misses.is_empty(), "{:#?}\n{:#?}", report, talk.lines);
+        prop_assert!(
+            report.misses.is_empty() && report.left_over.is_empty(),
+            "{:#?}\n{:#?}",
+            report,
+            talk.lines
+        );
     }
 }

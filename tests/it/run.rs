@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio},
@@ -347,7 +348,7 @@ fn a_process_that_cannot_write_to_its_client_is_told_of_by_the_run() {
     let mut input = child.stdin.take().expect("a pipe");
     writeln!(input, r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{}}}}"#)
         .expect("it is taken");
-    assert_eq!(child.wait().expect("it ends").code(), Some(4));
+    assert_eq!(child.wait().expect("it ends").code(), Some(3));
     assert_eq!(run.end().status.code(), Some(1));
     let why = stage.read_report()["not_joined"][0]["why"].as_str().expect("a sentence").to_owned();
     assert!(why.starts_with("cannot write to the client: "), "{why}");
@@ -504,7 +505,8 @@ fn a_take_without_a_name_is_none() {
         let refused = ask(host, target, "initialize");
         assert!(refused.starts_with("HTTP/1.1 404") && refused.contains("name of a take"), "{refused}");
     }
-    front.end();
+    let said = front.end_with(1);
+    assert!(said.contains("no recorded answer for 4 requests, first POST /take//mcp: "), "{said}");
 }
 
 /// The whole response to a request on a connection of its own.
@@ -525,4 +527,43 @@ fn first_event(host: &str, target: &str) -> String {
     stream.write_all(request.as_bytes()).expect("it is taken");
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
     lines.find(|line| line.starts_with("data: ")).expect("an event")
+}
+
+#[test]
+fn a_request_for_none_of_the_servers_is_a_miss_unless_clients_look_there_by_themselves() {
+    let stage = Stage::new();
+    let of = |name: &str| format!("{name}={}", stage.cassette);
+    for (asked, miss) in [
+        ("POST /other/mcp?key=secret", "`POST /other/mcp` is for no server of this run"),
+        ("GET /", "`GET /` is for no server of this run"),
+        ("DELETE /take//a/mcp", "`DELETE /take//a/mcp` is for no server of this run"),
+        ("GET /.well-known/oauth-protected-resource/a/mcp", ""),
+        ("GET /favicon.ico", ""),
+        ("HEAD /", ""),
+    ] {
+        let report = text(&stage.report());
+        let run = Run::start(&["--server", &of("a"), "--server", &of("b"), "--report", &report]);
+        let host = run.environment["TAPEDECK_ORIGIN"]["http://".len()..].to_owned();
+        for _ in 0..2 {
+            let mut peer = Peer::new(TcpStream::connect(&host).expect("it listens"));
+            peer.say(format!(
+                "{asked} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"
+            ));
+            assert!(peer.rest().0.starts_with("HTTP/1.1 404 "), "{asked}");
+        }
+        let output = run.end();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(i32::from(!miss.is_empty())), "{asked}: {said}");
+        let report = stage.read_report();
+        let misses = report["misses"].as_array().expect("misses");
+        assert_eq!(report["verdict"], if miss.is_empty() { "good" } else { "bad" }, "{asked}");
+        assert_eq!(misses.len(), usize::from(!miss.is_empty()), "{report}");
+        if !miss.is_empty() {
+            assert!(
+                said.contains(miss) && !said.contains("secret") && misses[0]["count"] == 2,
+                "{said} {report}"
+            );
+            assert_eq!(crate::schema::faults("report", report.to_string().as_bytes()), [""; 0]);
+        }
+    }
 }

@@ -253,6 +253,12 @@ fn markers_are_checked() {
         &format!("3:12: `$lines` takes an array of strings, one a line; {literal}"),
     );
     check_result(
+        "{\"$lines\": [ ]}",
+        &format!(
+            "3:12: `$lines` takes an array of strings: expected at least one line, found none (an empty text is \"\"); {literal}"
+        ),
+    );
+    check_result(
         "{\"$lines\": [\"\"], \"$indent\": 2}",
         &format!("3:29: `$lines` takes no `$indent`, which goes with `$json`; {literal}"),
     );

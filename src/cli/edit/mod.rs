@@ -226,7 +226,8 @@ fn json(path: &Path) -> Result<Vec<u8>, Failure> {
         }
         false => fs::read(path),
     };
-    let text = text.map_err(|error| Failure::io("read", path, &error))?;
+    let next = "`--from` names a file of JSON, or `-` for standard input";
+    let text = text.map_err(|error| Failure::unread(path, &error, next))?;
     let shown = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
     if std::str::from_utf8(&text).is_err() {
         return Err(Failure::file(format_args!("{shown}: expected JSON, found bytes that are not UTF-8")));

@@ -10,6 +10,8 @@ use super::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Back {
     AsItWas,
+    /// All but its `type`, which only the copy could tell: it may have been another one of HTTP.
+    OfSomeType,
     /// What was put there to wrap it was edited in such a way that it cannot be taken away.
     Edited,
     /// What it was is not known any more.
@@ -76,12 +78,17 @@ pub(super) fn take_back(sheet: &mut Sheet, index: usize, old: Option<Old<'_>>) -
     } else {
         return Back::Unknown;
     };
+    let has_stdio = server.member("type").is_some_and(|kind| kind.text() == Some("stdio"));
+    let back_there = match old.is_none() && back.url.is_some() && has_stdio {
+        true => Back::OfSomeType,
+        false => Back::AsItWas,
+    };
     let is_right = |now: &Entry| match &back.url {
         Some(_) => (&now.url, &now.command) == (&back.url, &None),
         None => (&now.command, &now.args) == (&back.command, &back.args),
     };
     match edits.is_some_and(|edits| sheet.edit(edits, index, is_right)) {
-        true => Back::AsItWas,
+        true => back_there,
         false => Back::Edited,
     }
 }

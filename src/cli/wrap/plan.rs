@@ -98,6 +98,7 @@ fn rewrite(file: &Path, text: &str, copies: &Copies, mode: Option<&Mode>) -> Res
         }
         let old = copies.find(&found, index);
         let stood_so = old.is_some_and(|old| old.entry().front() != Front::None);
+        let mut is_some_type = false;
         *left = if stood_so {
             Some("tapedeck stood before it already when the configuration was wrapped".to_owned())
         } else if old.is_none() && front == Front::Alike {
@@ -114,15 +115,24 @@ fn rewrite(file: &Path, text: &str, copies: &Copies, mode: Option<&Mode>) -> Res
             Some(format!("tapedeck stands before it already; {undo}"))
         } else {
             let back = back::take_back(&mut without, index, old);
-            has_left |= back != Back::AsItWas;
+            has_left |= matches!(back, Back::Edited | Back::Unknown);
+            is_some_type = back == Back::OfSomeType;
             match back {
-                Back::AsItWas => None,
+                Back::AsItWas | Back::OfSomeType => None,
                 Back::Edited => Some(format!("it was edited in what wraps it{}", copies.hint(old))),
                 Back::Unknown => Some("what it was is not known any more".to_owned()),
             }
         };
         if mode.is_none() {
-            let what = left.as_ref().map_or("as it was".to_owned(), |why| format!("left as it is: {why}"));
+            let what = match left {
+                Some(why) => format!("left as it is: {why}"),
+                None if is_some_type => {
+                    "as it was, but for its `type`, which is `http` now: the copy that told it is gone; where it was \
+                     another one, such as `sse`, write that"
+                        .to_owned()
+                }
+                None => "as it was".to_owned(),
+            };
             told.push(format!("{}: {what}", server.name));
         }
     }

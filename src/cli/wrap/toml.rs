@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use mcp_tapedeck::cassette::model::line_column;
 use toml_edit::{Document, Item, Key, TableLike, Value};
 
 use super::sheet::{Holds, Member, Server};
@@ -11,8 +12,8 @@ const SERVERS: &str = "mcp_servers";
 pub(super) fn servers(text: &str) -> Result<Vec<Server>, String> {
     let read = Document::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        let line = text[..at.min(text.len())].matches('\n').count() + 1;
-        format!("{line}: {}", error.message())
+        let (line, column) = line_column(text.as_bytes(), at.min(text.len()));
+        format!("{line}:{column}: {}", error.message())
     })?;
     let servers = read.get(SERVERS).and_then(Item::as_table_like);
     let servers = servers.into_iter().flat_map(|servers| servers.iter());

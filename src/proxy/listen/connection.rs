@@ -186,6 +186,7 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
     let route = match link.front.route(target) {
         Ok(route) => route,
         Err(NoRoute { status, sentence }) => {
+            link.front.went_astray(head.method.as_str(), target, &sentence);
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::NOT_FOUND);
             return Ok(own(status, format!("{sentence}\n")));
         }

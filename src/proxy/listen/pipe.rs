@@ -58,7 +58,7 @@ pub(super) async fn serve(stream: UnixStream, front: Arc<Front>) {
     loop {
         match input.read(&mut room).await {
             Ok(0) => {
-                let end = lines.missing_end();
+                let end = lines.end();
                 take.hear(lane, &mut lines, end);
                 return take.closed(lane);
             }

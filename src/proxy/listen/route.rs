@@ -67,7 +67,7 @@ fn server_of<'a, 'd>(decks: &'d [Deck], path: &'a str) -> Result<(&'d Deck, &'a 
     let (name, rest) = segment(path.strip_prefix('/').unwrap_or(path));
     decks.iter().find(|deck| deck.name == name).map(|deck| (deck, rest)).ok_or_else(|| NoRoute {
         status: 404,
-        sentence: format!("no server is called `{name}` here; the path begins with one of: {}", names(decks)),
+        sentence: format!("no server is called so here; the path begins with one of: {}", names(decks)),
     })
 }
 

@@ -37,8 +37,9 @@ impl Replayer {
         for member in message.members().filter(|member| !member.method().is_empty()) {
             self.at_hand.events.clear();
             self.at_hand.events.extend(numbers.next());
-            if member.kind == Kind::Request {
-                answers.push(self.answer_member(&member, &mut used));
+            match member.kind {
+                Kind::Request => answers.push(self.answer_member(&member, &mut used)),
+                _ => self.heard_member(&member),
             }
         }
         self.at_hand.events = events;
@@ -89,7 +90,39 @@ impl Replayer {
         answer.bytes
     }
 
-    /// The requests of a recorded batch that nobody asked for, where others of it were: as `KEY METHOD NAME`.
+    /// A notification of a batch that was not recorded as it comes: what is equal to it, in a batch or alone, has come.
+    pub(super) fn heard_member(&mut self, member: &Message<'_>) {
+        if member.kind != Kind::Notification {
+            return;
+        }
+        let digest = self.matcher.digest(member);
+        let mut batch = Vec::new();
+        for play in [self.playing(self.at_hand.live), Some(0)].into_iter().flatten() {
+            let steps = &self.scripts[self.plays[play].script].steps;
+            for (step, plan) in (0..).zip(steps).filter(|(_, step)| step.kind == StepKind::Batch) {
+                let entry = &self.cassette.exchanges[plan.exchange as usize];
+                let played = self.members.get(&(play, step));
+                let came_whole = self.plays[play].is_taken(step) && played.is_none();
+                if came_whole || !client_message(&self.cassette, &*self.blobs, entry, &mut batch) {
+                    continue;
+                }
+                let is_it = |(place, other): &(usize, Message<'_>)| {
+                    other.kind == Kind::Notification
+                        && played.is_none_or(|played| !played.contains(place))
+                        && self.matcher.digest(other) == digest
+                };
+                if let Some((place, _)) = Message::read(&batch).members().enumerate().find(is_it) {
+                    return self.members.entry((play, step)).or_default().push(place);
+                }
+            }
+        }
+        if let Some(Found { play, step, repeat: false }) = self.find(member) {
+            let script = self.plays[play].script;
+            self.plays[play].arrive(&self.scripts[script], step);
+        }
+    }
+
+    /// The messages of a recorded batch that nobody sent, where others of it were: as `KEY METHOD NAME`.
     pub(super) fn unused_of_batch(&self, plays: &[usize], step: u32) -> Vec<String> {
         let mut used: Vec<usize> = Vec::new();
         for play in plays.iter().filter(|play| !self.plays[**play].is_unused(step)) {
@@ -106,7 +139,9 @@ impl Replayer {
         client_message(&self.cassette, &*self.blobs, entry, &mut batch);
         let members = Message::read(&batch);
         let unused = members.members().enumerate().filter(|(place, member)| {
-            member.kind == Kind::Request && !used.contains(place) && !own::may_be_left_over(&member.method())
+            matches!(member.kind, Kind::Request | Kind::Notification)
+                && !used.contains(place)
+                && !own::may_be_left_over(&member.method())
         });
         unused.map(|(_, member)| format!("{} {}", entry.key, key::of_client(&member))).collect()
     }

@@ -1,10 +1,11 @@
 //! `GET`: event streams that a client opens, and documents.
 
-use super::{Found, Now, Replayer, facts::Facts, lives::GetEnd, streams::is_line};
+use super::{Found, Now, Replayer, facts::Facts, lives::GetEnd, paths::path_of, streams::is_line};
 use crate::{
     cassette::model::{Item, On},
     replay::{
         exchange::HttpRequest,
+        own,
         script::{Script, Step, StepKind},
     },
     traffic::Lane,
@@ -23,14 +24,14 @@ pub(super) enum Until {
 
 impl Replayer {
     /// `GET`: the rest of a stream, a recorded document or stream, or a stream of ours.
-    pub(super) fn get(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>, line: &str) {
-        let message = Message::read(line.as_bytes());
-        let mut found = self.find(&message);
+    pub(super) fn get(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>, line: String) {
+        let (mut line, mut found) = self.find_line(request, line);
+        let path = path_of(request.target);
         if found.is_none() && self.lives[self.at_hand.live].is_over {
             return self.session_not_found(lane, b"null");
         }
         let id = request.header("last-event-id");
-        if id.is_some_and(|id| self.resume(now, lane, id, &message, found)) {
+        if id.is_some_and(|id| self.resume(now, lane, id, &Message::read(line.as_bytes()), found)) {
             return;
         }
         if id.is_some() && found.is_none() {
@@ -38,17 +39,18 @@ impl Replayer {
                 return self.unknown_event(lane);
             }
             self.at_hand.facts.as_mut().map(Facts::resumes_nothing);
-            found = self.find(&message);
+            (line, found) = self.find_line(request, line);
         }
-        if self.begins_sse(line, found) {
-            return self.open_sse(now, lane, line);
+        if self.begins_sse(&line, found) {
+            self.heard.sse = true;
+            return self.open_sse(now, lane, &line);
         }
-        let path = request.target.split('?').next().unwrap_or_default();
+        self.heard.http |= !own::is_lookup(path) && !self.is_own_sse(path);
         match found {
-            Some(found) if !self.opens_stream(found) => self.start(now, lane, &message, found),
+            Some(found) if !self.opens_stream(found) => self.play_line(now, lane, request, &line, found),
             Some(found) if !found.repeat => {
                 let until = self.until(found);
-                self.start(now, lane, &message, found);
+                self.start(now, lane, &Message::read(line.as_bytes()), found);
                 self.is_get_until(lane, until);
             }
             // It comes back to a stream that it had.
@@ -56,22 +58,16 @@ impl Replayer {
                 self.respond(lane, found, false);
                 self.is_get(lane, None);
             }
-            None if self.is_own_sse(path) => self.open_own_sse(lane),
-            None if self.endpoints.iter().any(|endpoint| **endpoint == *path) => {
+            None if self.is_own_sse(path) => {
+                self.heard.sse = true;
+                self.open_own_sse(lane);
+            }
+            None if self.takes_at(path) && self.may_open() => {
                 self.count_own("GET");
-                if self.may_open() {
-                    self.stream_head(lane);
-                    self.is_get(lane, None);
-                } else {
-                    self.refuse_method(lane);
-                }
+                self.stream_head(lane);
+                self.is_get(lane, None);
             }
-            None if self.at_hand.unpaired.is_some() => self.unpaired_line(lane, 404, line),
-            // Clients look for metadata in several places, and others for whether anybody is there.
-            None => {
-                self.count_own(line);
-                self.plain(lane, 404, "");
-            }
+            None => self.unknown_line(lane, request, &line),
         }
     }
 

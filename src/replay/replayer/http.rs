@@ -8,7 +8,6 @@ use crate::{
     redact::is_credential,
     replay::{
         exchange::HttpRequest,
-        miss,
         script::{Step, client_message},
     },
     report::events::Outcome,
@@ -19,7 +18,6 @@ use crate::{
 impl Replayer {
     /// Takes in one HTTP request.
     pub(super) fn http(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>) {
-        self.heard_http = true;
         self.report.connections += u64::from(request.opens_connection);
         let posted = if request.method == "POST" { self.posted_to(request.target) } else { None };
         let by_header = || request.header("mcp-session-id").and_then(|id| self.live_of(id));
@@ -55,6 +53,7 @@ impl Replayer {
         let message = Message::read(request.body);
         match request.method {
             "POST" if message.kind != Kind::Noise => {
+                self.is_taken_at(request.target, posted.is_some());
                 if message.is_modern() && posted.is_none() {
                     self.check_headers(request, &message);
                 }
@@ -68,8 +67,8 @@ impl Replayer {
                 }
                 let line = format!("{method} {target}");
                 match method {
-                    "GET" => self.get(now, lane, request, &line),
-                    _ => self.line(now, lane, request, &line),
+                    "GET" => self.get(now, lane, request, line),
+                    _ => self.line(now, lane, request, line),
                 }
             }
         }
@@ -114,22 +113,6 @@ impl Replayer {
         Some(stream)
     }
 
-    /// A request that is no message.
-    fn line(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>, line: &str) {
-        let live = self.at_hand.live;
-        let message = Message::read(line.as_bytes());
-        let Some(found) = self.find(&message) else {
-            return self.unknown_line(lane, request, line);
-        };
-        self.start(now, lane, &message, found);
-        let exchange = self.exchange_of(found);
-        let http = self.cassette.exchanges[exchange as usize].http.as_ref();
-        let is_accepted = http.and_then(|http| http.status).is_none_or(|status| status < 300);
-        if request.method == "DELETE" && live > 0 && is_accepted {
-            self.is_over(live);
-        }
-    }
-
     /// A target as recordings have it.
     fn target<'a>(&mut self, target: &'a str) -> Cow<'a, str> {
         match self.options.vars.hide(target.as_bytes()) {
@@ -156,47 +139,13 @@ impl Replayer {
         self.step_of(found).exchange
     }
 
-    /// What nobody recorded: a session's end is taken in, other methods are not; a body that is no message is a miss.
-    fn unknown_line(&mut self, lane: Lane, request: &HttpRequest<'_>, line: &str) {
-        let live = self.at_hand.live;
-        match request.method {
-            method if self.at_hand.unpaired.is_some() => {
-                self.unpaired_line(lane, if method == "POST" { 400 } else { 404 }, line);
-            }
-            "POST" => {
-                let miss = miss::describe_line(line, None);
-                self.plain(lane, 400, &format!("{}\n", miss.message));
-                self.remember(miss);
-            }
-            "DELETE" if self.lives[live].is_over => self.session_not_found(lane, b"null"),
-            "DELETE" if live > 0 => {
-                self.count_own("DELETE");
-                self.is_over(live);
-                self.plain(lane, 200, "");
-            }
-            method => {
-                self.count_own(method);
-                self.refuse_method(lane);
-            }
-        }
-    }
-
-    /// A request that is no message equals a recorded one but for which secrets it pairs: a miss.
-    pub(super) fn unpaired_line(&mut self, lane: Lane, status: u16, line: &str) {
-        let exchange = self.at_hand.unpaired.take();
-        let key = exchange.map(|exchange| self.key(exchange));
-        let miss = miss::describe_line(line, key);
-        self.plain(lane, status, &format!("{}\n", miss.message));
-        self.remember(miss);
-    }
-
     pub(super) fn count_own(&mut self, what: &str) {
         self.note_outcome(Outcome::SelfAnswered);
         *self.report.self_answered.entry(what.to_owned()).or_default() += 1;
     }
 
     /// An ended session: its streams end, and what comes for it is refused unless it was answered then.
-    fn is_over(&mut self, live: usize) {
+    pub(super) fn is_over(&mut self, live: usize) {
         self.lives[live].is_over = true;
         self.end_upstream_of(live);
         if let Some(lane) = self.lives[live].get.take() {

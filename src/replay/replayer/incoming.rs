@@ -310,7 +310,11 @@ impl Replayer {
             Some(found) if asks || !found.repeat => self.start(now, lane, message, found),
             None if asks && self.lives[self.at_hand.live].is_over => self.session_not_found(lane, b"null"),
             None if asks => self.split_batch(lane, message),
-            _ => self.accept(lane),
+            None => {
+                message.members().for_each(|member| self.heard_member(&member));
+                self.accept(lane);
+            }
+            Some(_) => self.accept(lane),
         }
     }
 

@@ -38,6 +38,10 @@ impl Paths {
         Self(if known.len() > 1 { known } else { Vec::new() })
     }
 
+    pub(super) const fn are_several(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// What may answer a request for this target, from which what is secret is removed.
     pub(super) fn scope(&self, target: &str) -> Scope {
         if self.0.is_empty() {
@@ -47,9 +51,9 @@ impl Paths {
         if self.0.iter().any(|known| **known == *target) {
             return Scope::Target(target.into());
         }
-        let mut paths = self.0.iter().map(|known| path(known));
+        let mut paths = self.0.iter().map(|known| path_of(known));
         match paths.next().is_some_and(|first| paths.any(|other| other != first)) {
-            true => Scope::Path(path(&target).into()),
+            true => Scope::Path(path_of(&target).into()),
             false => Scope::All,
         }
     }
@@ -61,7 +65,7 @@ impl Scope {
         match (self, recorded) {
             (Self::All, _) | (_, None) => true,
             (Self::Target(target), Some(recorded)) => **target == *comparable(recorded),
-            (Self::Path(only), Some(recorded)) => **only == *path(recorded),
+            (Self::Path(only), Some(recorded)) => **only == *path_of(recorded),
         }
     }
 }
@@ -83,7 +87,8 @@ pub(super) fn comparable(target: &str) -> Cow<'_, str> {
     }
 }
 
-fn path(target: &str) -> &str {
+/// A target without its query.
+pub(super) fn path_of(target: &str) -> &str {
     target.split('?').next().unwrap_or(target)
 }
 

@@ -75,6 +75,7 @@ impl Pipes {
 impl Replayer {
     /// Takes in a line.
     pub(super) fn line_on(&mut self, now: Now, lane: Lane, bytes: &[u8]) {
+        self.heard.lines = true;
         self.report.connections += u64::from(!self.pipes.has(lane));
         let live = self.pipe(lane).live;
         // The room of the id before it serves again.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{Output, Replayer};
 use crate::{
     cassette::model::{EventType, Exchange, Form, Sse, StreamEnd},
-    replay::exchange::ResponseHead,
+    replay::exchange::{Headers, ResponseHead},
     traffic::{Lane, SseEvent},
 };
 
@@ -128,7 +128,10 @@ impl Replayer {
 
     /// A response without a message: a status and perhaps a sentence.
     pub(super) fn plain(&mut self, lane: Lane, status: u16, text: &str) {
-        let mut headers = Vec::new();
+        self.plain_with(lane, Vec::new(), status, text);
+    }
+
+    fn plain_with(&mut self, lane: Lane, mut headers: Headers, status: u16, text: &str) {
         if !text.is_empty() {
             headers.push(("content-type".into(), b"text/plain; charset=utf-8".into()));
         }
@@ -140,17 +143,14 @@ impl Replayer {
         self.finish_lane(lane);
     }
 
-    /// 405, with what is allowed.
-    pub(super) fn refuse_method(&mut self, lane: Lane) {
+    /// 405, with what is allowed and perhaps a sentence.
+    pub(super) fn refuse_method(&mut self, lane: Lane, text: &str) {
         let allowed: &[u8] = match (self.legacy_recording, self.may_open()) {
             (false, _) => b"POST",
             (true, false) => b"POST, DELETE",
             (true, true) => b"GET, POST, DELETE",
         };
-        let headers = vec![("allow".into(), allowed.into())];
-        let head = ResponseHead { status: 405, headers, stream: false };
-        self.emit(Output::Head { lane, head });
-        self.finish_lane(lane);
+        self.plain_with(lane, vec![("allow".into(), allowed.into())], 405, text);
     }
 
     pub(super) fn finish_lane(&mut self, lane: Lane) {

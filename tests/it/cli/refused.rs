@@ -58,3 +58,61 @@ fn faults_that_cannot_act_are_told_by_lint_and_by_edits() {
     let ran = deck.run("lint c.json").status(ExitCode::Bad);
     assert!(ran.stdout.contains("c.json:3:14: [fault] a fault rule names the key `ping @9`"), "{ran:#?}");
 }
+
+#[test]
+fn a_file_that_is_missing_or_a_folder_is_named_with_the_next_step() {
+    let deck = Deck::new().with("c.json", CASSETTE).with("folder/x.txt", "");
+    let cassette = "there is no such cassette, and no journal of one\nhint: `tapedeck record` makes one";
+    let missing = "there is no such file\nhint: ";
+    for (words, says) in [
+        ("show none", cassette),
+        ("show none --follow", cassette),
+        ("lint none", cassette),
+        ("fmt none", cassette),
+        ("edit none remove k", cassette),
+        ("convert none out.journal", cassette),
+        ("recover none", cassette),
+        ("replay none", cassette),
+        ("replay --server a=none --listen 127.0.0.1:0", cassette),
+        ("run none -- true", cassette),
+        ("auto none --record none -- true", cassette),
+        ("events none", missing),
+        ("freeze none", missing),
+        ("edit c.json answer k --from none", missing),
+        ("replay c.json --faults none", missing),
+        ("proxy --faults none -- true", missing),
+        ("record new.json --faults none -- true", missing),
+        ("replay c.json --listen 127.0.0.1:0 --cert none --key none", missing),
+        ("record new.json --url https://127.0.0.1:1/ --ca none", missing),
+        ("wrap none --undo", "`none` is neither a file nor a client that is known\nhint: "),
+        ("events folder", "expected a file, found a folder\nhint: "),
+        ("freeze folder", "expected a file, found a folder\nhint: "),
+        ("edit c.json answer k --from folder", "expected a file, found a folder\nhint: "),
+        ("replay c.json --faults folder", "expected a file, found a folder\nhint: "),
+    ] {
+        let ran = deck.run(words).status(ExitCode::File).stderr(says);
+        assert!(!ran.stderr.contains("os error") && ran.stderr.starts_with("error: "), "{words}: {ran:#?}");
+    }
+    // That no replay was started is what it is there to find.
+    deck.run("verdict none").status(ExitCode::Bad).stderr("no report was found in `none`\nhint: ");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_on_a_full_disk_is_a_file_that_cannot_be_written() {
+    let deck = Deck::new().with("c.json", CASSETTE);
+    let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    let client = "cannot read from the client or write to it: ";
+    for (words, says) in [
+        ("show c.json", "cannot write the output: "),
+        ("schema cassette", "cannot write the output: "),
+        ("completions bash", "cannot write the output: "),
+        ("help", "cannot write the output: "),
+        ("--version", "cannot write the output: "),
+        ("replay c.json", client),
+        ("auto c.json -- cat", client),
+    ] {
+        let full = format!("{words} > /dev/full");
+        deck.talk_apart(&full, ping).status(ExitCode::File).stderr("error: ").stderr(says);
+    }
+}

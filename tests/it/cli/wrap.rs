@@ -337,3 +337,46 @@ fn a_program_that_may_be_anybodys_is_neither_wrapped_nor_taken_away() {
     second(&["--undo"]).status(ExitCode::Good).stdout("local: as it was\n");
     assert_eq!(deck.read("mcp.json"), configuration());
 }
+
+#[test]
+fn a_configuration_that_cannot_be_read_says_where() {
+    for (name, text, says) in [
+        ("c.toml", "[mcp_servers.a]\ncommand = = 'x'\n", "c.toml:2:11: extra `=`"),
+        ("c.toml", "[mcp_servers.\"ü\"]\n\"ü\" = 1\n\"ü\" = 2\n", "c.toml:3:1: duplicate key"),
+        ("c.toml", "[mcp_servers.a]\nargs = ['ü', x]\n", "c.toml:2:14: "),
+        ("c.toml", "[mcp_servers", "c.toml:1:13: unclosed table"),
+        ("c.json", "{\"mcpServers\": {\n  \"ü\": {\"command\": x}}}", "c.json:2:20: "),
+    ] {
+        let deck = Deck::new().with(name, text);
+        for mode in ["--record tapes", "--undo"] {
+            deck.run(&format!("wrap {name} {mode}")).status(ExitCode::File).stderr(says);
+        }
+    }
+}
+
+#[test]
+fn a_type_that_only_the_copy_knew_is_told_where_that_is_gone() {
+    let text = |kind: &str| {
+        format!(
+            "{{\"mcpServers\": {{\"a\": {{{kind}\"url\": \"https://h/sse\", \"headers\": {{\"A\": \"b\"}}}}}}}}\n"
+        )
+    };
+    for (kind, without) in [("\"type\": \"sse\", ", "\"type\": \"http\", "), ("", "")] {
+        for is_kept in [true, false] {
+            let deck = Deck::new().with("mcp.json", text(kind));
+            deck.run("wrap mcp.json --record tapes").status(ExitCode::Good).stdout("a: recorded into");
+            if !is_kept {
+                std::fs::remove_file(deck.path("mcp.json.before-tapedeck")).expect("it is there");
+            }
+            let ran = deck.run("wrap mcp.json --undo").status(ExitCode::Good);
+            let is_told = !is_kept && !kind.is_empty();
+            let says = if is_told {
+                "a: as it was, but for its `type`, which is `http` now: "
+            } else {
+                "a: as it was\n"
+            };
+            ran.stdout(says);
+            assert_eq!(deck.read("mcp.json"), text(if is_kept { kind } else { without }));
+        }
+    }
+}

@@ -143,7 +143,7 @@ fn mistakes_are_named_with_their_place_and_status() {
             "there is no scenario `x`; there is busy, crash",
         ),
         (CASSETTE, &["--scenario", "x"], 2, "there is no scenario `x`; there is none"),
-        (CASSETTE, &["--faults", "none.json"], 3, "cannot read `none.json`"),
+        (CASSETTE, &["--faults", "none.json"], 3, "none.json: there is no such file"),
         (&bad, &[], 3, "c.json:10:42: no fault is called `tiemout`; did you mean `timeout`?"),
     ] {
         let output = replay(cassette, arguments, &[]).0;

@@ -4,6 +4,8 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mcp_tapedeck::Report;
+
 use super::cassette::Cassette;
 use super::pair::varies;
 use super::transcript::Transcript;
@@ -145,6 +147,7 @@ pub(super) fn check(client: Client, service: Service) {
         replayed
     };
     replayed.assert_same_session(&recorded, drops);
+    assert_nothing_left_over(&scene);
 
     if may_repeat {
         return;
@@ -170,5 +173,19 @@ pub(super) fn record(cassette: &std::path::Path, url: &str, scene: &Scene) -> Fr
 }
 
 pub(super) fn replay(cassette: &std::path::Path, scene: &Scene) -> Front {
-    Front::start(&["replay", &text(cassette)], &scene.path(""))
+    let report = text(&scene.path("report.json"));
+    Front::start(&["replay", &text(cassette), "--report", &report], &scene.path(""))
+}
+
+/// A client that does the same sends the same again: notifications, and requests that are no messages too. What its
+/// caches and clocks decide on may be another matter.
+fn assert_nothing_left_over(scene: &Scene) {
+    let report = std::fs::read(scene.path("report.json")).expect("it is written");
+    let mut report: Report = serde_json::from_slice(&report).expect("a report");
+    let may_be = |key: &String| {
+        let comes_back = key.starts_with("http GET ") && !key.ends_with(" @1");
+        comes_back || key.contains("/list @") || key.starts_with("server/discover ")
+    };
+    report.unused.retain(|key| !may_be(key));
+    assert_eq!(report.unused, [""; 0]);
 }
