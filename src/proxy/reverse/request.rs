@@ -38,7 +38,10 @@ impl Body for RequestBody {
                 return Poll::Ready(Some(if passes { Ok(frame) } else { Err(Cut) }));
             }
             None => self.said.has_ended() || self.said.end(),
-            Some(Err(_)) => false,
+            Some(Err(_)) => {
+                self.said.is_given_up();
+                false
+            }
         };
         Poll::Ready((!passes).then_some(Err(Cut)))
     }

@@ -134,6 +134,12 @@ struct State {
     room: Room,
     call: Call,
     is_over: bool,
+    /// More of the request's body may come.
+    is_asking: bool,
+    /// How the exchange ended while that came: told behind what came of it.
+    end: Option<Item>,
+    /// The request has no end, so nothing that is said because of it matters.
+    is_broken_off: bool,
 }
 
 /// What has come of a call, as far as it matters when its client leaves.
@@ -174,6 +180,41 @@ impl Lane {
         }
     }
 
+    /// The request's body comes from here on.
+    pub(super) fn begins_to_ask(&self) {
+        if self.records() {
+            lock(&self.state).is_asking = true;
+        }
+    }
+
+    /// Nothing more comes of the request's body. Whether the exchange had ended before.
+    pub(super) fn has_asked(&self) -> bool {
+        if !self.records() {
+            return false;
+        }
+        let mut state = lock(&self.state);
+        state.is_asking = false;
+        let end = state.end.take();
+        let has_ended = end.is_some();
+        state.pending.extend(end);
+        has_ended
+    }
+
+    /// The client has broken its request off.
+    pub(super) fn asks_no_more(&self) {
+        if !self.records() {
+            return;
+        }
+        let mut state = lock(&self.state);
+        if !state.is_over {
+            state.note(Item::ClientClosed);
+        }
+        state.is_broken_off = true;
+        drop(state);
+        // There is nothing left to refuse.
+        let _ = self.write();
+    }
+
     /// Writes what was noted, before what depends on it is passed on; whether it may be.
     #[must_use]
     pub(super) fn write(&self) -> bool {
@@ -205,6 +246,7 @@ impl Lane {
 impl State {
     fn note(&mut self, mut item: Item) {
         match &mut item {
+            _ if self.is_broken_off => return,
             Item::RequestBody(bytes) => {
                 self.call = Call::begun(bytes);
                 if self.call == Call::None {
@@ -216,7 +258,14 @@ impl State {
             {
                 self.call = Call::Answered;
             }
-            Item::End | Item::Broken { .. } => self.is_over = true,
+            Item::End => self.is_over = true,
+            Item::Broken { .. } | Item::ClientClosed => {
+                self.is_over |= matches!(item, Item::Broken { .. });
+                if self.is_asking {
+                    self.end.get_or_insert(item);
+                    return;
+                }
+            }
             _ => {}
         }
         self.pending.push(item);

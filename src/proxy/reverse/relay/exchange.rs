@@ -120,7 +120,7 @@ impl Exchange {
                 {
                     return Poll::Ready(match self.said.has_ended() {
                         true => self.left(front),
-                        false => self.breaks_off(&mut ways.to_client),
+                        false => self.breaks_off(),
                     });
                 }
                 if !client.inbox.is_empty() {
@@ -248,7 +248,7 @@ impl Exchange {
                 if self.said.end() { Ok(()) } else { Err(NoRequest) }
             }
             Came::Broken => {
-                self.breaks_off(&mut Outbox::default());
+                self.breaks_off();
                 Err(NoRequest)
             }
         }
@@ -334,6 +334,10 @@ impl Exchange {
 
     /// Notes how the response ends.
     fn ends(&mut self, end: End, out: &mut Outbox) {
+        if end != End::Clean {
+            // More of the request goes nowhere.
+            self.said.break_off();
+        }
         match &mut self.response {
             Response::Body(body) => body.ends(end, out),
             _ => self.lane.note(|| Item::Broken { reset: end == End::Cut { reset: true } }),
@@ -349,13 +353,8 @@ impl Exchange {
     }
 
     /// It has ended within the request's body, which is no request then.
-    fn breaks_off(&mut self, out: &mut Outbox) -> Outcome {
-        self.said.break_off();
-        if !matches!(self.response, Response::Over(_)) {
-            self.ends(End::Cut { reset: false }, out);
-            // There is nothing left to refuse.
-            let _ = self.lane.write();
-        }
+    fn breaks_off(&mut self) -> Outcome {
+        self.said.is_given_up();
         Outcome::Left { goes_on: false }
     }
 }
