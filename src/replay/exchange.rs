@@ -71,6 +71,17 @@ impl<'a> HttpRequest<'a> {
     }
 }
 
+/// What a request waits for that has come in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Wants {
+    /// It can be answered.
+    Nothing,
+    /// So many bytes at least, before it can be answered or has to come whole.
+    More(usize),
+    /// All of it.
+    All,
+}
+
 /// What makes session ids that nobody else has.
 pub type Seed = [u8; 16];
 

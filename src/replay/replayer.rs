@@ -4,6 +4,7 @@
 //! - `http`: HTTP requests, `gets` and `sse`, those that open streams, and `facts`, what they tell beside a message
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
 //! - `ids`: which ids a client has used
+//! - `parts`: requests that are answered before they are whole
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
 //! - `faulty`: what goes wrong on purpose
 //! - `pipes`: clients that speak in lines
@@ -49,6 +50,7 @@ mod incoming;
 mod items;
 mod lives;
 mod outgoing;
+mod parts;
 mod paths;
 mod pipes;
 mod resume;
@@ -174,6 +176,8 @@ pub struct Replayer {
     repeats: Repeats,
     /// For steps that are batches, by their plays: the places in them of what is played of them one by one.
     members: HashMap<(usize, u32), Vec<usize>>,
+    /// What counts of requests without an end, by their exchanges.
+    parts: HashMap<u32, Arc<parts::Part>>,
 }
 
 /// Which exchanges were repeated.
@@ -250,6 +254,7 @@ impl Replayer {
             upstreams: Upstreams::default(),
             recording: sessions.first().map_or(1, |&at| cassette.sessions[at as usize].recording),
             played: vec![false; scripts.len()],
+            parts: HashMap::new(),
             lives: vec![Live::default()],
             by_id: HashMap::new(),
             by_endpoint: HashMap::new(),

@@ -1,5 +1,7 @@
 //! `replay --listen` at the socket: heads, bodies and ends as they were recorded.
 
+mod parts;
+
 use std::{fs, io::Read, net::TcpStream, path::PathBuf};
 
 use tempfile::TempDir;

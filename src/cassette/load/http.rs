@@ -261,7 +261,9 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         assert_eq!(wire(exchange.client.as_ref().unwrap()), "POST /token");
-        assert_eq!(wire(exchange.body.as_deref().unwrap()), "a=1");
+        assert_eq!((wire(exchange.body.as_deref().unwrap()), exchange.is_partial), ("a=1".to_owned(), false));
+        let part = r#"{"key": "a", "client": {"http": "POST /", "body": "a=", "partial": true}}"#;
+        assert!(load(part).unwrap().exchanges[0].is_partial);
     }
 
     #[test]
@@ -270,6 +272,8 @@ mod tests {
             (r#"{"key": "a", "client": {"http": "GET"}}"#, "a method and a path"),
             (r#"{"key": "a", "client": {"http": "GET /a b"}}"#, "a method and a path"),
             (r#"{"key": "a", "client": {"request": {"method": "x"}, "body": "a"}}"#, "no message"),
+            (r#"{"key": "a", "client": {"http": "POST /", "partial": true}}"#, "behind the `body`"),
+            (r#"{"key": "a", "client": {"http": "POST /", "body": "a", "partial": 1}}"#, "true or false"),
             (r#"{"key": "a", "client": {"http": "GET /", "body": {"a": 1}}}"#, "a marker that stands for"),
             (r#"{"key": "a", "http": {"status": 20}, "client": {"http": "GET /"}}"#, "from 200 to 999"),
             (r#"{"key": "a", "http": {"headers": {"A": "b"}}, "client": {"http": "GET /"}}"#, "lower case"),

@@ -104,7 +104,11 @@ impl Heads<'_> {
             self.mirrors(head, &message, &mut http);
         }
         if carrier.body.is_some() {
-            *body = events.next().map(|event| MessageDraft::body(bytes(event)));
+            *body = events.next().map(|event| {
+                let is_partial = matches!(event.payload, Payload::Partial(_));
+                let part = if is_partial { Part::Partial } else { Part::Body };
+                MessageDraft { part, ..MessageDraft::body(bytes(event)) }
+            });
         }
         if carrier.response.is_some()
             && let Payload::Response(head) = &events.next()?.payload

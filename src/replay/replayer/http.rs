@@ -49,6 +49,10 @@ impl Replayer {
             // A server may have repeated it in what it sent, and a client may send it in its messages too.
             let _ = self.redactor.header_value(name, &String::from_utf8_lossy(value));
         }
+        if let Some(found) = self.find_part(request) {
+            let line = self.request_line(request);
+            return self.start(now, lane, &Message::read(line.as_bytes()), found);
+        }
         let message = Message::read(request.body);
         match request.method {
             "POST" if message.kind != Kind::Noise => {

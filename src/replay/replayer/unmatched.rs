@@ -87,7 +87,7 @@ impl Replayer {
         match nearest {
             Some((exchange, true)) => (Reason::ParamsDiffer, Some(exchange)),
             Some((exchange, false)) => (Reason::NeverRecorded, Some(exchange)),
-            None => (Reason::NeverRecorded, None),
+            None => (Reason::NeverRecorded, self.nearest_part(message.bytes)),
         }
     }
 

@@ -62,6 +62,18 @@ fn a_server_request_is_answered_by_another_post() {
 }
 
 #[test]
+fn a_request_that_has_no_end_is_its_beginning() {
+    let head = "1 > POST /mcp @S content-length=99";
+    let part = "1 > partial {\"half\"";
+    let body = |http: &str, rest: &str| format!("1 http POST /mcp @1 in part{http}{rest}");
+    check_in_session(&[head, part, "1 < cut"], &[&body(r#" {"end": "cut"}"#, " ! lost")]);
+    check_in_session(&[head, part, "1 < reset"], &[&body(r#" {"end": "reset"}"#, " ! lost")]);
+    check_in_session(&[head, part, "1 > ."], &[&body("", " ! open")]);
+    check_in_session(&[head, "1 < 413", "1 < .", part], &[&body(r#" {"status": 413}"#, "")]);
+    check_in_session(&[head, "1 < 413", part, "1 < cut"], &[&body(r#" {"status": 413, "end": "cut"}"#, "")]);
+}
+
+#[test]
 fn a_request_says_why_it_has_no_answer() {
     let stream = "1 < 200 content-type=text/event-stream";
     for (lines, http, why) in [
