@@ -85,7 +85,7 @@ pub(super) async fn forward(
     request: Request<Inbound>,
 ) -> Result<Response<ResponseBody>, Cut> {
     let (mut head, body) = request.into_parts();
-    let lane = link.front.tape.lane(head.method != Method::GET);
+    let lane = link.front.tape.lane(head.method != Method::GET, link.opens());
     let asked = Asked::new(&head);
     lane.note(|| {
         let headers = recorded_request(&pairs(&head.headers), || asked.ours(link));
@@ -275,18 +275,21 @@ async fn unreachable(link: &Link, lane: &Lane, mut body: RequestBody) -> Result<
     };
     // What came of the request is noted before its end is.
     drop(body);
-    lane.note(|| Item::Broken { reset: false });
-    if !lane.write() || !is_whole {
-        return Err(Cut);
-    }
     let text = link.why_unreachable();
     let mut response = own(StatusCode::BAD_GATEWAY, "text/plain; charset=utf-8", format!("{text}\n").into());
+    let mut error = None;
     if let Ok(body) = bytes.end() {
         let message = Message::read(&body);
         if let (Kind::Request, Some(id)) = (message.kind, message.id()) {
-            let error = jsonrpc::error(id, jsonrpc::NO_ANSWER, &text, None);
-            response = own(StatusCode::BAD_GATEWAY, "application/json", error.into());
+            let told = Bytes::from(jsonrpc::error(id, jsonrpc::NO_ANSWER, &text, None));
+            error = Some(told.clone());
+            response = own(StatusCode::BAD_GATEWAY, "application/json", told);
         }
+    }
+    lane.answers(StatusCode::BAD_GATEWAY.as_u16(), error.as_deref());
+    lane.note(|| Item::Broken { reset: false });
+    if !lane.write() || !is_whole {
+        return Err(Cut);
     }
     link.control.awaits_head();
     Ok(response)

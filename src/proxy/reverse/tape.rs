@@ -16,7 +16,9 @@ use super::{
         lock,
         recorder::{Hide, Recorder, Room, Sink, Tapped, event},
     },
+    faulty::Stand,
     item::Item,
+    onlooker::Onlooker,
 };
 use crate::{
     traffic,
@@ -36,6 +38,8 @@ pub(super) enum Told {
 /// The recording of all connections.
 pub(super) struct Tape {
     recorder: Option<Recorder<Box<dyn Sink>>>,
+    /// Who is told of it all.
+    watch: Option<Arc<Stand>>,
     lanes: AtomicU32,
     calls: AtomicUsize,
     /// The last call is over.
@@ -48,13 +52,14 @@ pub(super) struct Tape {
 impl Tape {
     /// Without a sink nothing is recorded.
     pub(super) fn new(
-        sink: Option<Box<dyn Sink>>,
+        (sink, watch): (Option<Box<dyn Sink>>, Option<Arc<Stand>>),
         hide: Box<dyn Hide>,
         is_fatal: bool,
         max_message: usize,
         told: UnboundedSender<Told>,
     ) -> Self {
         Self {
+            watch,
             recorder: sink.map(|sink| Recorder::new(sink, hide, is_fatal)),
             lanes: AtomicU32::new(0),
             calls: AtomicUsize::new(0),
@@ -67,16 +72,19 @@ impl Tape {
 
     /// Whether what happens is looked at.
     pub(super) const fn records(&self) -> bool {
-        self.recorder.is_some()
+        self.recorder.is_some() || self.watch.is_some()
     }
 
-    /// A lane for a request that has just come in. A call is waited for, for a moment, when all ends.
-    pub(super) fn lane(self: &Arc<Self>, is_call: bool) -> Arc<Lane> {
+    /// A lane for a request that has just come in, perhaps the first one on its connection. A call is waited for, for a moment, when all ends.
+    pub(super) fn lane(self: &Arc<Self>, is_call: bool, opens_connection: bool) -> Arc<Lane> {
         let number = traffic::Lane(self.lanes.fetch_add(1, Ordering::Relaxed) + 1);
         if is_call {
             self.calls.fetch_add(1, Ordering::Relaxed);
         }
-        Arc::new(Lane { tape: Arc::clone(self), number, is_call, state: Mutex::default() })
+        let watch =
+            self.watch.as_ref().map(|stand| Onlooker::new(Arc::clone(stand), number, opens_connection));
+        let state = Mutex::new(State { watch, ..State::default() });
+        Arc::new(Lane { tape: Arc::clone(self), number, is_call, state })
     }
 
     /// Waits until no call is under way.
@@ -140,6 +148,8 @@ struct State {
     end: Option<Item>,
     /// The request has no end, so nothing that is said because of it matters.
     is_broken_off: bool,
+    /// Who looks on.
+    watch: Option<Onlooker>,
 }
 
 /// What has come of a call, as far as it matters when its client leaves.
@@ -194,9 +204,10 @@ impl Lane {
         }
         let mut state = lock(&self.state);
         state.is_asking = false;
+        state.watch.iter_mut().for_each(Onlooker::has_asked);
         let end = state.end.take();
         let has_ended = end.is_some();
-        state.pending.extend(end);
+        end.into_iter().for_each(|end| state.note(end));
         has_ended
     }
 
@@ -213,6 +224,13 @@ impl Lane {
         drop(state);
         // There is nothing left to refuse.
         let _ = self.write();
+    }
+
+    /// The client is told this in the server's place; nothing of it is recorded.
+    pub(super) fn answers(&self, status: u16, error: Option<&[u8]>) {
+        if let Some(watch) = &mut lock(&self.state).watch {
+            watch.answers(status, error);
+        }
     }
 
     /// Writes what was noted, before what depends on it is passed on; whether it may be.
@@ -235,7 +253,7 @@ impl Lane {
             return false;
         }
         state.note(Item::ClientClosed);
-        let goes_on = state.call == Call::Legacy;
+        let goes_on = state.call == Call::Legacy && self.tape.recorder.is_some();
         drop(state);
         // There is nothing left to refuse.
         let _ = self.write();
@@ -268,6 +286,7 @@ impl State {
             }
             _ => {}
         }
+        self.watch.iter_mut().for_each(|watch| watch.sees(&item));
         self.pending.push(item);
     }
 }

@@ -76,8 +76,9 @@ impl Exchange {
         front: &Front,
         inbox: &mut Inbox,
         to_server: &mut Outbox,
+        opens_connection: bool,
     ) -> Option<Self> {
-        let lane = front.tape.lane(asked.bearing.got.is_none());
+        let lane = front.tape.lane(asked.bearing.got.is_none(), opens_connection);
         if let Some((method, target, heads)) = asked.noted {
             lane.note(|| Item::Request(method, target, heads));
         }
