@@ -187,6 +187,15 @@ pub(super) fn describe_line(line: &str) -> Miss {
     }
 }
 
+/// Describes a request that was answered with another protocol.
+pub(super) fn of_upgrade(line: &str, key: &str) -> Miss {
+    let message = format!(
+        "tapedeck: behind `{line}` another protocol was spoken (`{key}`, status 101), of which nothing is recorded, so \
+         no replay serves it; have the client do without it, or ask the real server"
+    );
+    Miss { reason: Reason::Incomplete, message, nearest: Some(key.to_owned()), ..describe_line(line) }
+}
+
 /// What an error of ours says of an HTTP response that held no message.
 pub(super) fn http_data(status: &str, body: &str) -> String {
     let shown: String = body.chars().take(1000).collect();

@@ -61,10 +61,10 @@ impl Loader<'_> {
     }
 
     fn status(&mut self) -> Result<u16> {
-        const EXPECTED: &str = "a status from 200 to 999";
+        const EXPECTED: &str = "a status from 200 to 999, or 101";
         let at = self.reader.at;
         let status = self.number("status", EXPECTED)?;
-        if !(200..=999).contains(&status) {
+        if status != 101 && !(200..=999).contains(&status) {
             return self.wrong(at, "status", EXPECTED);
         }
         Ok(status)
@@ -89,7 +89,8 @@ impl Loader<'_> {
             if !is_header_name(&name) {
                 return self.wrong(span.start, "headers", "the name of a header, in lower case");
             }
-            if is_of_connection(&name) {
+            // A server that wants another protocol says which (RFC 9110, 15.5.22).
+            if is_of_connection(&name) && name != "upgrade" {
                 let instead = "whoever replays the response frames it anew, so leave it out";
                 let kind = LoadErrorKind::Misplaced { place: walk.shape.name, member: name, instead };
                 return Err(LoadError::new(span.start, kind));

@@ -10,8 +10,8 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri, Version,
     body::{Body, Bytes, Incoming},
     header::{
-        ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION,
-        WWW_AUTHENTICATE,
+        ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION,
+        UPGRADE, WWW_AUTHENTICATE,
     },
     http::{request, response},
 };
@@ -154,7 +154,15 @@ async fn pass_back(
     let is_document =
         got.is_some_and(|got| head.status == StatusCode::OK && link.front.is_document(got.path()));
     let may_have_endpoint = got.is_some() && is_events(&head.headers) && !is_coded(&head.headers);
+    let wanted = head.headers.get_all(UPGRADE).iter().filter(|_| head.status == StatusCode::UPGRADE_REQUIRED);
+    let wanted: Vec<_> = wanted.cloned().collect();
     head.headers = rewritten(head.headers, upstream, || asked.ours(link));
+    if !wanted.is_empty() {
+        head.headers.append(CONNECTION, HeaderValue::from_static("Upgrade"));
+        for value in wanted {
+            head.headers.append(UPGRADE, value);
+        }
+    }
     if is_document {
         return metadata::pass_back(head, body, &asked.ours(link), lane, link).await;
     }
@@ -169,7 +177,10 @@ async fn pass_back(
 
 /// A response's head as it is recorded.
 fn recorded(head: &response::Parts, upstream: &Origin) -> Item {
-    Item::Response(head.status.as_u16(), Arc::new(recorded_response(&pairs(&head.headers), upstream)))
+    Item::Response(
+        head.status.as_u16(),
+        Arc::new(recorded_response(head.status.as_u16(), &pairs(&head.headers), upstream)),
+    )
 }
 
 /// A response nobody waits for any more.

@@ -114,8 +114,9 @@ impl Heads<'_> {
             && let Payload::Response(head) = &events.next()?.payload
         {
             let usual = if asked.waits() { 200 } else { 202 };
-            // No response is over with another; a journal may be anybody's.
-            let is_status = |status: &u16| (200..=999).contains(status) && *status != usual;
+            // No response is over with another below 200, but for a change of protocols; a journal may be anybody's.
+            let is_status =
+                |status: &u16| (*status == 101 || (200..=999).contains(status)) && *status != usual;
             http.status = Some(head.status).filter(is_status);
             self.response(&head.headers, carrier.content, &mut http);
         }
@@ -196,7 +197,7 @@ impl Heads<'_> {
             let Some(name) = header_name(name) else { continue };
             // The clock differs each time, and who sends the response again frames it anew.
             let is_derived = name == "date"
-                || is_of_connection(&name)
+                || is_of_connection(&name) && name != "upgrade"
                 || (name == "content-type" && content_type.len() == 1 && usual == Some(&**value));
             if is_derived {
                 continue;

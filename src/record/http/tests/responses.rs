@@ -74,6 +74,17 @@ fn a_request_that_has_no_end_is_its_beginning() {
 }
 
 #[test]
+fn a_change_of_protocols_is_recorded_with_its_status() {
+    check_in_session(
+        &["1 > GET /ws @S", "1 < 101 a=b", "1 > .", "2 > GET /ws @S", "2 < 426 upgrade=websocket", "2 < ."],
+        &[
+            r#"1 http GET /ws @1 {"status": 101, "headers": {"a": "b"}} ! open"#,
+            r#"1 http GET /ws @2 {"status": 426, "headers": {"upgrade": "websocket"}}"#,
+        ],
+    );
+}
+
+#[test]
 fn a_request_says_why_it_has_no_answer() {
     let stream = "1 < 200 content-type=text/event-stream";
     for (lines, http, why) in [
