@@ -61,7 +61,7 @@ use crate::{
     report::Report,
     traffic::Event,
     transport::http::{
-        HEAD_TIME, MAX_HEADERS,
+        HEAD_TIME,
         connect::{ConnectOptions, Connector, ConnectorError},
         guard::Guard,
         origin::{AddressError, Origin},
@@ -329,11 +329,7 @@ impl Reverse {
                         "the recording has a gap, traffic goes on: the journal cannot be written ({error})"
                     )),
                     Told::Refused(error) => break Err(ReverseError::Sink(error)),
-                    Told::Unreadable => warn(&format!(
-                        "the server sent a response that cannot be read, so its client is cut off, and a recording \
-                         says `cut` (said once): a head or chunks not as HTTP has them, lengths that differ, more \
-                         than {MAX_HEADERS} headers"
-                    )),
+                    Told::Odd(odd) => warn(&odd.sentence()),
                 },
                 (stream, _) = server::next(|| listener.accept()) => {
                     drop(tokio::spawn(connection::serve(stream, Arc::clone(&front))));

@@ -27,7 +27,7 @@ use super::{
     metadata,
     request::RequestBody,
     response::{ResponseBody, is_events, read_on_from_head},
-    tape::Lane,
+    tape::{Lane, Odd},
 };
 use crate::{
     transport::http::{
@@ -107,7 +107,7 @@ pub(super) async fn forward(
         Err(error) => {
             let reset = is_reset(&error);
             if error.is_parse() {
-                lane.tell_unreadable();
+                lane.tell(Odd::Response);
             }
             lane.note(|| Item::Broken { reset });
             let _ = lane.write();

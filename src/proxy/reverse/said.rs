@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{item::Item, tape::Lane};
+use super::{
+    item::Item,
+    tape::{Lane, Odd},
+};
 use crate::{traffic::Direction, wire::lines::Unfinished};
 
 /// A body as far as it has come.
@@ -64,8 +67,11 @@ impl Said {
         }
     }
 
-    /// Its client does not go on with it.
-    pub(super) fn is_given_up(&mut self) {
+    /// Its client does not go on with it, or not with what is one.
+    pub(super) fn is_given_up(&mut self, is_malformed: bool) {
+        if is_malformed {
+            self.lane.tell(Odd::Request);
+        }
         if !self.has_ended {
             self.break_off();
             self.lane.asks_no_more();

@@ -5,7 +5,7 @@ use std::{
     io,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering},
     },
 };
 
@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     traffic,
+    transport::http::MAX_HEADERS,
     wire::jsonrpc::{Kind, Message},
 };
 
@@ -31,8 +32,37 @@ pub(super) enum Told {
     Failed(io::Error),
     /// The sink failed, and that is fatal.
     Refused(io::Error),
-    /// For the first time the server sent what is no response.
-    Unreadable,
+    /// For the first time a peer did this.
+    Odd(Odd),
+}
+
+/// What looks to one peer as if the other had done it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Odd {
+    /// The server sent what is no response.
+    Response,
+    /// The server ended the connection within the head of a response, of which nothing is passed on.
+    Head,
+    /// The client sent what is no body.
+    Request,
+}
+
+impl Odd {
+    pub(super) fn sentence(self) -> String {
+        match self {
+            Self::Response => format!(
+                "the server sent a response that cannot be read, so its client is cut off, and a recording says `cut` \
+                 (said once): a head or chunks not as HTTP has them, lengths that differ, more than {MAX_HEADERS} headers"
+            ),
+            Self::Head => "the server ended its connection within the head of a response, so its client is cut off \
+                           without it, and a recording has no more of it than the end (said once)"
+                .to_owned(),
+            Self::Request => "a client sent a request whose body cannot be read, so it is cut off, the server sees its \
+                              client leave, and a recording has what came before (said once): chunks not as HTTP has \
+                              them"
+                .to_owned(),
+        }
+    }
 }
 
 /// The recording of all connections.
@@ -45,7 +75,8 @@ pub(super) struct Tape {
     /// The last call is over.
     settled: Notify,
     told: UnboundedSender<Told>,
-    has_told_unreadable: AtomicBool,
+    /// What of that has been told.
+    odd: AtomicU8,
     pub(super) max_message: usize,
 }
 
@@ -65,7 +96,7 @@ impl Tape {
             calls: AtomicUsize::new(0),
             settled: Notify::new(),
             told,
-            has_told_unreadable: AtomicBool::new(false),
+            odd: AtomicU8::new(0),
             max_message,
         }
     }
@@ -175,11 +206,12 @@ impl Lane {
         self.tape.records()
     }
 
-    /// Tells that the server cannot be understood, since a client that is cut off looks as if the server had done it.
-    pub(super) fn tell_unreadable(&self) {
-        if !self.tape.has_told_unreadable.swap(true, Ordering::Relaxed) {
+    /// Tells once what a peer cannot know of the other one.
+    pub(super) fn tell(&self, odd: Odd) {
+        let bit = 1 << odd as u8;
+        if self.tape.odd.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
             // Nobody listens once all is over.
-            let _ = self.tape.told.send(Told::Unreadable);
+            let _ = self.tape.told.send(Told::Odd(odd));
         }
     }
 

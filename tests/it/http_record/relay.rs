@@ -389,6 +389,51 @@ fn a_response_that_cannot_be_read_is_told_once() {
 }
 
 #[test]
+fn what_looks_as_if_the_other_side_had_done_it_is_told_once() {
+    let chunked = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let (warns, warnings) = std::sync::mpsc::channel();
+    let scene = Scene::with(|options| options.warn = Box::new(move |text| drop(warns.send(text.to_owned()))));
+    for is_first in [true, false] {
+        // A server that says nothing at all has not begun.
+        for (said, told) in [("", None), ("HTTP/1.1 200 OK\r\nA: b", Some("within the head of a response"))] {
+            let mut client = scene.client();
+            client.say(call("localhost"));
+            let mut server = scene.accept();
+            server.takes_call();
+            server.say(said);
+            drop(server);
+            assert_eq!(client.rest().0, "");
+            if let Some(told) = told.filter(|_| is_first) {
+                let warning = warnings.recv().unwrap();
+                assert!(warning.contains(told), "{warning}");
+            }
+        }
+        for target in ["/mcp", "http://localhost/mcp"] {
+            // A client that leaves says enough by that.
+            for (rest, is_told) in [("9\r\nab", false), ("zz\r\n", true)] {
+                let mut client = scene.client();
+                client.say(chunked.replace("/mcp", target) + &chunk("{\"half\""));
+                let mut server = scene.accept();
+                server.head();
+                client.say(rest);
+                if !is_told {
+                    drop(client);
+                } else {
+                    client.rest();
+                }
+                server.rest();
+                if is_told && is_first && target == "/mcp" {
+                    let warning = warnings.recv().unwrap();
+                    assert!(warning.contains("whose body cannot be read"), "{warning}");
+                }
+            }
+        }
+    }
+    drop(scene.end());
+    assert_eq!(warnings.iter().count(), 0);
+}
+
+#[test]
 fn a_connection_is_hypers_from_the_first_request_that_hyper_gets() {
     let get = "GET http://localhost/a HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned();
     let chunked = format!(

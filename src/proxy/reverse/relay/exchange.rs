@@ -9,7 +9,14 @@ use std::{
 use tokio::io::AsyncWrite;
 
 use super::{
-    super::{Front, heard::End, is_reset, item::Item, said::Said, tape::Lane},
+    super::{
+        Front,
+        heard::End,
+        is_reset,
+        item::Item,
+        said::Said,
+        tape::{Lane, Odd},
+    },
     Known, Ways,
     form::Form,
     request::{Asked, Bearing},
@@ -249,7 +256,7 @@ impl Exchange {
                 if self.said.end() { Ok(()) } else { Err(NoRequest) }
             }
             Came::Broken => {
-                self.breaks_off();
+                self.said.is_given_up(true);
                 Err(NoRequest)
             }
         }
@@ -263,7 +270,12 @@ impl Exchange {
         ways: &mut Ways,
         front: &Front,
     ) -> Poll<()> {
-        match ready!(server.poll_read(cx)) {
+        let read = ready!(server.poll_read(cx));
+        let is_in_head = matches!(self.response, Response::Head) && !server.inbox.is_empty();
+        if is_in_head && !matches!(read, Ok(1..)) {
+            self.lane.tell(Odd::Head);
+        }
+        match read {
             Ok(0) => {
                 let end = match &self.response {
                     Response::Body(body) if matches!(body.form, Form::ToEnd) => End::Clean,
@@ -273,7 +285,7 @@ impl Exchange {
             }
             Ok(_) => {
                 if self.take_in(&mut server.inbox, ways, front).is_err() {
-                    self.lane.tell_unreadable();
+                    self.lane.tell(Odd::Response);
                     self.ends(End::Cut { reset: false }, &mut ways.to_client);
                 }
             }
@@ -355,7 +367,7 @@ impl Exchange {
 
     /// It has ended within the request's body, which is no request then.
     fn breaks_off(&mut self) -> Outcome {
-        self.said.is_given_up();
+        self.said.is_given_up(false);
         Outcome::Left { goes_on: false }
     }
 }
