@@ -14,7 +14,7 @@ pub enum Input<'a> {
         /// Its bytes.
         bytes: &'a [u8],
     },
-    /// One HTTP request, whole.
+    /// One HTTP request: whole, or as much of it as the recorded server waited for.
     Request {
         /// The lane of its response; no other request or pipe has it.
         lane: Lane,

@@ -176,7 +176,8 @@ pub struct Replayer {
     repeats: Repeats,
     /// For steps that are batches, by their plays: the places in them of what is played of them one by one.
     members: HashMap<(usize, u32), Vec<usize>>,
-    /// What counts of requests without an end, by their exchanges.
+    /// Requests without an end are among what is played, and what counts of them, by their exchanges.
+    has_parts: bool,
     parts: HashMap<u32, Arc<parts::Part>>,
 }
 
@@ -254,6 +255,7 @@ impl Replayer {
             upstreams: Upstreams::default(),
             recording: sessions.first().map_or(1, |&at| cassette.sessions[at as usize].recording),
             played: vec![false; scripts.len()],
+            has_parts: scripts.iter().any(|script| !script.parts.is_empty()),
             parts: HashMap::new(),
             lives: vec![Live::default()],
             by_id: HashMap::new(),

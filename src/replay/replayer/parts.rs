@@ -42,8 +42,8 @@ struct Live<'a> {
 
 impl Replayer {
     /// Whether requests may be answered before they are whole.
-    pub(crate) fn answers_early(&self) -> bool {
-        self.scripts.iter().any(|script| !script.parts.is_empty())
+    pub(crate) const fn answers_early(&self) -> bool {
+        self.has_parts
     }
 
     /// What a request whose body has come so far waits for.
