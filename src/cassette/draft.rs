@@ -106,6 +106,8 @@ pub enum Part {
     Request,
     /// An HTTP body, or an event's data, that is no message.
     Body,
+    /// The beginning of an HTTP body whose rest never came.
+    Partial,
 }
 
 /// One item of an exchange's `server` list.

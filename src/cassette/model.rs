@@ -160,6 +160,8 @@ pub struct Exchange {
     /// `client.body`: of an HTTP request that is no message ([`Form::Http`]), in the form [`Form::Body`] or
     /// [`Form::Base64`].
     pub body: Option<Box<Message>>,
+    /// `client.partial`: that body is the beginning of one; its rest never came.
+    pub is_partial: bool,
     /// `http`: what of HTTP is not derived; none on stdio, and where all of it is as usual.
     pub http: Option<Box<Http>>,
     /// `after`: what came just before the client message (for a push: before its first item).

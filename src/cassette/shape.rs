@@ -134,8 +134,9 @@ pub(super) static CLIENT: Shape = Shape {
         ("base64", Value),
         ("omitted", Object(&OMITTED)),
         ("body", Value),
+        ("partial", Value),
     ],
-    unknown_at: 9,
+    unknown_at: 10,
 };
 
 pub(super) static HTTP: Shape = Shape {

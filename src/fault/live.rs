@@ -115,6 +115,11 @@ impl Live {
         }
     }
 
+    /// Whether anything is to act; else it looks on.
+    pub fn acts(&self) -> bool {
+        self.plan.has_rules()
+    }
+
     /// The server says something. On an HTTP lane that has ended, or that its client has left, nobody hears it.
     pub fn server(&mut self, now: Micros, output: Output) {
         let lane = output.lane();

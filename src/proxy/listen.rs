@@ -10,6 +10,7 @@ pub mod admin;
 mod clock;
 mod connection;
 mod deck;
+mod early;
 mod pipe;
 mod route;
 mod take;
@@ -205,6 +206,7 @@ impl Listen {
         let front = {
             let _inside = runtime.enter();
             Arc::new(Front {
+                answers_early: servers.iter().any(|served| served.first.answers_early()),
                 decks: servers.into_iter().map(|served| Deck::new(served, &shared)).collect(),
                 is_at_root,
                 shared,
@@ -295,6 +297,8 @@ struct Front {
     decks: Vec<Deck>,
     /// There is one server, and no path names it.
     is_at_root: bool,
+    /// Requests may be answered before they are whole.
+    answers_early: bool,
     shared: Arc<Shared>,
     /// The last events, where the run is tended.
     recent: Option<Arc<Recent>>,

@@ -19,6 +19,7 @@ use std::{
 use hyper::{
     HeaderMap, Response, StatusCode,
     body::Bytes,
+    ext::ReasonPhrase,
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
     http::response,
 };
@@ -86,6 +87,10 @@ impl Piece {
 fn parts(head: ResponseHead) -> response::Parts {
     let (mut parts, ()) = Response::new(()).into_parts();
     parts.status = StatusCode::from_u16(head.status).unwrap_or(StatusCode::OK);
+    if parts.status.canonical_reason().is_none() {
+        // hyper would make one up.
+        parts.extensions.insert(ReasonPhrase::from_static(b""));
+    }
     for (name, value) in head.headers {
         let value = HeaderValue::from_maybe_shared(match value {
             Cow::Borrowed(value) => Bytes::from_static(value),

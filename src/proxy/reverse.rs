@@ -12,7 +12,7 @@
 //! - `faulty`: what stands before all that where faults act
 //! - `endpoint`, `metadata`: the places where the server names its own address to clients
 //! - `said`, `heard`, `heads`: what is recorded of bodies and heads
-//! - `tape`, `item`: what all connections record with
+//! - `tape`, `item`: what all connections record with; `onlooker`: who else is told of it
 
 mod connection;
 mod endpoint;
@@ -23,6 +23,7 @@ mod heard;
 mod inbound;
 mod item;
 mod metadata;
+mod onlooker;
 mod relay;
 mod request;
 mod response;
@@ -60,7 +61,7 @@ use crate::{
     report::Report,
     traffic::Event,
     transport::http::{
-        HEAD_TIME, MAX_HEADERS,
+        HEAD_TIME,
         connect::{ConnectOptions, Connector, ConnectorError},
         guard::Guard,
         origin::{AddressError, Origin},
@@ -90,7 +91,7 @@ pub struct ReverseOptions {
     pub head_time: Duration,
     /// What is hidden from the sink.
     pub hide: Box<dyn Hide>,
-    /// What goes wrong on purpose, for clients alone.
+    /// What goes wrong on purpose, for clients alone; what has nothing to do only looks on.
     pub faults: Option<Faults>,
     /// Told while traffic passes, once each, when the sink has failed and when a response cannot be read: one sentence.
     pub warn: Box<dyn FnMut(&str) + Send>,
@@ -293,11 +294,17 @@ impl Reverse {
             let _ = hide.header(name.as_ref(), value.as_bytes());
         }
         let (told, mut tellings) = mpsc::unbounded_channel();
-        let tape = Tape::new(sink, hide, options.require_recording, options.max_message, told);
+        // Where nothing is to act all passes as it comes, and is looked at.
+        let (faults, watch) = match options.faults {
+            Some(faults) if !faults.live.acts() => (None, Some(Stand::begin(faults))),
+            faults => (faults.map(Stand::begin), None),
+        };
+        let told_of = watch.clone();
+        let tape = Tape::new((sink, watch), hide, options.require_recording, options.max_message, told);
         let (close, closing) = watch::channel(false);
         // It was parsed as a part of a URL, so it is a header's value.
         let host = HeaderValue::from_str(self.origin.authority()).unwrap_or(HeaderValue::from_static(""));
-        let relays = options.faults.is_none()
+        let relays = faults.is_none()
             && connector.is_plain()
             && !options.headers.iter().any(|(name, _)| is_of_connection(name.as_str()));
         let front = Arc::new(Front {
@@ -305,7 +312,7 @@ impl Reverse {
             tape: Arc::new(tape),
             upstream: Upstream { origin: self.origin, host, connector, headers: options.headers },
             acceptor: self.acceptor,
-            faults: options.faults.map(Stand::begin),
+            faults,
             guard: server::guard(self.address, options.allow_hosts, options.allow_origins),
             address: self.address.to_string(),
             head_time: options.head_time,
@@ -322,11 +329,7 @@ impl Reverse {
                         "the recording has a gap, traffic goes on: the journal cannot be written ({error})"
                     )),
                     Told::Refused(error) => break Err(ReverseError::Sink(error)),
-                    Told::Unreadable => warn(&format!(
-                        "the server sent a response that cannot be read, so its client is cut off, and a recording \
-                         says `cut` (said once): a head or chunks not as HTTP has them, lengths that differ, more \
-                         than {MAX_HEADERS} headers"
-                    )),
+                    Told::Odd(odd) => warn(&odd.sentence()),
                 },
                 (stream, _) = server::next(|| listener.accept()) => {
                     drop(tokio::spawn(connection::serve(stream, Arc::clone(&front))));
@@ -340,7 +343,7 @@ impl Reverse {
         let missed = front.tape.finish();
         let reach = std::mem::take(&mut *lock(&front.reach));
         let unreachable = reach.why_never.filter(|_| !reach.was_reached);
-        let report = front.faults.as_ref().map(|stand| stand.finish());
+        let report = front.faults.as_ref().or(told_of.as_ref()).map(|stand| stand.finish());
         end.map(|asked| ReverseEnded { asked, missed, unreachable, report, sink: () })
     }
 }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     cassette::{
         blob::BlobSource,
-        draft::{ExchangeDraft, MessageDraft},
+        draft::{ExchangeDraft, MessageDraft, Part},
         key,
         model::{self, Cassette, Exchange, Form},
     },
@@ -179,6 +179,7 @@ impl Cassette {
         };
         let mut is_kept = is_same(true, old.client.as_ref(), draft.client.as_ref())?
             && is_same(true, old.body.as_deref(), draft.body.as_ref())?
+            && old.is_partial == draft.body.as_ref().is_some_and(|body| body.part == Part::Partial)
             && old.http.as_deref() == draft.http.as_ref()
             && old.server.len() == draft.server.len()
             && old.unanswered == draft.unanswered;

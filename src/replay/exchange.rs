@@ -14,7 +14,7 @@ pub enum Input<'a> {
         /// Its bytes.
         bytes: &'a [u8],
     },
-    /// One HTTP request, whole.
+    /// One HTTP request: whole, or as much of it as the recorded server waited for.
     Request {
         /// The lane of its response; no other request or pipe has it.
         lane: Lane,
@@ -69,6 +69,17 @@ impl<'a> HttpRequest<'a> {
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
+}
+
+/// What a request waits for that has come in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Wants {
+    /// It can be answered.
+    Nothing,
+    /// So many bytes at least, before it can be answered or has to come whole.
+    More(usize),
+    /// All of it.
+    All,
 }
 
 /// What makes session ids that nobody else has.

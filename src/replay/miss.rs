@@ -188,6 +188,16 @@ pub(super) fn describe_line(line: &str, reason: Reason, nearest: Option<String>,
     Miss { reason, nearest, ..Miss::of_line(line.to_owned(), message) }
 }
 
+/// Describes a request that was answered with another protocol.
+pub(super) fn of_upgrade(line: &str, key: &str) -> Miss {
+    let message = format!(
+        "tapedeck: behind `{line}` another protocol was spoken (`{key}`, status 101), of which nothing is recorded, so \
+         no replay serves it; have the client do without it, or ask the real server"
+    );
+    let nearest = Some(key.to_owned());
+    Miss { reason: Reason::Incomplete, nearest, ..Miss::of_line(line.to_owned(), message) }
+}
+
 /// What an error of ours says of an HTTP response that held no message.
 pub(super) fn http_data(status: &str, body: &str) -> String {
     let shown: String = body.chars().take(1000).collect();

@@ -35,6 +35,7 @@ mod rewrite;
 mod script;
 
 pub use clock::{Due, Now};
+pub(crate) use exchange::Wants;
 pub use exchange::{Headers, HttpRequest, Input, KEEP_ALIVE, Output, ResponseHead, Seed};
 pub use lens::Lens;
 pub use options::{Options, Order, Repeat, Timing};

@@ -5,6 +5,7 @@
 //!   what they tell beside a message
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
 //! - `ids`: which ids a client has used
+//! - `parts`: requests that are answered before they are whole
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
 //! - `faulty`: what goes wrong on purpose
 //! - `pipes`: clients that speak in lines
@@ -52,6 +53,7 @@ mod items;
 mod lines;
 mod lives;
 mod outgoing;
+mod parts;
 mod paths;
 mod pipes;
 mod resume;
@@ -181,6 +183,9 @@ pub struct Replayer {
     repeats: Repeats,
     /// For steps that are batches, by their plays: the places in them of what is played of them one by one.
     members: HashMap<(usize, u32), Vec<usize>>,
+    /// Requests without an end are among what is played, and what counts of them, by their exchanges.
+    has_parts: bool,
+    parts: HashMap<u32, Arc<parts::Part>>,
 }
 
 /// How clients have spoken.
@@ -271,6 +276,8 @@ impl Replayer {
             upstreams: Upstreams::default(),
             recording: sessions.first().map_or(1, |&at| cassette.sessions[at as usize].recording),
             played: vec![false; scripts.len()],
+            has_parts: scripts.iter().any(|script| !script.parts.is_empty()),
+            parts: HashMap::new(),
             lives: vec![Live::default()],
             by_id: HashMap::new(),
             by_endpoint: HashMap::new(),

@@ -41,6 +41,8 @@ pub(super) struct Script {
     pub groups: Lists,
     /// Pushes in order of rank.
     pub pushes: Vec<u32>,
+    /// Requests without an end to which the server said or did something.
+    pub parts: Vec<u32>,
     answered: OnceLock<Vec<(Rank, u32)>>,
     /// How many steps are requests.
     pub requests: usize,
@@ -159,6 +161,7 @@ impl Script {
             index: Index::default(),
             groups: Lists::default(),
             pushes: Vec::new(),
+            parts: Vec::new(),
             answered: OnceLock::new(),
             requests: 0,
             dead_from: None,
@@ -194,7 +197,10 @@ impl Script {
                 if let Some(id) = message.and_then(|message| message.cancelled_id()) {
                     cancels.push((at, Id::of(Some(id))));
                 }
-                if step.kind != StepKind::Noise || message.is_some() {
+                if entry.is_partial {
+                    // What a client left has no answer.
+                    script.parts.extend((entry.unanswered != Some(Unanswered::Open)).then_some(at));
+                } else if step.kind != StepKind::Noise || message.is_some() {
                     script.index.enter(matcher, entry, message.as_ref(), at, step.method)?;
                 }
             }

@@ -10,7 +10,7 @@ mod spelled;
 
 use std::{
     io::{ErrorKind, Read, Write},
-    net::{TcpListener, TcpStream},
+    net::{Shutdown, TcpListener, TcpStream},
     thread::JoinHandle,
 };
 

@@ -1,5 +1,7 @@
 //! `replay --listen` at the socket: heads, bodies and ends as they were recorded.
 
+mod parts;
+
 use std::{fs, io::Read, net::TcpStream, path::PathBuf};
 
 use tempfile::TempDir;
@@ -106,6 +108,35 @@ fn what_broke_before_its_response_began_breaks_there() {
         assert_eq!(peer.rest(), (String::new(), is_reset), "{name}");
     }
     deck.ends_well();
+}
+
+/// Nothing stands in for another protocol, which is said; what a server wants instead of HTTP/1.1 is.
+#[test]
+fn a_change_of_protocols_is_refused_with_a_sentence() {
+    let text = cassette(
+        r#"{"key": "ws", "client": {"http": "GET /ws"}, "http": {"status": 101}, "unanswered": "open"},
+           {"key": "other", "client": {"http": "GET /other"}, "http": {"status": 426, "headers": {"upgrade": "websocket"}}},
+           {"key": "odd", "client": {"http": "GET /odd"}, "http": {"status": 599}}"#,
+    );
+    let deck = Deck::new(&text, &[]);
+    let session = format!("Mcp-Session-Id: {}\r\n", deck.initialize());
+    let upgrade = format!("{session}Upgrade: websocket\r\n");
+    let (head, body, _) = deck.asks("GET /ws", &upgrade, "");
+    assert!(head.starts_with("HTTP/1.1 501 Not Implemented\r\n"), "{head}");
+    assert!(
+        body.starts_with("tapedeck: behind `GET /ws` another protocol was spoken (`ws`, status 101)"),
+        "{body}"
+    );
+    let (head, ..) = deck.asks("GET /other", &upgrade, "");
+    assert!(head.starts_with("HTTP/1.1 426 Upgrade Required\r\n"), "{head}");
+    assert!(
+        head.contains("\r\nupgrade: websocket\r\n") && head.contains("\r\nconnection: upgrade"),
+        "{head}"
+    );
+    let (head, ..) = deck.asks("GET /odd", &session, "");
+    assert!(head.starts_with("HTTP/1.1 599 \r\n"), "{head}");
+    let said = deck.front.expect("it runs").end_with(1);
+    assert!(said.contains("another protocol"), "{said}");
 }
 
 fn call(name: &str) -> String {

@@ -31,6 +31,7 @@ impl Loader<'_> {
             session: 0,
             client: None,
             body: None,
+            is_partial: false,
             http: None,
             after: None,
             server: Items::default(),
@@ -59,8 +60,9 @@ impl Loader<'_> {
                 }
                 "after" => self.after(index, Moment::Client)?,
                 "client" => {
-                    let (message, body, written) = self.client()?;
-                    (exchange.client, exchange.body, client) = (Some(message), body, written);
+                    let message;
+                    (message, exchange.body, exchange.is_partial, client) = self.client()?;
+                    exchange.client = Some(message);
                 }
                 "http" => exchange.http = Some(Box::new(self.http()?)),
                 "server" => exchange.server = self.server(index, &mut ids)?,
@@ -104,12 +106,25 @@ impl Loader<'_> {
     }
 
     /// The client's message; of an HTTP request that is none, its request line and its body.
-    fn client(&mut self) -> Result<(Message, Option<Box<Message>>, Written)> {
+    fn client(&mut self) -> Result<(Message, Option<Box<Message>>, bool, Written)> {
         let mut walk = self.begin(&CLIENT)?;
         let (mut holder, mut body) = (Holder::default(), Holder::default());
-        let mut body_at = None;
+        let (mut body_at, mut is_partial) = (None, false);
         while let Some(member) = self.known(&mut walk)? {
             let at = self.reader.at;
+            if member == "partial" {
+                if body.message.is_none() {
+                    let instead = "it stands behind the `body` that it says has no end";
+                    let kind = LoadErrorKind::Misplaced {
+                        place: walk.shape.name,
+                        member: "partial".into(),
+                        instead,
+                    };
+                    return Err(LoadError::new(at, kind));
+                }
+                is_partial = self.boolean("partial")?;
+                continue;
+            }
             let is_http = holder.message.as_ref().is_some_and(|message| message.form == Form::Http);
             let is_body = member == "body" || (member == "base64" && is_http);
             let into = if is_body { &mut body } else { &mut holder };
@@ -127,7 +142,7 @@ impl Loader<'_> {
             let kind = LoadErrorKind::Misplaced { place: walk.shape.name, member: "body".into(), instead };
             return Err(LoadError::new(at, kind));
         }
-        Ok((message, body.message.map(Box::new), holder.inside))
+        Ok((message, body.message.map(Box::new), is_partial, holder.inside))
     }
 
     fn item(&mut self, exchange: u32, n: u32) -> Result<(Item, ItemIds)> {

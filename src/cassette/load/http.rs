@@ -61,10 +61,10 @@ impl Loader<'_> {
     }
 
     fn status(&mut self) -> Result<u16> {
-        const EXPECTED: &str = "a status from 200 to 999";
+        const EXPECTED: &str = "a status from 200 to 999, or 101";
         let at = self.reader.at;
         let status = self.number("status", EXPECTED)?;
-        if !(200..=999).contains(&status) {
+        if status != 101 && !(200..=999).contains(&status) {
             return self.wrong(at, "status", EXPECTED);
         }
         Ok(status)
@@ -89,7 +89,8 @@ impl Loader<'_> {
             if !is_header_name(&name) {
                 return self.wrong(span.start, "headers", "the name of a header, in lower case");
             }
-            if is_of_connection(&name) {
+            // A server that wants another protocol says which (RFC 9110, 15.5.22).
+            if is_of_connection(&name) && name != "upgrade" {
                 let instead = "whoever replays the response frames it anew, so leave it out";
                 let kind = LoadErrorKind::Misplaced { place: walk.shape.name, member: name, instead };
                 return Err(LoadError::new(span.start, kind));
@@ -261,7 +262,9 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         assert_eq!(wire(exchange.client.as_ref().unwrap()), "POST /token");
-        assert_eq!(wire(exchange.body.as_deref().unwrap()), "a=1");
+        assert_eq!((wire(exchange.body.as_deref().unwrap()), exchange.is_partial), ("a=1".to_owned(), false));
+        let part = r#"{"key": "a", "client": {"http": "POST /", "body": "a=", "partial": true}}"#;
+        assert!(load(part).unwrap().exchanges[0].is_partial);
     }
 
     #[test]
@@ -270,6 +273,8 @@ mod tests {
             (r#"{"key": "a", "client": {"http": "GET"}}"#, "a method and a path"),
             (r#"{"key": "a", "client": {"http": "GET /a b"}}"#, "a method and a path"),
             (r#"{"key": "a", "client": {"request": {"method": "x"}, "body": "a"}}"#, "no message"),
+            (r#"{"key": "a", "client": {"http": "POST /", "partial": true}}"#, "behind the `body`"),
+            (r#"{"key": "a", "client": {"http": "POST /", "body": "a", "partial": 1}}"#, "true or false"),
             (r#"{"key": "a", "client": {"http": "GET /", "body": {"a": 1}}}"#, "a marker that stands for"),
             (r#"{"key": "a", "http": {"status": 20}, "client": {"http": "GET /"}}"#, "from 200 to 999"),
             (r#"{"key": "a", "http": {"headers": {"A": "b"}}, "client": {"http": "GET /"}}"#, "lower case"),

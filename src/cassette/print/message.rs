@@ -75,7 +75,9 @@ impl Around<'_> {
         let start = out.len();
         match draft.part {
             Part::Message => {}
-            Part::Body => return Ok(Printed { form: push_body(&draft.bytes, blobs, out)?, start }),
+            Part::Body | Part::Partial => {
+                return Ok(Printed { form: push_body(&draft.bytes, blobs, out)?, start });
+            }
             Part::Request => {
                 push_name(Form::Http, out);
                 scan::push_string(&String::from_utf8_lossy(&draft.bytes), out);

@@ -128,6 +128,9 @@ impl Printer {
             if let Some(body) = &draft.body {
                 out.push(b',');
                 push_body(&body.bytes, blobs, out)?;
+                if body.part == Part::Partial {
+                    out.extend_from_slice(b",\"partial\":true");
+                }
             }
             out.push(b'}');
         }

@@ -21,7 +21,7 @@ use super::{
         lock,
         reply::{self, Cut, Reply, ResponseBody, own},
     },
-    Front,
+    Front, early,
     route::NoRoute,
 };
 use crate::{
@@ -73,12 +73,14 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     }
     let (socket, control) = Socket::new(stream);
     let link = link(Arc::clone(&control));
-    let socket = socket.with_shortcut(Box::new(Direct {
-        link: Arc::clone(&link),
-        head: None,
-        host: String::new(),
-        origin: String::new(),
-    }));
+    // What waits for a whole request answers none before.
+    let socket = match link.front.answers_early {
+        true => socket,
+        false => {
+            let (head, host, origin) = Default::default();
+            socket.with_shortcut(Box::new(Direct { link: Arc::clone(&link), head, host, origin }))
+        }
+    };
     let service = service_fn(move |request| handle(Arc::clone(&link), request));
     server::serve_http1(&server::http1(), (socket, control), service, closing, HEAD_TIME, || false).await;
 }
@@ -178,12 +180,30 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
     if link.front.cors && head.method == Method::OPTIONS {
         return Ok(preflight(&head.headers));
     }
-    let Some(body) = read(body, link.front.max_message).await? else {
-        let text = format!("the body has more than {} bytes\n", link.front.max_message);
-        return Ok(own(StatusCode::PAYLOAD_TOO_LARGE, text));
-    };
     let target = head.uri.path_and_query().map_or("*", |target| target.as_str());
-    let route = match link.front.route(target) {
+    let route = link.front.route(target);
+    let headers: Vec<(&str, &[u8])> =
+        head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+    let asks = HttpRequest {
+        method: head.method.as_str(),
+        target,
+        origin: "",
+        headers: &headers,
+        body: &[],
+        opens_connection: false,
+    };
+    let limit = link.front.max_message;
+    let body = match &route {
+        Ok(route) if link.front.answers_early => {
+            let wants = |body: &_| route.take.wants(&HttpRequest { target: route.target, body, ..asks });
+            early::read(body, limit, wants).await?
+        }
+        _ => read(body, limit).await?.map(|body| (body, None)),
+    };
+    let Some((body, rest)) = body else {
+        return Ok(own(StatusCode::PAYLOAD_TOO_LARGE, format!("the body has more than {limit} bytes\n")));
+    };
+    let route = match route {
         Ok(route) => route,
         Err(NoRoute { status, sentence }) => {
             link.front.went_astray(head.method.as_str(), target, &sentence);
@@ -194,17 +214,21 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
     let host = head.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| !host.is_empty());
     let (scheme, address) = (link.front.scheme, host.unwrap_or(&link.front.address));
     let origin = [scheme, "://", address, route.prefix].concat();
-    let headers: Vec<(&str, &[u8])> =
-        head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     let request = HttpRequest {
-        method: head.method.as_str(),
         target: route.target,
         origin: &origin,
-        headers: &headers,
         body: &body,
         opens_connection: !link.is_used.swap(true, Ordering::Relaxed),
+        ..asks
     };
-    reply::respond(route.take.ask(&request), &link.control).await
+    let reply = route.take.ask(&request);
+    let is_early = rest.is_some();
+    rest.into_iter().for_each(early::Rest::goes_nowhere);
+    let mut response = reply::respond(reply, &link.control).await?;
+    if is_early {
+        early::is_last(&mut response, &link.control);
+    }
+    Ok(response)
 }
 
 /// A request's body; none where it is too long.

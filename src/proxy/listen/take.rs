@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     cassette::model::{End, StreamEnd},
-    replay::{Due, HttpRequest, Input, Now, Output, Replayer},
+    replay::{Due, HttpRequest, Input, Now, Output, Replayer, Wants},
     report::Report,
     traffic::Lane,
     wire::lines::{Line, LineSplitter},
@@ -129,6 +129,11 @@ impl Take {
             ControlFlow::Continue(self.shared.clock.wakes(state.awaited))
         };
         reply::keep_time(&self.changed, wakes, || self.pump(&mut lock(&self.state))).await;
+    }
+
+    /// What a request waits for whose body has come so far.
+    pub(super) fn wants(&self, request: &HttpRequest<'_>) -> Wants {
+        lock(&self.state).replayer.wants(request)
     }
 
     /// Takes in a request, and gives its response as far as it is known.

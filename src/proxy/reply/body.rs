@@ -83,6 +83,14 @@ impl ResponseBody {
             half_closes: false,
         }))
     }
+
+    /// Our side of the connection ends with it, and the client is still heard.
+    pub(in crate::proxy) fn half_closes(&mut self, control: &Control) {
+        match self {
+            Self::Whole(_) => control.half_close(),
+            Self::Passing(under) => under.half_closes = true,
+        }
+    }
 }
 
 impl Under {

@@ -86,7 +86,7 @@ fn write_head(head: &ResponseHead, response: &mut Vec<u8>) {
         200 => response.extend_from_slice(b"HTTP/1.1 200 OK\r\n"),
         status => {
             let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
-            let _ = write!(response, "HTTP/1.1 {status} {}\r\n", reason.unwrap_or("<none>"));
+            let _ = write!(response, "HTTP/1.1 {status} {}\r\n", reason.unwrap_or_default());
         }
     }
     for (name, value) in &head.headers {

@@ -37,6 +37,8 @@ pub(super) struct Link {
     refused: Mutex<Option<ConnectError>>,
     /// How many calls are read on without their client, or whether or not it is there.
     reading_on: watch::Sender<usize>,
+    /// A request has come already, on the connection that is the client's.
+    is_used: Arc<AtomicBool>,
 }
 
 /// What moves the bytes between us and the server.
@@ -59,7 +61,12 @@ impl ToServer {
 }
 
 impl Link {
-    fn new(front: Arc<Front>, control: Arc<Control>, task: Option<Waker>) -> Arc<Self> {
+    fn new(
+        front: Arc<Front>,
+        control: Arc<Control>,
+        task: Option<Waker>,
+        is_used: &Arc<AtomicBool>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             front,
             control,
@@ -68,6 +75,7 @@ impl Link {
             failure: Mutex::default(),
             refused: Mutex::default(),
             reading_on: watch::Sender::new(0),
+            is_used: Arc::clone(is_used),
         })
     }
 
@@ -94,6 +102,11 @@ impl Link {
     /// Such a call is over.
     pub(super) fn has_read_on(&self) {
         self.reading_on.send_modify(|calls| *calls -= 1);
+    }
+
+    /// Whether the request that has come is the first one on its connection.
+    pub(super) fn opens(&self) -> bool {
+        !self.is_used.swap(true, Ordering::Relaxed)
     }
 
     pub(super) fn is_closing(&self) -> bool {
@@ -164,11 +177,11 @@ impl Link {
 pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
     let Some(stream) = server::open(stream, front.acceptor.as_ref()).await else { return };
     // Its first request opens it.
-    let is_used = AtomicBool::new(false);
-    let opens = move || !is_used.swap(true, Ordering::Relaxed);
+    let is_used = Arc::new(AtomicBool::new(false));
     if stream.is_http2() {
         // To the server each request has a connection of its own, which ends with it.
-        let link = |front: &Arc<Front>| Link::new(Arc::clone(front), Control::of_shared(), None);
+        let link =
+            move |front: &Arc<Front>| Link::new(Arc::clone(front), Control::of_shared(), None, &is_used);
         let closing = front.closing.clone();
         match front.faults.clone() {
             None => {
@@ -178,7 +191,7 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
             Some(stand) => {
                 let service = service_fn(move |request| {
                     let (link, stand) = (link(&front), Arc::clone(&stand));
-                    faulty::handle(stand, link, Control::of_shared(), opens(), with_host(request))
+                    faulty::handle(stand, link, Control::of_shared(), with_host(request))
                 });
                 server::serve_http2(stream, service, closing).await;
             }
@@ -193,11 +206,12 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
         let served = Box::pin(relay::serve((socket, Arc::clone(&control)), &front, task.clone()));
         let Some(unserved) = served.await else { return };
         (socket, server) = (unserved.socket, unserved.server);
+        is_used.store(unserved.is_used, Ordering::Relaxed);
     }
     let (socket, task) = ((socket, Arc::clone(&control)), Some(task));
     match front.faults.clone() {
         None => {
-            let link = Link::new(front, Arc::clone(&control), task);
+            let link = Link::new(front, Arc::clone(&control), task, &is_used);
             if let Some(server) = server {
                 link.take_over(server).await;
             }
@@ -209,12 +223,12 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
         }
         Some(stand) => {
             // How the server ends a response is for a fault to say.
-            let link = Link::new(front, Control::of_none(), task);
+            let link = Link::new(front, Control::of_none(), task, &is_used);
             let service = {
                 let link = Arc::clone(&link);
                 service_fn(move |request| {
                     let (link, stand) = (Arc::clone(&link), Arc::clone(&stand));
-                    faulty::handle(stand, link, Arc::clone(&control), opens(), request)
+                    faulty::handle(stand, link, Arc::clone(&control), request)
                 })
             };
             serve_http1(socket, &link, service).await;

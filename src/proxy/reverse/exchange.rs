@@ -10,8 +10,8 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri, Version,
     body::{Body, Bytes, Incoming},
     header::{
-        ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION,
-        WWW_AUTHENTICATE,
+        ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION,
+        UPGRADE, WWW_AUTHENTICATE,
     },
     http::{request, response},
 };
@@ -27,7 +27,7 @@ use super::{
     metadata,
     request::RequestBody,
     response::{ResponseBody, is_events, read_on_from_head},
-    tape::Lane,
+    tape::{Lane, Odd},
 };
 use crate::{
     transport::http::{
@@ -85,7 +85,7 @@ pub(super) async fn forward(
     request: Request<Inbound>,
 ) -> Result<Response<ResponseBody>, Cut> {
     let (mut head, body) = request.into_parts();
-    let lane = link.front.tape.lane(head.method != Method::GET);
+    let lane = link.front.tape.lane(head.method != Method::GET, link.opens());
     let asked = Asked::new(&head);
     lane.note(|| {
         let headers = recorded_request(&pairs(&head.headers), || asked.ours(link));
@@ -107,7 +107,7 @@ pub(super) async fn forward(
         Err(error) => {
             let reset = is_reset(&error);
             if error.is_parse() {
-                lane.tell_unreadable();
+                lane.tell(Odd::Response);
             }
             lane.note(|| Item::Broken { reset });
             let _ = lane.write();
@@ -154,7 +154,15 @@ async fn pass_back(
     let is_document =
         got.is_some_and(|got| head.status == StatusCode::OK && link.front.is_document(got.path()));
     let may_have_endpoint = got.is_some() && is_events(&head.headers) && !is_coded(&head.headers);
+    let wanted = head.headers.get_all(UPGRADE).iter().filter(|_| head.status == StatusCode::UPGRADE_REQUIRED);
+    let wanted: Vec<_> = wanted.cloned().collect();
     head.headers = rewritten(head.headers, upstream, || asked.ours(link));
+    if !wanted.is_empty() {
+        head.headers.append(CONNECTION, HeaderValue::from_static("Upgrade"));
+        for value in wanted {
+            head.headers.append(UPGRADE, value);
+        }
+    }
     if is_document {
         return metadata::pass_back(head, body, &asked.ours(link), lane, link).await;
     }
@@ -169,7 +177,10 @@ async fn pass_back(
 
 /// A response's head as it is recorded.
 fn recorded(head: &response::Parts, upstream: &Origin) -> Item {
-    Item::Response(head.status.as_u16(), Arc::new(recorded_response(&pairs(&head.headers), upstream)))
+    Item::Response(
+        head.status.as_u16(),
+        Arc::new(recorded_response(head.status.as_u16(), &pairs(&head.headers), upstream)),
+    )
 }
 
 /// A response nobody waits for any more.
@@ -275,18 +286,21 @@ async fn unreachable(link: &Link, lane: &Lane, mut body: RequestBody) -> Result<
     };
     // What came of the request is noted before its end is.
     drop(body);
-    lane.note(|| Item::Broken { reset: false });
-    if !lane.write() || !is_whole {
-        return Err(Cut);
-    }
     let text = link.why_unreachable();
     let mut response = own(StatusCode::BAD_GATEWAY, "text/plain; charset=utf-8", format!("{text}\n").into());
+    let mut error = None;
     if let Ok(body) = bytes.end() {
         let message = Message::read(&body);
         if let (Kind::Request, Some(id)) = (message.kind, message.id()) {
-            let error = jsonrpc::error(id, jsonrpc::NO_ANSWER, &text, None);
-            response = own(StatusCode::BAD_GATEWAY, "application/json", error.into());
+            let told = Bytes::from(jsonrpc::error(id, jsonrpc::NO_ANSWER, &text, None));
+            error = Some(told.clone());
+            response = own(StatusCode::BAD_GATEWAY, "application/json", told);
         }
+    }
+    lane.answers(StatusCode::BAD_GATEWAY.as_u16(), error.as_deref());
+    lane.note(|| Item::Broken { reset: false });
+    if !lane.write() || !is_whole {
+        return Err(Cut);
     }
     link.control.awaits_head();
     Ok(response)

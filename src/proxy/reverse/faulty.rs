@@ -194,6 +194,35 @@ impl Stand {
         }
     }
 
+    /// A request came, which passes; `posted` is where, if it was posted.
+    pub(super) fn sees(&self, came: &Came<'_>, posted: Option<&str>) {
+        let mut state = lock(&self.state);
+        let stream = posted.and_then(|target| state.endpoints.get_key_value(target));
+        let stream = stream.map(|(endpoint, lane)| (endpoint.clone(), *lane));
+        let stream = stream.as_ref().map(|(endpoint, lane)| (*lane, endpoint.as_str()));
+        let came = Came { http: came.http.map(|http| Http { stream, ..http }), ..*came };
+        state.live.client(self.now(), &came);
+        self.pump(&mut state);
+    }
+
+    /// The server says something, which passes.
+    pub(super) fn hears(&self, output: Output) {
+        let mut state = lock(&self.state);
+        let ended = Some(output.lane()).filter(|_| matches!(output, Output::EndLane { .. }));
+        self.server(&mut state, output);
+        ended.into_iter().for_each(|lane| state.ended(lane));
+    }
+
+    /// The messages that are posted there are answered on this lane.
+    pub(super) fn leads(&self, endpoint: String, lane: Lane) {
+        lock(&self.state).endpoints.insert(endpoint, lane);
+    }
+
+    /// A client has left a lane.
+    pub(super) fn leaves(&self, lane: Lane) {
+        Leaves::left(self, lane);
+    }
+
     /// The report at the end; what is not known by now is told of as such.
     pub(super) fn finish(&self) -> Report {
         let mut state = lock(&self.state);
@@ -244,10 +273,10 @@ pub(super) async fn handle(
     stand: Arc<Stand>,
     link: Arc<Link>,
     control: Arc<Control>,
-    opens_connection: bool,
     request: Request<Incoming>,
 ) -> Result<Response<ResponseBody>, Cut> {
     control.head_is_read();
+    let opens_connection = link.opens();
     let response = match exchange::refusal(&link, &request) {
         Some((status, text)) => reply::own(status, text),
         None => {

@@ -12,6 +12,9 @@ use crate::{
     wire::http,
 };
 
+/// The server answers only in another protocol, and says in which (RFC 9110, 15.5.22).
+pub(super) const UPGRADE_REQUIRED: u16 = 426;
+
 /// A request's headers as they are recorded; `ours` is our origin as its client knows it.
 pub(super) fn recorded_request(headers: &[(&str, &[u8])], ours: impl Fn() -> String) -> Heads {
     // Hardly any value is an address.
@@ -24,15 +27,20 @@ pub(super) fn recorded_request(headers: &[(&str, &[u8])], ours: impl Fn() -> Str
 }
 
 /// A response's headers as they are recorded: a body that was decoded is no longer what they say of it.
-pub(super) fn recorded_response(headers: &[(&str, &[u8])], upstream: &Origin) -> Heads {
+pub(super) fn recorded_response(status: u16, headers: &[(&str, &[u8])], upstream: &Origin) -> Heads {
     let is_decoded = Decoder::of_codings(codings(headers)).is_some();
-    recorded(headers, |heads, name, value| match name {
+    let mut heads = recorded(headers, |heads, name, value| match name {
         "content-encoding" | "content-length" if is_decoded => {}
         _ => match moved(name, value, upstream, || http::ORIGIN.to_owned()) {
             Some(moved) => heads.push(name, &moved),
             None => heads.push(name, value),
         },
-    })
+    });
+    if status == UPGRADE_REQUIRED {
+        let wanted = headers.iter().filter(|(name, _)| *name == "upgrade");
+        wanted.for_each(|(name, value)| heads.push(name, value));
+    }
+    heads
 }
 
 /// What goes on of them, each as `push` has it.

@@ -34,7 +34,7 @@ impl Heads {
         self.bytes.extend_from_slice(value);
     }
 
-    fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         let mut rest = &*self.bytes;
         self.lengths.iter().map(move |&(name_length, value_length)| {
             let (name, value);

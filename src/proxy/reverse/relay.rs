@@ -49,6 +49,8 @@ pub(super) struct Unserved {
     pub(super) socket: Socket,
     /// What has come of connecting to the server, where that was tried.
     pub(super) server: Option<Result<Connection, ConnectError>>,
+    /// A request has come already.
+    pub(super) is_used: bool,
 }
 
 /// What is under way between two sockets.
@@ -89,6 +91,7 @@ pub(super) async fn serve(
     let mut client = Side::new(socket);
     let mut server: Option<Side<Stream>> = None;
     let mut ways = Ways::default();
+    let mut is_used = false;
     loop {
         let mut late = None;
         let idle = poll_fn(|cx| {
@@ -118,18 +121,19 @@ pub(super) async fn serve(
             }
             Idle::Unserved => {
                 let server = server.map(|server| Connection::plain(server.stream));
-                return Some(unserved(client, server.map(Ok)));
+                return Some(unserved(client, server.map(Ok), is_used));
             }
         };
         control.head_is_read();
         if server.is_none() {
             match connect(&mut client, front).await? {
                 Ok(Connection { stream, is_http2: false, proxied: None }) => server = Some(Side::new(stream)),
-                other => return Some(unserved(client, Some(other))),
+                other => return Some(unserved(client, Some(other), is_used)),
             }
         }
         let server = server.as_mut()?;
-        let mut exchange = Exchange::begin(asked, front, &mut client.inbox, &mut ways.to_server)?;
+        let opens = !std::mem::replace(&mut is_used, true);
+        let mut exchange = Exchange::begin(asked, front, &mut client.inbox, &mut ways.to_server, opens)?;
         match poll_fn(|cx| exchange.poll(cx, &mut client, server, &mut ways, front)).await {
             Outcome::Whole { is_last: false } => {
                 control.awaits_head();
@@ -221,7 +225,11 @@ async fn end(mut socket: Socket) {
     let _ = socket.shutdown().await;
 }
 
-fn unserved(client: Side<Socket>, server: Option<Result<Connection, ConnectError>>) -> Unserved {
+fn unserved(
+    client: Side<Socket>,
+    server: Option<Result<Connection, ConnectError>>,
+    is_used: bool,
+) -> Unserved {
     let Side { stream, inbox } = client;
-    Unserved { socket: stream.with_ahead(inbox.unread().to_vec()), server }
+    Unserved { socket: stream.with_ahead(inbox.unread().to_vec()), server, is_used }
 }

@@ -1,6 +1,8 @@
 //! A request's body on its way to the server by way of hyper.
 
 use std::{
+    error::Error as _,
+    io,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -22,6 +24,19 @@ impl RequestBody {
     }
 }
 
+/// Whether a body is none, and not only short of its end.
+fn is_malformed(error: &hyper::Error) -> bool {
+    let mut source = error.source();
+    while let Some(error) = source {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        if matches!(kind, Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)) {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
 impl Body for RequestBody {
     type Data = Bytes;
     type Error = Cut;
@@ -38,7 +53,10 @@ impl Body for RequestBody {
                 return Poll::Ready(Some(if passes { Ok(frame) } else { Err(Cut) }));
             }
             None => self.said.has_ended() || self.said.end(),
-            Some(Err(_)) => false,
+            Some(Err(error)) => {
+                self.said.is_given_up(is_malformed(&error));
+                false
+            }
         };
         Poll::Ready((!passes).then_some(Err(Cut)))
     }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{item::Item, tape::Lane};
+use super::{
+    item::Item,
+    tape::{Lane, Odd},
+};
 use crate::{traffic::Direction, wire::lines::Unfinished};
 
 /// A body as far as it has come.
@@ -17,6 +20,7 @@ pub(super) struct Said {
 
 impl Said {
     pub(super) fn new(lane: Arc<Lane>, is_coded: bool) -> Self {
+        lane.begins_to_ask();
         let body = lane.records().then(|| Unfinished::new(if is_coded { 0 } else { lane.max_message() }));
         Self { lane, body, is_coded, has_ended: false }
     }
@@ -43,16 +47,34 @@ impl Said {
                 Err(measured) => Item::Oversize(Direction::ToServer, measured),
             });
         }
+        self.lane.has_asked();
         self.lane.write()
     }
 
     /// Its end does not come, or is not waited for.
     pub(super) fn break_off(&mut self) {
-        let is_open = !std::mem::replace(&mut self.has_ended, true);
-        let begun = self.body.as_ref().filter(|body| body.has_begun());
-        if let Some(body) = begun.filter(|_| is_open && !self.is_coded) {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return;
+        }
+        let begun = self.body.take().filter(|body| body.has_begun() && !self.is_coded);
+        let has_part = begun.is_some();
+        if let Some(body) = begun {
             self.lane.note(|| Item::Partial(Direction::ToServer, body.so_far().to_vec()));
+        }
+        // What else was noted is written with what comes next.
+        if self.lane.has_asked() || has_part {
             let _ = self.lane.write();
+        }
+    }
+
+    /// Its client does not go on with it, or not with what is one.
+    pub(super) fn is_given_up(&mut self, is_malformed: bool) {
+        if is_malformed {
+            self.lane.tell(Odd::Request);
+        }
+        if !self.has_ended {
+            self.break_off();
+            self.lane.asks_no_more();
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     io,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering},
     },
 };
 
@@ -16,10 +16,13 @@ use super::{
         lock,
         recorder::{Hide, Recorder, Room, Sink, Tapped, event},
     },
+    faulty::Stand,
     item::Item,
+    onlooker::Onlooker,
 };
 use crate::{
     traffic,
+    transport::http::MAX_HEADERS,
     wire::jsonrpc::{Kind, Message},
 };
 
@@ -29,54 +32,90 @@ pub(super) enum Told {
     Failed(io::Error),
     /// The sink failed, and that is fatal.
     Refused(io::Error),
-    /// For the first time the server sent what is no response.
-    Unreadable,
+    /// For the first time a peer did this.
+    Odd(Odd),
+}
+
+/// What looks to one peer as if the other had done it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Odd {
+    /// The server sent what is no response.
+    Response,
+    /// The server ended the connection within the head of a response, of which nothing is passed on.
+    Head,
+    /// The client sent what is no body.
+    Request,
+}
+
+impl Odd {
+    pub(super) fn sentence(self) -> String {
+        match self {
+            Self::Response => format!(
+                "the server sent a response that cannot be read, so its client is cut off, and a recording says `cut` \
+                 (said once): a head or chunks not as HTTP has them, lengths that differ, more than {MAX_HEADERS} headers"
+            ),
+            Self::Head => "the server ended its connection within the head of a response, so its client is cut off \
+                           without it, and a recording has no more of it than the end (said once)"
+                .to_owned(),
+            Self::Request => "a client sent a request whose body cannot be read, so it is cut off, the server sees its \
+                              client leave, and a recording has what came before (said once): chunks not as HTTP has \
+                              them"
+                .to_owned(),
+        }
+    }
 }
 
 /// The recording of all connections.
 pub(super) struct Tape {
     recorder: Option<Recorder<Box<dyn Sink>>>,
+    /// Who is told of it all.
+    watch: Option<Arc<Stand>>,
     lanes: AtomicU32,
     calls: AtomicUsize,
     /// The last call is over.
     settled: Notify,
     told: UnboundedSender<Told>,
-    has_told_unreadable: AtomicBool,
+    /// What of that has been told.
+    odd: AtomicU8,
     pub(super) max_message: usize,
 }
 
 impl Tape {
     /// Without a sink nothing is recorded.
     pub(super) fn new(
-        sink: Option<Box<dyn Sink>>,
+        (sink, watch): (Option<Box<dyn Sink>>, Option<Arc<Stand>>),
         hide: Box<dyn Hide>,
         is_fatal: bool,
         max_message: usize,
         told: UnboundedSender<Told>,
     ) -> Self {
         Self {
+            watch,
             recorder: sink.map(|sink| Recorder::new(sink, hide, is_fatal)),
             lanes: AtomicU32::new(0),
             calls: AtomicUsize::new(0),
             settled: Notify::new(),
             told,
-            has_told_unreadable: AtomicBool::new(false),
+            odd: AtomicU8::new(0),
             max_message,
         }
     }
 
     /// Whether what happens is looked at.
     pub(super) const fn records(&self) -> bool {
-        self.recorder.is_some()
+        self.recorder.is_some() || self.watch.is_some()
     }
 
-    /// A lane for a request that has just come in. A call is waited for, for a moment, when all ends.
-    pub(super) fn lane(self: &Arc<Self>, is_call: bool) -> Arc<Lane> {
+    /// A lane for a request that has just come in, perhaps the first one on its connection. A call is waited for, for a moment, when all ends.
+    pub(super) fn lane(self: &Arc<Self>, is_call: bool, opens_connection: bool) -> Arc<Lane> {
         let number = traffic::Lane(self.lanes.fetch_add(1, Ordering::Relaxed) + 1);
         if is_call {
             self.calls.fetch_add(1, Ordering::Relaxed);
         }
-        Arc::new(Lane { tape: Arc::clone(self), number, is_call, state: Mutex::default() })
+        let watch =
+            self.watch.as_ref().map(|stand| Onlooker::new(Arc::clone(stand), number, opens_connection));
+        let state = Mutex::new(State { watch, ..State::default() });
+        Arc::new(Lane { tape: Arc::clone(self), number, is_call, state })
     }
 
     /// Waits until no call is under way.
@@ -134,6 +173,14 @@ struct State {
     room: Room,
     call: Call,
     is_over: bool,
+    /// More of the request's body may come.
+    is_asking: bool,
+    /// How the exchange ended while that came: told behind what came of it.
+    end: Option<Item>,
+    /// The request has no end, so nothing that is said because of it matters.
+    is_broken_off: bool,
+    /// Who looks on.
+    watch: Option<Onlooker>,
 }
 
 /// What has come of a call, as far as it matters when its client leaves.
@@ -159,11 +206,12 @@ impl Lane {
         self.tape.records()
     }
 
-    /// Tells that the server cannot be understood, since a client that is cut off looks as if the server had done it.
-    pub(super) fn tell_unreadable(&self) {
-        if !self.tape.has_told_unreadable.swap(true, Ordering::Relaxed) {
+    /// Tells once what a peer cannot know of the other one.
+    pub(super) fn tell(&self, odd: Odd) {
+        let bit = 1 << odd as u8;
+        if self.tape.odd.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
             // Nobody listens once all is over.
-            let _ = self.tape.told.send(Told::Unreadable);
+            let _ = self.tape.told.send(Told::Odd(odd));
         }
     }
 
@@ -171,6 +219,49 @@ impl Lane {
     pub(super) fn note(&self, item: impl FnOnce() -> Item) {
         if self.records() {
             lock(&self.state).note(item());
+        }
+    }
+
+    /// The request's body comes from here on.
+    pub(super) fn begins_to_ask(&self) {
+        if self.records() {
+            lock(&self.state).is_asking = true;
+        }
+    }
+
+    /// Nothing more comes of the request's body. Whether the exchange had ended before.
+    pub(super) fn has_asked(&self) -> bool {
+        if !self.records() {
+            return false;
+        }
+        let mut state = lock(&self.state);
+        state.is_asking = false;
+        state.watch.iter_mut().for_each(Onlooker::has_asked);
+        let end = state.end.take();
+        let has_ended = end.is_some();
+        end.into_iter().for_each(|end| state.note(end));
+        has_ended
+    }
+
+    /// The client has broken its request off.
+    pub(super) fn asks_no_more(&self) {
+        if !self.records() {
+            return;
+        }
+        let mut state = lock(&self.state);
+        if !state.is_over {
+            state.note(Item::ClientClosed);
+        }
+        state.is_broken_off = true;
+        drop(state);
+        // There is nothing left to refuse.
+        let _ = self.write();
+    }
+
+    /// The client is told this in the server's place; nothing of it is recorded.
+    pub(super) fn answers(&self, status: u16, error: Option<&[u8]>) {
+        if let Some(watch) = &mut lock(&self.state).watch {
+            watch.answers(status, error);
         }
     }
 
@@ -194,7 +285,7 @@ impl Lane {
             return false;
         }
         state.note(Item::ClientClosed);
-        let goes_on = state.call == Call::Legacy;
+        let goes_on = state.call == Call::Legacy && self.tape.recorder.is_some();
         drop(state);
         // There is nothing left to refuse.
         let _ = self.write();
@@ -205,6 +296,7 @@ impl Lane {
 impl State {
     fn note(&mut self, mut item: Item) {
         match &mut item {
+            _ if self.is_broken_off => return,
             Item::RequestBody(bytes) => {
                 self.call = Call::begun(bytes);
                 if self.call == Call::None {
@@ -216,9 +308,17 @@ impl State {
             {
                 self.call = Call::Answered;
             }
-            Item::End | Item::Broken { .. } => self.is_over = true,
+            Item::End => self.is_over = true,
+            Item::Broken { .. } | Item::ClientClosed => {
+                self.is_over |= matches!(item, Item::Broken { .. });
+                if self.is_asking {
+                    self.end.get_or_insert(item);
+                    return;
+                }
+            }
             _ => {}
         }
+        self.watch.iter_mut().for_each(|watch| watch.sees(&item));
         self.pending.push(item);
     }
 }

@@ -104,14 +104,19 @@ impl Heads<'_> {
             self.mirrors(head, &message, &mut http);
         }
         if carrier.body.is_some() {
-            *body = events.next().map(|event| MessageDraft::body(bytes(event)));
+            *body = events.next().map(|event| {
+                let is_partial = matches!(event.payload, Payload::Partial(_));
+                let part = if is_partial { Part::Partial } else { Part::Body };
+                MessageDraft { part, ..MessageDraft::body(bytes(event)) }
+            });
         }
         if carrier.response.is_some()
             && let Payload::Response(head) = &events.next()?.payload
         {
             let usual = if asked.waits() { 200 } else { 202 };
-            // No response is over with another; a journal may be anybody's.
-            let is_status = |status: &u16| (200..=999).contains(status) && *status != usual;
+            // No response is over with another below 200, but for a change of protocols; a journal may be anybody's.
+            let is_status =
+                |status: &u16| (*status == 101 || (200..=999).contains(status)) && *status != usual;
             http.status = Some(head.status).filter(is_status);
             self.response(&head.headers, carrier.content, &mut http);
         }
@@ -192,7 +197,7 @@ impl Heads<'_> {
             let Some(name) = header_name(name) else { continue };
             // The clock differs each time, and who sends the response again frames it anew.
             let is_derived = name == "date"
-                || is_of_connection(&name)
+                || is_of_connection(&name) && name != "upgrade"
                 || (name == "content-type" && content_type.len() == 1 && usual == Some(&**value));
             if is_derived {
                 continue;

@@ -43,7 +43,10 @@ fn event(at: u64, line: &str) -> (Event<'_>, Option<&str>) {
         "." => Payload::Closed,
         "cut" => Payload::Broken { reset: false },
         "reset" => Payload::Broken { reset: true },
-        "partial" => Payload::Partial(bytes(more)),
+        "partial" => {
+            wire = Some(more).filter(|_| direction == Direction::ToServer);
+            Payload::Partial(bytes(more))
+        }
         "gap" => Payload::Gap { messages: 1 },
         "body" => {
             wire = Some(more);
@@ -139,6 +142,7 @@ fn summary(cassette: &Cassette, exchange: &Exchange) -> String {
         Some(text.replace("{ ", "{").replace(" }", "}").replace("[ ", "[").replace(" ]", "]"))
     };
     let mut text = format!("{} {}", cassette.sessions[exchange.session as usize].number, exchange.key);
+    text.push_str(if exchange.is_partial { " in part" } else { "" });
     if let Some(http) = member(exchange.place.start, "http") {
         text.push_str(&format!(" {http}"));
     }

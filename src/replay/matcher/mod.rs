@@ -13,6 +13,7 @@
 //! To add a way of exempting: a variant of [`canonical::Exemption`], its name in [`model::MatchRule`], one line in
 //! [`Matcher::add`].
 
+pub(super) mod beginning;
 pub mod canonical;
 mod spelled;
 

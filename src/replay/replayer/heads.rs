@@ -102,12 +102,16 @@ impl Replayer {
     /// The recorded headers of a response, with what is live in its place.
     fn headers(&mut self, http: Option<&Http>, lane: Lane, live: usize) -> Headers {
         let Some(http) = http.filter(|http| !http.headers.is_empty()) else { return Vec::new() };
+        let names_protocol = http.headers.iter().any(|header| &*header.name == "upgrade");
+        // It goes with that header (RFC 9110, 7.8).
+        let connection = names_protocol.then(|| ("connection".into(), b"upgrade".into()));
         let origin = self.streams.get(&lane.0).map(|stream| stream.origin.clone()).unwrap_or_default();
         let recorded = http
             .headers
             .iter()
             .flat_map(|header| header.values.iter().map(|value| (String::from(&*header.name), value)));
-        recorded.map(|(name, value)| (name.into(), self.filled(value, &origin, live).into())).collect()
+        let recorded = recorded.map(|(name, value)| (name.into(), self.filled(value, &origin, live).into()));
+        recorded.chain(connection).collect()
     }
 
     /// A recorded text with the live origin and session id in the place of what stands for them.

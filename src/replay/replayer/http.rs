@@ -50,6 +50,10 @@ impl Replayer {
             // A server may have repeated it in what it sent, and a client may send it in its messages too.
             let _ = self.header(name, value);
         }
+        if let Some(found) = self.find_part(request) {
+            let line = format!("{} {target}", request.method);
+            return self.start(now, lane, &Message::read(line.as_bytes()), found);
+        }
         let message = Message::read(request.body);
         match request.method {
             "POST" if message.kind != Kind::Noise => {
@@ -114,7 +118,7 @@ impl Replayer {
     }
 
     /// A target as recordings have it.
-    fn target<'a>(&mut self, target: &'a str) -> Cow<'a, str> {
+    pub(super) fn target<'a>(&mut self, target: &'a str) -> Cow<'a, str> {
         match self.options.vars.hide(target.as_bytes()) {
             Cow::Borrowed(_) => self.redactor.url(target),
             Cow::Owned(hidden) => {

@@ -224,6 +224,10 @@ impl Replayer {
     /// Plays what was found for a live message, on the response to that.
     pub(super) fn start(&mut self, now: Now, lane: Lane, message: &Message<'_>, found: Found) {
         self.keep_pairs(found.play, self.exchange_of(found));
+        let http = self.cassette.exchanges[self.exchange_of(found) as usize].http.as_ref();
+        if http.is_some_and(|http| http.status == Some(101)) && self.streams.contains_key(&lane.0) {
+            return self.no_upgrade(lane, found);
+        }
         let run = self.begin(lane, message, self.exchange_of(found));
         self.respond(lane, found, message.is_modern());
         let (live, lane) = (run.live, run.post.unwrap_or(run.lane));

@@ -328,8 +328,8 @@ impl Replayer {
         // Where the connection broke before the response began, that is what comes back.
         let broke = entry.server.is_empty()
             && entry.http.as_deref().is_some_and(|http| http.end.is_some() && http.status.is_none());
-        let lost = asked && entry.unanswered == Some(Unanswered::Lost);
-        let (lost, broke) = (lost && !broke, lost && broke);
+        let is_lost = entry.unanswered == Some(Unanswered::Lost);
+        let (lost, broke) = (asked && is_lost && !broke, is_lost && broke);
         let scene = scene!(self, play, now);
         self.plays[play].remove(scene, at);
         if lost {

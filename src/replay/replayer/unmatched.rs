@@ -1,6 +1,6 @@
 //! A request without a recorded answer: one of those we answer ourselves, or a miss.
 
-use super::{Repeats, Replayer};
+use super::{Found, Repeats, Replayer};
 use crate::{
     cassette::{
         key,
@@ -90,7 +90,7 @@ impl Replayer {
         match nearest {
             Some((exchange, true)) => (Reason::ParamsDiffer, Some(exchange)),
             Some((exchange, false)) => (Reason::NeverRecorded, Some(exchange)),
-            None => (Reason::NeverRecorded, None),
+            None => (Reason::NeverRecorded, self.nearest_part(message.bytes)),
         }
     }
 
@@ -204,6 +204,17 @@ impl Replayer {
         self.note_outcome(Outcome::Miss);
         self.remember(miss);
         bytes
+    }
+
+    /// A request from which on another protocol was spoken, of which nothing is recorded.
+    pub(super) fn no_upgrade(&mut self, lane: Lane, found: Found) {
+        let exchange = self.exchange_of(found);
+        self.plays[found.play].take(found.step);
+        let line = self.recorded_request(exchange);
+        let miss = miss::of_upgrade(&String::from_utf8_lossy(&line), &self.key(exchange));
+        self.plain(lane, 501, &format!("{}\n", miss.message));
+        self.note_outcome(Outcome::Miss);
+        self.remember(miss);
     }
 
     /// A notification, a response or a line that nothing was recorded for: it is taken in.

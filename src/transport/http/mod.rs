@@ -31,6 +31,7 @@ pub mod server;
 pub mod shortcut;
 pub mod socket;
 pub mod tls;
+mod unread;
 pub mod upstream;
 pub mod way;
 

@@ -26,6 +26,7 @@ use tokio_rustls::server::TlsStream;
 use super::{
     shortcut::{Direct, Shortcut},
     tls::is_http2,
+    unread,
 };
 
 /// How long what was given to HTTP/2 may take to be sent before its stream is reset: a reset takes back what waits, and
@@ -41,6 +42,8 @@ pub struct Socket {
     ahead: Vec<u8>,
     /// Where requests may be answered before hyper sees them.
     direct: Option<Direct>,
+    /// What is left of what is said in the place of hyper's answer to what it cannot read.
+    refusal: Vec<u8>,
 }
 
 /// What a client has opened.
@@ -116,7 +119,16 @@ impl Socket {
     /// The connection, and what it is controlled by.
     pub fn new(stream: Accepted) -> (Self, Arc<Control>) {
         let control = Arc::new(Control::new(Of::Connection));
-        (Self { stream, control: Arc::clone(&control), ahead: Vec::new(), direct: None }, control)
+        (
+            Self {
+                stream,
+                control: Arc::clone(&control),
+                ahead: Vec::new(),
+                direct: None,
+                refusal: Vec::new(),
+            },
+            control,
+        )
     }
 
     /// Requests are shown to this shortcut before hyper gets them.
@@ -148,6 +160,25 @@ impl Socket {
             self.control.has_read();
         }
         outcome
+    }
+
+    /// Whether this is what hyper answers to a head that it cannot read, which is said in our words.
+    fn refuses(&mut self, written: &[u8]) -> bool {
+        if self.refusal.is_empty() && self.control.head_age().is_some() {
+            self.refusal = unread::refusal(written).unwrap_or_default();
+        }
+        !self.refusal.is_empty()
+    }
+
+    /// Says it in the place of so many bytes.
+    fn poll_refuse(&mut self, cx: &mut Context<'_>, written: usize) -> Poll<io::Result<usize>> {
+        while !self.refusal.is_empty() {
+            match ready!(each!(self, stream => Pin::new(stream).poll_write(cx, &self.refusal)))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => drop(self.refusal.drain(..count)),
+            }
+        }
+        Poll::Ready(Ok(written))
     }
 
     /// Ready when all that was answered before hyper saw it is in the system's hands.
@@ -343,6 +374,9 @@ impl AsyncWrite for Socket {
         if self.control.is_half_closed() {
             return Poll::Ready(Ok(buf.len()));
         }
+        if self.refuses(buf) {
+            return self.poll_refuse(cx, buf.len());
+        }
         each!(self, stream => Pin::new(stream).poll_write(cx, buf))
     }
 
@@ -353,6 +387,11 @@ impl AsyncWrite for Socket {
     ) -> Poll<io::Result<usize>> {
         if self.control.is_half_closed() {
             return Poll::Ready(Ok(bufs.iter().map(|buf| buf.len()).sum()));
+        }
+        if let [buf] = bufs
+            && self.refuses(buf)
+        {
+            return self.poll_refuse(cx, buf.len());
         }
         each!(self, stream => Pin::new(stream).poll_write_vectored(cx, bufs))
     }

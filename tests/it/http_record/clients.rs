@@ -177,7 +177,10 @@ fn lengths_that_contradict_each_other_go_no_further() {
         let mut client = scene.client();
         client.say(format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n12345"));
         let (heard, _) = client.rest();
-        assert!(heard.starts_with("HTTP/1.1 400"), "{headers}: {heard}");
+        let (head, body) = heard.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 400"), "{headers}: {heard}");
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{heard}");
+        assert!(body.starts_with("tapedeck: this is no request of HTTP/1.1"), "{heard}");
     }
     assert!(scene.end().is_empty());
 }
@@ -235,6 +238,10 @@ fn requests_that_make_no_sense_go_no_further_and_disturb_nobody() {
         let mut heard = [0; 10];
         client.0.read_exact(&mut heard).unwrap();
         assert_eq!(&heard, b"HTTP/1.1 4", "{}", &bytes[..bytes.len().min(60)]);
+        let mut rest = Vec::new();
+        // What it has not read may overtake the rest.
+        let is_whole = client.0.read_to_end(&mut rest).is_ok();
+        assert!(!is_whole || memchr::memmem::find(&rest, b"\r\n\r\ntapedeck: ").is_some());
     }
     // A tunnel is opened to nobody.
     let mut client = scene.client();

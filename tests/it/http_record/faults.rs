@@ -64,7 +64,7 @@ fn faults(faults: &[&str]) -> Faults {
     faults.iter().for_each(|fault| plan.add_short(fault).unwrap());
     plan.check_live(true).unwrap();
     let look = Box::new(Lens::new(&Rules::default(), Vars::default()));
-    let options = Options { name: "live".to_owned(), look, events: None };
+    let options = Options { name: "live".to_owned(), look, events: Some(Arc::default()) };
     Faults { live: Live::new(Arc::new(plan), options), happened: None }
 }
 
@@ -631,4 +631,110 @@ fn a_request_whose_body_breaks_off_is_no_whole_one_for_the_server() {
     assert!(!String::from_utf8_lossy(&heard).contains("0\r\n\r\n"), "{}", String::from_utf8_lossy(&heard));
     drop(client);
     scene.end();
+}
+
+/// Asks of all kinds, and answers; what is passed on to the server, and to the client.
+fn all_kinds(scene: &Scene) -> (Vec<u8>, Vec<u8>) {
+    let event = chunk(&format!("data: {}\n\n", ANSWER.replace('7', "8")));
+    let get = "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept:text/event-stream \r\n\r\n".to_owned();
+    let with_id = post("X-Request-Id:  abc\t\r\n", OTHER);
+    let interim = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+    let begins =
+        json(&ANSWER.replace('7', "0")).replace("Content-Type", "MCP-Session-Id: one\r\nContent-Type");
+    let in_session = |body| post("Mcp-Session-Id: one\r\n", body);
+    let said = [
+        (post("", INITIALIZE), begins, true),
+        (in_session(CALL), format!("{interim}{}", json(ANSWER)), true),
+        (with_id, format!("{JSON}X-Spaced:   a \t\r\nContent-Length: 2\r\n\r\n{{}}"), true),
+        (in_session(OTHER), format!("{STREAM}{event}3;x=\"y\"\r\n: a\r\n0\r\nSum: 1\r\n\r\n"), true),
+        (get, format!("{STREAM}{event}0\r\n\r\n"), true),
+        (in_session(PROGRESS), "HTTP/1.1 202 Fine\r\ncontent-Length: 0\r\n\r\n".to_owned(), true),
+        (in_session(CALL), format!("{JSON}Content-Length: 9\r\n\r\n{{"), false),
+    ];
+    let (mut asked, mut heard) = (Vec::new(), Vec::new());
+    let mut client = scene.client();
+    let mut server = None;
+    for (request, answer, stays) in said {
+        client.say(&request);
+        let server = server.get_or_insert_with(|| scene.accept());
+        let mut room = vec![0; request.len() + scene.upstream().len() - "localhost".len()];
+        server.0.read_exact(&mut room).unwrap();
+        asked.extend(room);
+        server.say(&answer);
+        match stays {
+            true => {
+                let mut room = vec![0; answer.len()];
+                client.0.read_exact(&mut room).unwrap();
+                heard.extend(room);
+                assert!(heard.ends_with(answer.as_bytes()), "{}", heard.escape_ascii());
+            }
+            false => {
+                server.0.shutdown(Shutdown::Write).unwrap();
+                heard.extend(client.rest().0.into_bytes());
+                assert!(heard.ends_with(answer.as_bytes()), "{}", heard.escape_ascii());
+            }
+        }
+    }
+    assert!(String::from_utf8_lossy(&asked).contains("X-Request-Id:  abc\t\r\n"));
+    (asked, heard)
+}
+
+#[test]
+fn where_no_fault_is_to_act_all_passes_byte_for_byte_and_is_told_of_all_the_same() {
+    let told = |rules: &[&str], records: bool| {
+        let mut options = self::faults(rules);
+        let (says, events) = std::sync::mpsc::channel();
+        options.happened = Some(Box::new(move |happened| {
+            happened.into_iter().for_each(|event| drop(says.send(event)));
+        }));
+        let faults = Some(options);
+        let scene = match records {
+            true => Scene::with(|options| options.faults = faults),
+            false => Scene::serving(|front, _| {
+                let options = ReverseOptions { faults, ..ReverseOptions::default() };
+                Box::new(move || front.pass(options).unwrap().report)
+            }),
+        };
+        (scene, events)
+    };
+    let plain = Scene::new();
+    let upstream = plain.upstream();
+    let (asked, heard) = all_kinds(&plain);
+    let recorded = plain.end();
+    for records in [true, false] {
+        let (scene, events) = told(&[], records);
+        let own = scene.upstream();
+        let (also_asked, also_heard) = all_kinds(&scene);
+        let asked = String::from_utf8(asked.clone()).unwrap().replace(&upstream, &own);
+        assert_eq!(String::from_utf8(also_asked).unwrap(), asked);
+        assert_eq!(also_heard, heard);
+        let (lines, report) = scene.end_with_report();
+        assert_eq!(lines, if records { recorded.clone() } else { Vec::new() });
+        let report = report.expect("one was asked for");
+        assert_eq!((report.connections, report.sessions, report.verdict), (1, 1, Verdict::Good));
+        let calls: Vec<_> = report.calls.iter().map(|(method, count)| (method.as_str(), *count)).collect();
+        assert_eq!(calls, [("initialize", 1), ("notifications/progress", 1), ("tools/call", 4)]);
+        let mut events: Vec<_> = events.iter().collect();
+        events.sort_by_key(|event| event.seq);
+        let short: Vec<String> = events
+            .iter()
+            .map(|event| {
+                let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+                let session = event.session.map_or_else(|| "-".to_owned(), |session| session.to_string());
+                let (key, id) = (or_dash(&event.key), or_dash(&event.correlation_id));
+                format!("{session} {key} {id} {}", event.outcome.name())
+            })
+            .collect();
+        assert_eq!(
+            short,
+            [
+                "1 initialize @1 - answered",
+                "1 tools/call a @1 - answered",
+                "- tools/call b @1 abc unanswered",
+                "1 tools/call b @2 - answered",
+                "1 - - accepted",
+                "1 tools/call a @2 - unanswered",
+            ]
+        );
+    }
 }

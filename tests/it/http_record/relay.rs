@@ -252,7 +252,7 @@ fn whoever_leaves_or_resets_leaves_the_recording_that_hyper_makes() {
         "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"a\"",
         "HTTP/1.1 413 X\r\nContent-Length: 1\r\n\r\na",
     ] {
-        same(early, &|mut client, accept| {
+        let lines = same(early, &|mut client, accept| {
             client.say(half);
             let mut server = accept();
             server.head();
@@ -262,6 +262,11 @@ fn whoever_leaves_or_resets_leaves_the_recording_that_hyper_makes() {
             drop(client);
             server.rest();
         });
+        let last: Vec<&str> = match early.contains("413") {
+            true => vec!["< closed", "> partial {\"half\""],
+            false => vec!["> partial {\"half\"", "> closed"],
+        };
+        assert_eq!(lines[lines.len() - 2..], last, "{lines:#?}");
     }
     // Within a chunk, and where none is.
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -275,7 +280,7 @@ fn whoever_leaves_or_resets_leaves_the_recording_that_hyper_makes() {
             drop(client);
             let _ = server.0.read_to_end(&mut Vec::new());
         });
-        assert!(lines[1].starts_with("> partial {\"half\"") && lines[2..] == ["< cut"], "{lines:#?}");
+        assert!(lines[1].starts_with("> partial {\"half\"") && lines[2..] == ["> closed"], "{lines:#?}");
     }
     // The server resets, wherever it is.
     let befores = ["", STREAM, "HTTP/1.1 200 OK\r\n\r\na"];
@@ -303,6 +308,62 @@ fn whoever_leaves_or_resets_leaves_the_recording_that_hyper_makes() {
 }
 
 #[test]
+fn a_request_that_its_server_cuts_off_is_recorded_so_far_and_cut() {
+    let post = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";
+    let (first, second) = CALL.split_at(30);
+    let length = format!("{post}Content-Length: {}\r\n\r\n{first}", CALL.len());
+    let chunked = format!("{post}Transfer-Encoding: chunked\r\n\r\n{}", chunk(first));
+    let in_chunk = format!("{post}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{first}", CALL.len());
+    // Said before the end, and what of that is recorded.
+    let parts = [
+        ("", &[][..]),
+        ("HTTP/1.1 200 O", &[]),
+        (STREAM, &["< 200 content-type=text/event-stream transfer-encoding=chunked"]),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"a\"",
+            &["< 200 content-length=9", "< partial {\"a\""],
+        ),
+    ];
+    for (part, is_reset) in parts.into_iter().flat_map(|part| [(part, false), (part, true)]) {
+        let (says, heard) = part;
+        for request in [&length, &chunked, &in_chunk] {
+            let lines = same(&format!("{says:?} {is_reset} {request}"), &|mut client, accept| {
+                client.say(request);
+                let mut server = accept();
+                server.head();
+                let mut taken = String::new();
+                while !taken.contains(first) {
+                    let mut byte = [0];
+                    server.0.read_exact(&mut byte).unwrap();
+                    taken.push(byte[0].into());
+                }
+                server.say(says);
+                if !heard.is_empty() {
+                    client.0.read_exact(&mut [0]).unwrap();
+                }
+                // One that closes with something unread resets.
+                let open = if is_reset {
+                    server.reset();
+                    None
+                } else {
+                    server.0.shutdown(Shutdown::Write).unwrap();
+                    Some(server)
+                };
+                let _ = client.0.read_to_end(&mut Vec::new());
+                let _ = client.0.write_all(second.as_bytes());
+                drop(open);
+            });
+            // The part may come behind the head of a response that came first.
+            let part = format!("> partial {first}");
+            assert_eq!(lines.iter().filter(|line| **line == part).count(), 1, "{lines:#?}");
+            let said: Vec<_> = lines[1..].iter().filter(|line| line.starts_with('<')).collect();
+            assert_eq!(said[..said.len() - 1], *heard, "{lines:#?}");
+            assert!(["< cut", "< reset"].contains(&&**lines.last().unwrap()), "{lines:#?}");
+        }
+    }
+}
+
+#[test]
 fn a_response_that_cannot_be_read_is_told_once() {
     let many = "A: b\r\n".repeat(1500);
     for bad in ["Content-Length: 1\r\nContent-Length: 2\r\n", "Content-Length: +1\r\n", &many] {
@@ -324,6 +385,47 @@ fn a_response_that_cannot_be_read_is_told_once() {
         }
         drop(scene.end());
         assert_eq!(warnings.iter().count(), 0, "{bad}");
+    }
+}
+
+#[test]
+fn what_looks_as_if_the_other_side_had_done_it_is_told_once() {
+    let chunked = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for first in ["/mcp", "http://localhost/mcp"] {
+        let (warns, warnings) = std::sync::mpsc::channel();
+        let scene =
+            Scene::with(|options| options.warn = Box::new(move |text| drop(warns.send(text.to_owned()))));
+        let is_told = |told: &str| {
+            let warning = warnings.recv().unwrap();
+            assert!(warning.contains(told), "{warning}");
+        };
+        // A server that says nothing at all has not begun.
+        for said in ["", "HTTP/1.1 200 OK\r\nA: b", "HTTP/1.1 200 OK\r\nA: b"] {
+            let mut client = scene.client();
+            client.say(call("localhost"));
+            let mut server = scene.accept();
+            server.takes_call();
+            server.say(said);
+            drop(server);
+            assert_eq!(client.rest().0, "");
+        }
+        is_told("within the head of a response");
+        // A client that leaves says enough by that.
+        for (target, rest) in [(first, "9\r\nab"), (first, "zz\r\n"), ("/mcp", "zz\r\n")] {
+            let mut client = scene.client();
+            client.say(chunked.replace("/mcp", target) + &chunk("{\"half\""));
+            let mut server = scene.accept();
+            server.head();
+            client.say(rest);
+            if rest.starts_with('z') {
+                client.rest();
+            }
+            drop(client);
+            server.rest();
+        }
+        is_told("whose body cannot be read");
+        drop(scene.end());
+        assert_eq!(warnings.iter().count(), 0);
     }
 }
 

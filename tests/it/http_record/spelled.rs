@@ -426,6 +426,37 @@ fn another_protocol_is_spoken_through_us_and_none_that_could_be_recorded() {
 }
 
 #[test]
+fn a_server_that_wants_another_protocol_says_which() {
+    let scene = Scene::new();
+    for (target, connection, told) in [
+        ("/ws", "Upgrade", "Upgrade"),
+        ("/ws", "upgrade, close", "close, Upgrade"),
+        ("http://localhost/ws", "Upgrade", "Upgrade"),
+    ] {
+        let mut client = scene.client();
+        client.say(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+        let mut server = scene.accept();
+        server.head();
+        let head = |connection: &str| {
+            format!(
+                "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nConnection: {connection}\r\nContent-Length: 0\r\n\r\n"
+            )
+        };
+        server.say(head(connection));
+        if target.starts_with('/') {
+            client.hears(head(told));
+        } else {
+            let heard = client.head().to_ascii_lowercase();
+            assert!(heard.contains("\r\nupgrade: websocket\r\n"), "{heard}");
+            assert!(heard.contains("\r\nconnection: upgrade\r\n"), "{heard}");
+        }
+    }
+    let lines = scene.end();
+    let told: Vec<_> = lines.iter().filter(|line| line.contains("< 426")).collect();
+    assert!(told.len() == 3 && told.iter().all(|line| line.contains(" upgrade=websocket")), "{lines:#?}");
+}
+
+#[test]
 fn only_the_beginning_of_a_location_is_ours() {
     let scene = Scene::new();
     let (mut client, mut server) = scene.called();

@@ -9,7 +9,14 @@ use std::{
 use tokio::io::AsyncWrite;
 
 use super::{
-    super::{Front, heard::End, is_reset, item::Item, said::Said, tape::Lane},
+    super::{
+        Front,
+        heard::End,
+        is_reset,
+        item::Item,
+        said::Said,
+        tape::{Lane, Odd},
+    },
     Known, Ways,
     form::Form,
     request::{Asked, Bearing},
@@ -76,8 +83,9 @@ impl Exchange {
         front: &Front,
         inbox: &mut Inbox,
         to_server: &mut Outbox,
+        opens_connection: bool,
     ) -> Option<Self> {
-        let lane = front.tape.lane(asked.bearing.got.is_none());
+        let lane = front.tape.lane(asked.bearing.got.is_none(), opens_connection);
         if let Some((method, target, heads)) = asked.noted {
             lane.note(|| Item::Request(method, target, heads));
         }
@@ -120,7 +128,7 @@ impl Exchange {
                 {
                     return Poll::Ready(match self.said.has_ended() {
                         true => self.left(front),
-                        false => self.breaks_off(&mut ways.to_client),
+                        false => self.breaks_off(),
                     });
                 }
                 if !client.inbox.is_empty() {
@@ -248,7 +256,7 @@ impl Exchange {
                 if self.said.end() { Ok(()) } else { Err(NoRequest) }
             }
             Came::Broken => {
-                self.breaks_off(&mut Outbox::default());
+                self.said.is_given_up(true);
                 Err(NoRequest)
             }
         }
@@ -262,7 +270,12 @@ impl Exchange {
         ways: &mut Ways,
         front: &Front,
     ) -> Poll<()> {
-        match ready!(server.poll_read(cx)) {
+        let read = ready!(server.poll_read(cx));
+        let is_in_head = matches!(self.response, Response::Head) && !server.inbox.is_empty();
+        if is_in_head && !matches!(read, Ok(1..)) {
+            self.lane.tell(Odd::Head);
+        }
+        match read {
             Ok(0) => {
                 let end = match &self.response {
                     Response::Body(body) if matches!(body.form, Form::ToEnd) => End::Clean,
@@ -272,7 +285,7 @@ impl Exchange {
             }
             Ok(_) => {
                 if self.take_in(&mut server.inbox, ways, front).is_err() {
-                    self.lane.tell_unreadable();
+                    self.lane.tell(Odd::Response);
                     self.ends(End::Cut { reset: false }, &mut ways.to_client);
                 }
             }
@@ -334,6 +347,10 @@ impl Exchange {
 
     /// Notes how the response ends.
     fn ends(&mut self, end: End, out: &mut Outbox) {
+        if end != End::Clean {
+            // More of the request goes nowhere.
+            self.said.break_off();
+        }
         match &mut self.response {
             Response::Body(body) => body.ends(end, out),
             _ => self.lane.note(|| Item::Broken { reset: end == End::Cut { reset: true } }),
@@ -349,13 +366,8 @@ impl Exchange {
     }
 
     /// It has ended within the request's body, which is no request then.
-    fn breaks_off(&mut self, out: &mut Outbox) -> Outcome {
-        self.said.break_off();
-        if !matches!(self.response, Response::Over(_)) {
-            self.ends(End::Cut { reset: false }, out);
-            // There is nothing left to refuse.
-            let _ = self.lane.write();
-        }
+    fn breaks_off(&mut self) -> Outcome {
+        self.said.is_given_up(false);
         Outcome::Left { goes_on: false }
     }
 }

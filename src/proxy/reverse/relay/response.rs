@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     super::{
         Front,
-        heads::{moved, recorded_response},
+        heads::{UPGRADE_REQUIRED, moved, recorded_response},
         heard::{End, Heard, is_event_stream},
         item::{Heads, Item},
         metadata,
@@ -61,7 +61,7 @@ impl Answer {
         let upstream = &front.upstream.origin;
         metadata::note_challenges(values("www-authenticate"), upstream, &front.documents);
         lane.note(|| {
-            let heads = || Arc::new(recorded_response(&grouped(&head.fields), upstream));
+            let heads = || Arc::new(recorded_response(head.status, &grouped(&head.fields), upstream));
             Item::Response(head.status, Arc::clone(recorded.get_or_insert_with(heads)))
         });
         let mut hop = Hop::of(&head.fields);
@@ -137,16 +137,20 @@ fn write(
     out.extend_from_slice(first.strip_suffix(b"\r").unwrap_or(first));
     out.extend_from_slice(b"\r\n");
     let is_coded = on_its_way(head).next().is_some();
-    let mut has_length = false;
+    let (mut has_length, mut has_upgrade) = (false, false);
+    // To another protocol, or to what the server wants instead.
+    let names_protocol = is_tunnel || head.status == UPGRADE_REQUIRED && hop.has_option("upgrade");
     for &(name, value) in &head.fields {
         let line = plain::take_line(&mut rest, name.len() + value.len());
         let spelled = &line[..name.len()];
         match hop.onward(name) {
             // The body goes on in what it came in, or what it is in could not be told.
-            Onward::Ends if name != "transfer-encoding" && !(is_tunnel && name == "upgrade") => {
+            Onward::Ends if name != "transfer-encoding" && !(names_protocol && name == "upgrade") => {
                 // Which without it would be the last one (RFC 9112, 9.3), or no upgrade (RFC 9110, 7.8).
                 match name {
-                    "connection" if is_tunnel => put(out, spelled, b"Upgrade"),
+                    "connection" if names_protocol && !std::mem::replace(&mut has_upgrade, true) => {
+                        put(out, spelled, b"Upgrade");
+                    }
                     "connection" if !head.is_http11 && hop.has_option("keep-alive") => {
                         put(out, spelled, b"keep-alive");
                     }
@@ -155,7 +159,8 @@ fn write(
                 continue;
             }
             Onward::Close => {
-                put(out, spelled, b"close");
+                has_upgrade = true;
+                put(out, spelled, if names_protocol { b"close, Upgrade" } else { b"close" });
                 continue;
             }
             // One length says all, and none beside a coding (RFC 9112, 6.3).

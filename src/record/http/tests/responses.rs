@@ -62,6 +62,29 @@ fn a_server_request_is_answered_by_another_post() {
 }
 
 #[test]
+fn a_request_that_has_no_end_is_its_beginning() {
+    let head = "1 > POST /mcp @S content-length=99";
+    let part = "1 > partial {\"half\"";
+    let body = |http: &str, rest: &str| format!("1 http POST /mcp @1 in part{http}{rest}");
+    check_in_session(&[head, part, "1 < cut"], &[&body(r#" {"end": "cut"}"#, " ! lost")]);
+    check_in_session(&[head, part, "1 < reset"], &[&body(r#" {"end": "reset"}"#, " ! lost")]);
+    check_in_session(&[head, part, "1 > ."], &[&body("", " ! open")]);
+    check_in_session(&[head, "1 < 413", "1 < .", part], &[&body(r#" {"status": 413}"#, "")]);
+    check_in_session(&[head, "1 < 413", part, "1 < cut"], &[&body(r#" {"status": 413, "end": "cut"}"#, "")]);
+}
+
+#[test]
+fn a_change_of_protocols_is_recorded_with_its_status() {
+    check_in_session(
+        &["1 > GET /ws @S", "1 < 101 a=b", "1 > .", "2 > GET /ws @S", "2 < 426 upgrade=websocket", "2 < ."],
+        &[
+            r#"1 http GET /ws @1 {"status": 101, "headers": {"a": "b"}} ! open"#,
+            r#"1 http GET /ws @2 {"status": 426, "headers": {"upgrade": "websocket"}}"#,
+        ],
+    );
+}
+
+#[test]
 fn a_request_says_why_it_has_no_answer() {
     let stream = "1 < 200 content-type=text/event-stream";
     for (lines, http, why) in [
