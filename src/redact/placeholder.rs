@@ -42,8 +42,9 @@ pub(super) fn placeholders(text: &[u8]) -> impl Iterator<Item = (Span, Placehold
 /// `\u003credacted:token-1\u003e`.
 pub(super) fn spelled(text: &[u8]) -> impl Iterator<Item = (Span, Placeholder)> + '_ {
     const WORD: &[u8] = b"redacted";
+    const SHORTEST: usize = "<redacted:k-1>".len();
     static FIND: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(WORD));
-    let mut from = 0;
+    let mut from = if text.len() < SHORTEST { text.len() } else { 0 };
     std::iter::from_fn(move || {
         loop {
             let word = from + FIND.find(&text[from..])?;

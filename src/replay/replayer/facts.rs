@@ -55,7 +55,6 @@ impl Facts {
         skips_auth: bool,
         before: Self,
     ) -> Self {
-        let target = paths::comparable(target);
         let mut has_credentials = false;
         let [mut version, mut accept, mut last_event_id] =
             [before.version, before.accept, before.last_event_id].map(Values::instead_of);
@@ -70,7 +69,7 @@ impl Facts {
             }
         }
         Self {
-            path: if *before.path == *target { before.path } else { target.into() },
+            path: if *before.path == *target { before.path } else { paths::comparable(target).into() },
             scope,
             version: version.end(),
             accept: accept.end(),
@@ -136,8 +135,8 @@ impl Facts {
         }
         let mut fit = 0;
         let path = http.and_then(|http| http.path.as_deref()).or(session.path.as_deref());
-        fit |=
-            if is_line || path.is_none_or(|path| *paths::comparable(path) == *self.path) { PATH } else { 0 };
+        let is_here = |path: &str| *path == *self.path || *paths::comparable(path) == *self.path;
+        fit |= if is_line || path.is_none_or(is_here) { PATH } else { 0 };
         fit |= match (recorded("mcp-protocol-version"), session.protocol.as_deref()) {
             (Some(version), _) if *version == self.version => VERSION,
             (None, Some(usual)) if self.version.iter().all(|version| **version == *usual.as_bytes()) => {

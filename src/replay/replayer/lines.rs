@@ -74,6 +74,9 @@ impl Replayer {
             return;
         }
         self.heard.http = true;
+        if self.endpoints.iter().any(|endpoint| **endpoint == *target) {
+            return;
+        }
         let path = path_of(target);
         if !self.takes_at(path) && !self.paths.are_several() && self.further.len() < MOST_PATHS {
             self.further.push(path.into());
