@@ -1,7 +1,8 @@
 //! Reading cassettes, and what is to be said of them; writing files that are there whole or not at all.
 
 use std::{
-    io::{self, Write},
+    fs,
+    io::{self, BufWriter, Write},
     path::Path,
 };
 
@@ -66,14 +67,26 @@ pub(super) fn replace(path: &Path, document: &impl Serialize) -> io::Result<()> 
     })
 }
 
-/// Puts into a file what is written. A reader never sees half of it.
+/// Puts into a file what is written. A reader never sees half of it; it is as private as it was, and a new one is
+/// private. What is no file, such as `/dev/null` or a pipe, stays what it is, and is written to.
 pub(super) fn replace_by(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
+    // A link stays one: a configuration is often a link into a folder that is under version control.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let known = fs::metadata(path).ok();
+    if known.as_ref().is_some_and(|known| !known.is_file() && !known.is_dir()) {
+        let mut file = BufWriter::new(fs::File::options().write(true).open(path)?);
+        write(&mut file)?;
+        return file.flush();
+    }
     output::create_parent(path)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".tapedeck-").suffix(".tmp").tempfile_in(folder)?;
     write(&mut file)?;
+    if let Some(known) = known {
+        fs::set_permissions(file.path(), known.permissions())?;
+    }
     file.persist(path).map(drop).map_err(|error| error.error)
 }

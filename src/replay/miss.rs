@@ -179,6 +179,14 @@ pub(super) fn describe_line(line: &str, reason: Reason, nearest: Option<String>,
             "tapedeck: `{line}` was recorded with other credentials, or behind another event or the session's end \
              (`{key}`); send it as it was recorded, or record it so"
         ),
+        (Reason::NeverRecorded, _) if line.strip_prefix("POST ") == Some(endpoint) => format!(
+            "tapedeck: `{line}` came with a body that is no JSON-RPC message, and none such was recorded; send a \
+             message, or record it so"
+        ),
+        (Reason::NeverRecorded, _) if line.starts_with("OPTIONS ") => format!(
+            "tapedeck: `{line}` was never recorded in this cassette; record it, or replay with --cors, which answers \
+             what browsers ask"
+        ),
         (_, Some(_)) => sentence(line, reason, nearest.as_deref(), &[]),
         _ => format!(
             "tapedeck: `{line}` was never recorded in this cassette, which has messages at `{endpoint}` alone; \

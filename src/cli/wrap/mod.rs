@@ -23,8 +23,7 @@ mod toml;
 mod tests;
 
 use std::{
-    env, fs, io,
-    io::Write,
+    env, fs,
     path::{Path, PathBuf},
 };
 
@@ -33,7 +32,7 @@ use diffy::DiffOptions;
 use mcp_tapedeck::exit_code::ExitCode;
 
 use self::{entry::Mode, plan::Plan};
-use super::{args, failure::Failure, output};
+use super::{args, failure::Failure, files, output};
 
 /// Stand before the servers of a client's configuration, or leave it again
 #[derive(Args, Debug)]
@@ -154,18 +153,8 @@ fn difference(file: &Path, old: &str, new: &str) -> String {
     options.create_patch(old, new).to_string()
 }
 
-/// Writes a file whole or not at all. Secrets may stand in it, so it is as private as it was; a new one is private.
+/// Writes a file whole or not at all.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let wrong = |error: io::Error| Failure::io("write", path, &error);
-    // A configuration is often a link into a folder that is under version control.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    output::create_parent(path).map_err(wrong)?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let file = tempfile::Builder::new().prefix(".tapedeck-").suffix(".tmp").tempfile_in(folder);
-    let mut file = file.map_err(wrong)?;
-    file.write_all(text.as_bytes()).map_err(wrong)?;
-    if let Ok(known) = fs::metadata(path) {
-        fs::set_permissions(file.path(), known.permissions()).map_err(wrong)?;
-    }
-    file.persist(path).map(drop).map_err(|error| wrong(error.error))
+    files::replace_by(path, |file| file.write_all(text.as_bytes()))
+        .map_err(|error| Failure::io("write", path, &error))
 }

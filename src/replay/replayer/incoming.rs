@@ -114,6 +114,7 @@ impl Replayer {
         let facts = self.at_hand.facts.as_ref().filter(|_| self.is_http);
         let (cassette, steps) = (&self.cassette, &script.steps);
         let is_over = facts.is_some() && self.lives[self.at_hand.live].is_over;
+        let ended_at = self.lives[self.at_hand.live].ended_at;
         // What a client without a session was refused is no answer to one that has one.
         let is_foreign = play == 0 && self.at_hand.is_known && !message.is_modern();
         let on_stdio = self.at_hand.facts.is_none();
@@ -127,7 +128,8 @@ impl Replayer {
                 let http = cassette.exchanges[exchange as usize].http.as_ref();
                 let refuses = http.and_then(|http| http.status).is_some_and(|status| status >= 400);
                 // An ended session answers what it answered after its end.
-                if refuses != is_over {
+                let is_behind = ended_at.is_some_and(|end| steps[step as usize].rank > end);
+                if refuses != is_over && !(is_over && is_behind) {
                     return None;
                 }
             }

@@ -30,6 +30,8 @@ impl Replayer {
         let is_accepted = http.and_then(|http| http.status).is_none_or(|status| status < 300);
         if request.method == "DELETE" && live > 0 && is_accepted {
             self.is_over(live);
+            let rank = self.step_of(found).rank;
+            self.lives[live].ended_at = Some(rank).filter(|_| self.playing(live) == Some(found.play));
         }
     }
 

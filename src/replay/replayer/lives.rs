@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::{Replayer, conduct::Conduct, items::Way, resume::Sent, upstream::Asked};
 use crate::{
     cassette::model::{Session, StreamEnd},
-    replay::{own::Declared, play::Play, rewrite::Correlators},
+    replay::{own::Declared, play::Play, rewrite::Correlators, script::Rank},
     traffic::Lane,
     wire::jsonrpc::id_key,
 };
@@ -46,6 +46,8 @@ pub(super) struct Live {
     pub resumed: Vec<(Arc<Correlators>, Lane)>,
     /// It was ended, by a DELETE or by its server.
     pub is_over: bool,
+    /// Where in its script the DELETE stood that ended it: what was answered behind that still is.
+    pub ended_at: Option<Rank>,
     pub conduct: Conduct,
 }
 

@@ -97,6 +97,30 @@ fn a_file_that_is_missing_or_a_folder_is_named_with_the_next_step() {
     deck.run("verdict none").status(ExitCode::Bad).stderr("no report was found in `none`\nhint: ");
 }
 
+/// A report for `/dev/stderr`, say, or for a pipe that somebody reads.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_stays_what_it_is_and_is_written_to() {
+    let deck = Deck::new().with("c.json", CASSETTE).with("far.json", "{}");
+    std::os::unix::fs::symlink("far.json", deck.path("link.json")).expect("a link");
+    deck.run("replay c.json --report link.json").status(ExitCode::Good);
+    assert!(deck.path("link.json").is_symlink());
+    assert!(deck.read("far.json").contains("\"verdict\": \"good\""), "{}", deck.read("far.json"));
+
+    let pipe = deck.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|made| made.success()));
+    // Opened for both, so that neither end waits for the other.
+    let mut reader = std::fs::File::options().read(true).write(true).open(&pipe).expect("the pipe opens");
+    deck.run("replay c.json --report pipe").status(ExitCode::Good);
+    let mut first = [0; 1];
+    std::io::Read::read_exact(&mut reader, &mut first).expect("something was written");
+    let kind = std::fs::symlink_metadata(&pipe).expect("it is there").file_type();
+    assert!(first == *b"{" && std::os::unix::fs::FileTypeExt::is_fifo(&kind));
+    deck.run("replay c.json --report /dev/full").status(ExitCode::File);
+    assert!(!std::path::Path::new("/dev/full").is_file());
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn standard_output_on_a_full_disk_is_a_file_that_cannot_be_written() {

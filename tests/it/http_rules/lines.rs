@@ -75,9 +75,13 @@ fn any_other_request_that_nobody_recorded_is_a_miss_that_says_what_is_nearest() 
         let mut stage = Stage::new(HTTP, &(with_id(1) + &others));
         let id = stage.begin();
         let headers: &[&str] = if in_session { &[&id] } else { &[] };
-        let sentence = format!(
-            "tapedeck: `{method} {target}` was never recorded in this cassette (nearest: {nearest}); record it, or add it by hand"
-        );
+        let unknown = format!("`{method} {target}` was never recorded in this cassette");
+        let says = match (method, target) {
+            ("POST", "/mcp") => "`POST /mcp` came with a body that is no JSON-RPC message, and none such was recorded; send a message, or record it so".to_owned(),
+            ("OPTIONS", _) => format!("{unknown}; record it, or replay with --cors, which answers what browsers ask"),
+            _ => format!("{unknown} (nearest: {nearest}); record it, or add it by hand"),
+        };
+        let sentence = format!("tapedeck: {says}");
         let heard = stage.ask(method, target, headers, "x");
         assert_eq!(heard, [format!("2 {status}"), format!("2 body {sentence}\n"), "2 end".into()]);
         stage.ask(method, target, headers, "x");

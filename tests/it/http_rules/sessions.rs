@@ -44,6 +44,26 @@ fn a_session_that_was_ended_stays_ended() {
 }
 
 #[test]
+fn what_a_server_answered_behind_a_delete_is_answered_behind_it() {
+    let deleted = r#", {"key": "http DELETE /mcp @1", "client": {"http": "DELETE /mcp"}, "http": {"status": 200}, "server": []}"#;
+    let before = tool("a", "a", r#""server": [{"result": 1}]"#);
+    let behind =
+        tool("b", "b", r#""server": [{"result": 2}]"#) + &tool("a2", "a", r#""server": [{"result": 3}]"#);
+    for strict in [false, true] {
+        let options = Options { strict, ..Options::default() };
+        let mut stage = Stage::with(HTTP, &[&with_id(1), &*before, deleted, &behind].concat(), options);
+        let id = stage.begin();
+        assert_eq!(stage.post(&[&id], &call(1, "a"))[1], format!("2 body {}", result(1, "1")));
+        assert_eq!(stage.ask("DELETE", "/mcp", &[&id], "")[0], "3 200");
+        assert_eq!(stage.post(&[&id], &call(2, "b"))[1], format!("4 body {}", result(2, "2")));
+        assert_eq!(stage.post(&[&id], &call(3, "a"))[1], format!("5 body {}", result(3, "3")));
+        stage.good();
+        // What it was not asked then, an ended session does not know.
+        assert_eq!(stage.post(&[&id], &call(4, "c"))[0], "6 404");
+    }
+}
+
+#[test]
 fn a_session_that_its_server_forgot_is_not_remembered() {
     let rest = [
         tool("a", "a", r#""server": [{"result": 1}]"#),
