@@ -175,6 +175,11 @@ impl Facts {
         ["application/json", "*/*"].iter().any(|wanted| names_type(&self.accept, wanted))
     }
 
+    /// Whether it asks for an event stream.
+    pub(super) fn wants_events(&self) -> bool {
+        self.is_get && names_type(&self.accept, "text/event-stream")
+    }
+
     fn accepts_as_usual(&self) -> bool {
         if matches!(&*self.accept, [accept] if **accept == *USUAL_ACCEPT) {
             return true;

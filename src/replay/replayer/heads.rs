@@ -70,8 +70,9 @@ impl Replayer {
     fn recorded_status(&self, entry: &Exchange, asks: bool, is_sse: bool) -> (u16, bool) {
         let http = entry.http.as_deref();
         let is_stream = http.is_some_and(|http| http.stream);
-        // A stream whose head never came was one that nothing was sent on.
-        let is_awaited = is_line(entry) && entry.unanswered == Some(Unanswered::Open);
+        // A stream whose head never came was one that nothing was sent on; whatever else was left open is silent.
+        let wants_events = || self.at_hand.facts.as_ref().is_some_and(super::facts::Facts::wants_events);
+        let is_awaited = is_line(entry) && entry.unanswered == Some(Unanswered::Open) && wants_events();
         let usual = if asks || is_stream || is_awaited { 200 } else { 202 };
         let status = http.and_then(|http| http.status).unwrap_or(usual);
         // An answer that came on the `GET` stream goes on the response: not all clients look for it there (F10.5).

@@ -135,10 +135,12 @@ impl Replayer {
             }
             facts.fit(cassette, exchange)
         };
-        // An answer that was lost comes last: it may have been asked for again since.
+        // An answer that the recorder lost comes last: it may have been asked for again since. Where its connection broke,
+        // that is what came of it.
         let fit = |step: u32, for_http: bool| {
-            let is_lost = cassette.exchanges[steps[step as usize].exchange as usize].unanswered
-                == Some(Unanswered::Lost);
+            let entry = &cassette.exchanges[steps[step as usize].exchange as usize];
+            let broke = entry.http.as_ref().is_some_and(|http| http.end.is_some());
+            let is_lost = entry.unanswered == Some(Unanswered::Lost) && !(broke && facts.is_some());
             fit(step, for_http).map(|fit| fit - u8::from(is_lost && fit > 0))
         };
         if !self.is_http && self.lives[self.at_hand.live].is_over {

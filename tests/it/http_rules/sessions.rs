@@ -43,6 +43,39 @@ fn a_session_that_was_ended_stays_ended() {
     assert_eq!(stage.post(&[&new], &call(6, "t"))[0], "8 200");
 }
 
+/// As clients do: one that lost its connection asks again.
+#[test]
+fn equal_requests_break_off_in_their_turn() {
+    for (end, heard) in [("reset", "2 end reset"), ("cut", "2 end cut")] {
+        let lost = format!(r#""http": {{"end": "{end}"}}, "server": [], "unanswered": "lost""#);
+        let again = tool("a2", "a", r#""server": [{"result": 1}]"#);
+        let mut stage = Stage::new(HTTP, &[with_id(1), tool("a", "a", &lost), again].concat());
+        let id = stage.begin();
+        assert_eq!(stage.post(&[&id], &call(1, "a")), [heard]);
+        assert_eq!(stage.post(&[&id], &call(2, "a"))[1], format!("3 body {}", result(2, "1")));
+        stage.good();
+    }
+}
+
+/// Nobody has said how they would have been answered.
+#[test]
+fn requests_without_a_message_that_were_left_open_are_silent() {
+    let open = |line: &str| {
+        format!(
+            r#", {{"key": "http {line} @1", "client": {{"http": "{line}"}}, "server": [], "unanswered": "open"}}"#
+        )
+    };
+    let lines = ["PUT /x", "DELETE /mcp", "OPTIONS /q", "GET /status", "GET /mcp"];
+    let exchanges = with_id(1) + &lines.map(open).concat();
+    let mut stage = Stage::new(HTTP, &exchanges);
+    let id = stage.begin();
+    for line in &lines[..4] {
+        let (method, target) = line.split_once(' ').expect("two words");
+        assert_eq!(stage.ask(method, target, &[&id], ""), [""; 0], "{line}");
+    }
+    assert_eq!(stage.get("/mcp", &[&id])[0], "6 200 stream");
+}
+
 #[test]
 fn what_a_server_answered_behind_a_delete_is_answered_behind_it() {
     let deleted = r#", {"key": "http DELETE /mcp @1", "client": {"http": "DELETE /mcp"}, "http": {"status": 200}, "server": []}"#;
