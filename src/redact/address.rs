@@ -13,6 +13,9 @@ const LONGEST_AUTHORITY: usize = 2048;
 const EXAMPLES: &[&str] =
     &["password", "pass", "passwd", "pwd", "secret", "pw", "your_password", "your-password"];
 
+/// The password that GitHub takes with a token as the user.
+const TOKEN_BEFORE: &[u8] = b"x-oauth-basic";
+
 /// A code that is shorter says by itself not that it is random: those of OAuth have 20 characters or more.
 const SHORTEST_RANDOM: usize = 20;
 
@@ -181,11 +184,12 @@ pub(super) fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(decoded)
 }
 
-/// The password in `user:password@host`.
+/// The password in `user:password@host`, or the user where that is a token.
 fn password(authority: &[u8]) -> Option<Span> {
     let at = authority.iter().rposition(|byte| *byte == b'@')?;
     let colon = authority[..at].iter().position(|byte| *byte == b':')?;
-    let password = Span::new(colon + 1, at);
+    let is_token = authority[colon + 1..at].eq_ignore_ascii_case(TOKEN_BEFORE);
+    let password = if is_token { Span::new(0, colon) } else { Span::new(colon + 1, at) };
     let bytes = password.of(authority);
     let example = EXAMPLES.iter().any(|example| bytes.eq_ignore_ascii_case(example.as_bytes()));
     let template =
@@ -221,6 +225,7 @@ mod tests {
     fn passwords_before_the_host_are_found() {
         assert_eq!(found("see postgres://app:s3cr@t:x@db:5432/x?y=1."), [("url-password", "s3cr@t:x")]);
         assert_eq!(found("redis://:hunter2@localhost"), [("url-password", "hunter2")]);
+        assert_eq!(found("https://t0ken:x-oauth-basic@github.com/a"), [("url-password", "t0ken")]);
         for none in [
             "https://example.com:8080/a@b",
             "ssh://git@github.com/x",
@@ -228,6 +233,8 @@ mod tests {
             "postgres://user:${PASS}@localhost/db",
             "postgres://user:<password>@host",
             "mongodb://user:***@host",
+            "https://:x-oauth-basic@github.com/a",
+            "https://${TOKEN}:x-oauth-basic@github.com/a",
             "http://h",
             "http://",
             "see http://a and mail x:y@z",

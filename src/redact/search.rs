@@ -62,14 +62,14 @@ impl Search<'_> {
         if matches!(text.get(whole.start), Some(b'{' | b'[')) {
             let mut walk = Walk::new(self, layer, &findings);
             if walk.run(whole).is_ok() {
-                let Walk { hits, inside, .. } = walk;
+                let Walk { hits, inside, is_loose, .. } = walk;
                 let names: Vec<Span> =
                     inside.iter().filter(|(_, is_name)| *is_name).map(|(span, _)| *span).collect();
                 for (span, hit) in hits {
                     self.layers.add(layer, span, hit);
                 }
-                // In a string, a known value may itself look like JSON.
-                let known = findings.finds.into_iter().filter(|find| layer > 0 && is_known(find));
+                // In a string, a known value may itself look like JSON. What only resembles JSON is read as a text too.
+                let known = findings.finds.into_iter().filter(|find| is_loose || layer > 0 && is_known(find));
                 for find in known {
                     let before = names.partition_point(|name| name.end < find.span.end);
                     let is_in_name = names.get(before).is_some_and(|name| name.start <= find.span.start);
@@ -151,6 +151,8 @@ struct Walk<'a> {
     hits: Vec<(Span, Hit)>,
     /// Insides of strings that have to be looked at, and whether that is a member's name.
     inside: Vec<(Span, bool)>,
+    /// It has words that JSON does not know: it may be a list of YAML's.
+    is_loose: bool,
 }
 
 /// One open container.
@@ -190,6 +192,7 @@ impl<'a> Walk<'a> {
             steps: wants_steps.then(Vec::new),
             hits: Vec::new(),
             inside: Vec::new(),
+            is_loose: false,
         }
     }
 
@@ -362,7 +365,11 @@ impl<'a> Walk<'a> {
     fn word(&mut self, span: Span) {
         let marked = self.is_marked(span);
         let word = span.of(self.text);
-        if self.of_envelope().is_some() || matches!(word, b"true" | b"false" | b"null") {
+        if matches!(word, b"true" | b"false" | b"null") {
+            return;
+        }
+        self.is_loose |= !scan::is_number(word);
+        if self.of_envelope().is_some() {
             return;
         }
         if self.is_place() {
