@@ -111,6 +111,18 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
     }
 }
 
+/// What a string says, as it is spelled, that is the value of the member with this name in quotes.
+pub(super) fn string_behind(text: &[u8], name: Span) -> Option<Span> {
+    let slashes = backslashes(text, name.end);
+    let colon = skip_gap(text, name.end + slashes + 1);
+    let quote = skip_gap(text, colon + 1);
+    let is_string = text.get(name.end + slashes) == Some(&b'"')
+        && text.get(colon) == Some(&b':')
+        && text.get(quote..).is_some_and(|rest| rest.get(backslashes(text, quote)) == Some(&b'"'));
+    let start = quote + slashes + 1;
+    is_string.then(|| Span::new(start, closing_quote(text, start, b'"', slashes).max(start)))
+}
+
 /// Whether an object that begins before `at` says first what a value has to be: it is a schema, and holds none.
 pub(super) fn begins_schema(text: &[u8], at: usize) -> bool {
     const MEMBERS: [&[u8]; 12] = [
