@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::assignment::{ends_parameter, is_secret, refers};
+use super::assignment::{ends_parameter, is_mixed, is_secret, refers};
 use super::{names, rules::SHORTEST};
 use crate::wire::Span;
 
@@ -12,6 +12,9 @@ const LONGEST_AUTHORITY: usize = 2048;
 /// Passwords that examples in manuals have.
 const EXAMPLES: &[&str] =
     &["password", "pass", "passwd", "pwd", "secret", "pw", "your_password", "your-password"];
+
+/// The password that GitHub takes with a token as the user.
+const TOKEN_BEFORE: &[u8] = b"x-oauth-basic";
 
 /// A code that is shorter says by itself not that it is random: those of OAuth have 20 characters or more.
 const SHORTEST_RANDOM: usize = 20;
@@ -76,7 +79,7 @@ pub(super) fn first_parameter(address: &[u8]) -> Option<usize> {
 
 /// Adds the secret parameters of the query that begins at `start` and ends with the text, with their kinds. That of a
 /// redirect, and of a request that follows one, may be an OAuth grant, which says no more of that than its long `code`
-/// beside a `state`, a path that is named so, or a code that only chance can have made.
+/// beside a `state` or `scope`, a path that is named so, or a code that only chance can have made.
 pub(super) fn parameters(
     text: &[u8],
     start: usize,
@@ -87,8 +90,7 @@ pub(super) fn parameters(
         let is_code =
             |(name, value): (Span, Span)| is_called(name.of(text), b"code") && value.len() >= SHORTEST;
         // Filters have names in brackets, and states of their own.
-        let is_state = |name: &[u8]| decoded(name).eq_ignore_ascii_case(b"state");
-        let has_state = || pairs(text, start).any(|(name, _)| is_state(name.of(text)));
+        let has_state = || pairs(text, start).any(|(name, _)| names::is_beside_code(&decoded(name.of(text))));
         let is_random = || pairs(text, start).any(|pair| is_code(pair) && is_random(pair.1.of(text)));
         let is_granted = || is_redirect || has_state() || is_of_oauth(path(text, start)) || is_random();
         pairs(text, start).any(is_code) && is_granted()
@@ -111,6 +113,9 @@ pub(super) fn parameters(
 
 /// What stands before the query that begins at `start`, up to where its address begins.
 fn path(text: &[u8], start: usize) -> &[u8] {
+    if start == 0 || !parts_pairs(text[start - 1]) {
+        return b"";
+    }
     let before = &text[start.saturating_sub(LONGEST_AUTHORITY)..start.saturating_sub(1)];
     let begins = before.iter().rposition(|byte| ends_address(*byte)).map_or(0, |at| at + 1);
     &before[begins..]
@@ -125,7 +130,7 @@ fn is_of_oauth(path: &[u8]) -> bool {
 
 /// Whether a code is none that people gave to a country, an error or a voucher: it is long, of letters and digits that
 /// stand in each other's midst. Programs that are called code have other signs.
-fn is_random(code: &[u8]) -> bool {
+pub(super) fn is_random(code: &[u8]) -> bool {
     let can_be = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~/+=%".contains(byte);
     let turns = |pair: &[u8]| {
         pair.iter().all(u8::is_ascii_alphanumeric) && pair[0].is_ascii_digit() != pair[1].is_ascii_digit()
@@ -134,6 +139,11 @@ fn is_random(code: &[u8]) -> bool {
     code.len() >= SHORTEST_RANDOM
         && code.iter().all(can_be)
         && code.windows(2).filter(|pair| turns(pair)).count() >= 2
+}
+
+/// Whether a text may be a code that was granted, if what stands beside it says so: it is no word, and no constant.
+pub(super) fn may_be_granted(code: &[u8]) -> bool {
+    is_mixed(code) && !code.iter().any(|byte| *byte <= b' ')
 }
 
 /// The names and values of a query, up to the end of the text.
@@ -181,11 +191,12 @@ pub(super) fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(decoded)
 }
 
-/// The password in `user:password@host`.
+/// The password in `user:password@host`, or the user where that is a token.
 fn password(authority: &[u8]) -> Option<Span> {
     let at = authority.iter().rposition(|byte| *byte == b'@')?;
     let colon = authority[..at].iter().position(|byte| *byte == b':')?;
-    let password = Span::new(colon + 1, at);
+    let is_token = authority[colon + 1..at].eq_ignore_ascii_case(TOKEN_BEFORE);
+    let password = if is_token { Span::new(0, colon) } else { Span::new(colon + 1, at) };
     let bytes = password.of(authority);
     let example = EXAMPLES.iter().any(|example| bytes.eq_ignore_ascii_case(example.as_bytes()));
     let template =
@@ -221,6 +232,7 @@ mod tests {
     fn passwords_before_the_host_are_found() {
         assert_eq!(found("see postgres://app:s3cr@t:x@db:5432/x?y=1."), [("url-password", "s3cr@t:x")]);
         assert_eq!(found("redis://:hunter2@localhost"), [("url-password", "hunter2")]);
+        assert_eq!(found("https://t0ken:x-oauth-basic@github.com/a"), [("url-password", "t0ken")]);
         for none in [
             "https://example.com:8080/a@b",
             "ssh://git@github.com/x",
@@ -228,6 +240,8 @@ mod tests {
             "postgres://user:${PASS}@localhost/db",
             "postgres://user:<password>@host",
             "mongodb://user:***@host",
+            "https://:x-oauth-basic@github.com/a",
+            "https://${TOKEN}:x-oauth-basic@github.com/a",
             "http://h",
             "http://",
             "see http://a and mail x:y@z",

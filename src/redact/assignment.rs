@@ -5,8 +5,11 @@
 //! `\"password\":\"x\"`. Prose that only speaks of tokens and secrets is told by what follows the name.
 
 mod flags;
+mod settings;
 
 pub(super) use self::flags::{flag, is_flags_word};
+pub(super) use self::settings::is_mixed;
+use self::settings::{begins_line, begins_string, colon, ends_line, spaced};
 use super::names::{self, SecretName, is_name_byte};
 use super::placeholder::is_placeholder;
 use super::secrets::is_ordinary;
@@ -38,15 +41,26 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
         b'"' => quoted(text, name, row, slashes, b'"'),
         b'\'' if slashes == 0 => quoted(text, name, row, 0, b'\''),
         b'u' if slashes > 0 && text[name.end + slashes..].starts_with(b"u0022") => Some(Assigned::Look),
-        b'=' if slashes == 0 => equals(text, name, name.end + 1).map(|value| Assigned::Secret(row, value)),
+        b'=' if slashes == 0 => or_look(text, name, row, equals(text, name, name.end + 1)),
         b'%' if text[name.end..].len() > 3 && text[name.end..name.end + 3].eq_ignore_ascii_case(b"%3d") => {
             encoded(text, name).map(|value| Assigned::Secret(row, value))
         }
-        b':' if slashes == 0 => colon(text, name, row).map(|value| Assigned::Secret(row, value)),
+        b':' if slashes == 0 => or_look(text, name, row, colon(text, name, row)),
+        b' ' | b'\t' | b't' if text.get(skip_gap(text, name.end)) == Some(&b'=') => match slashes {
+            0 => or_look(text, name, row, spaced(text, name)),
+            _ => Some(Assigned::Look),
+        },
         _ => flags::word_behind(text, name),
     };
     let holds = |value: Span| row.may_hold(value.of(text));
     assigned.filter(|assigned| !matches!(assigned, Assigned::Secret(_, value) if !holds(*value)))
+}
+
+/// What was found behind a name; where that is nothing, and a string may begin with the name, it is to be looked at by
+/// itself: lines and forms begin there.
+fn or_look(text: &[u8], name: Span, row: &'static SecretName, found: Option<Span>) -> Option<Assigned> {
+    let look = || begins_string(text, name.start).then_some(Assigned::Look);
+    found.map(|value| Assigned::Secret(row, value)).or_else(look)
 }
 
 /// The name that these bytes are part of.
@@ -95,6 +109,18 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
         b'{' if row.deep && !begins_schema(text, at + 1) => Some(Assigned::Look),
         _ => None,
     }
+}
+
+/// What a string says, as it is spelled, that is the value of the member with this name in quotes.
+pub(super) fn string_behind(text: &[u8], name: Span) -> Option<Span> {
+    let slashes = backslashes(text, name.end);
+    let colon = skip_gap(text, name.end + slashes + 1);
+    let quote = skip_gap(text, colon + 1);
+    let is_string = text.get(name.end + slashes) == Some(&b'"')
+        && text.get(colon) == Some(&b':')
+        && text.get(quote..).is_some_and(|rest| rest.get(backslashes(text, quote)) == Some(&b'"'));
+    let start = quote + slashes + 1;
+    is_string.then(|| Span::new(start, closing_quote(text, start, b'"', slashes).max(start)))
 }
 
 /// Whether an object that begins before `at` says first what a value has to be: it is a schema, and holds none.
@@ -232,53 +258,6 @@ fn encoded(text: &[u8], name: Span) -> Option<Span> {
     worth(text, Span::new(start, start + run(text, start, |byte| !ends_parameter(byte) && byte != b'%')))
 }
 
-/// `Name: value`: a header, or a line of settings.
-fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
-    let before = name.start.checked_sub(1).map(|at| text[at]);
-    let is_header = matches!(row.kind, "authorization" | "cookie") || name.of(text).contains(&b'-');
-    let parted = before.is_some_and(|byte| matches!(byte, b'"' | b'\'' | b' ' | b'\t'));
-    if !(begins_line(text, name.start) || is_header && parted) {
-        return None;
-    }
-    let gap = run(text, name.end + 1, |byte| byte == b' ');
-    let mut start = name.end + 1 + gap;
-    if row.kind == "cookie" {
-        return cookies(text, start).filter(|_| gap > 0);
-    }
-    let end_of = |start: usize| start + run(text, start, |byte| !ends_setting(byte));
-    let mut end = end_of(start);
-    if row.kind == "authorization" && text.get(end) == Some(&b' ') {
-        (start, end) = (end + 1, end_of(end + 1));
-    }
-    let value = worth(text, Span::new(start, end))?;
-    // A setting fills its line and a header its string; what goes on is code.
-    let ends = text.get(end).is_none_or(|byte| ends_line(*byte));
-    (gap > 0 && ends && is_mixed(value.of(text))).then_some(value)
-}
-
-/// The pairs of a cookie header, up to the end of the line or string.
-fn cookies(text: &[u8], start: usize) -> Option<Span> {
-    let value = Span::new(start, start + run(text, start, |byte| !ends_line(byte)).min(LONGEST_COOKIES));
-    let pair = value.of(text).split(|byte| matches!(byte, b' ' | b';')).next()?;
-    let equals = pair.iter().position(|byte| *byte == b'=')?;
-    (equals > 0 && pair.get(equals + 1).is_some_and(|byte| *byte != b'=')).then_some(value)
-}
-
-const fn ends_line(byte: u8) -> bool {
-    matches!(byte, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\')
-}
-
-/// Whether a line begins at `at`, white space and list marks aside.
-fn begins_line(text: &[u8], at: usize) -> bool {
-    let lead =
-        text[..at].iter().rev().take(LONGEST).take_while(|byte| matches!(byte, b' ' | b'\t' | b'-')).count();
-    let at = at - lead;
-    at == 0
-        || matches!(text[at - 1], b'\n' | b'\r')
-        || (at >= 2 && escapes_at(text, at - 1))
-        || text[..at].ends_with(b"export")
-}
-
 fn backslashes_before_quote(text: &[u8], at: usize) -> usize {
     let slashes = text.get(at..).map_or(0, |_| backslashes(text, at));
     if matches!(text.get(at + slashes), Some(b'"' | b'\'')) { slashes } else { 0 }
@@ -299,19 +278,10 @@ const fn ends_setting(byte: u8) -> bool {
         || matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b';' | b',' | b'(' | b')' | b'|' | b'&' | b'<' | b'>')
 }
 
-/// Whether a text is the body of a form: parameters and nothing else.
-fn is_form(text: &[u8]) -> bool {
+/// Whether a text is the body of a form: parameters and nothing else, of which the first has a name and a value.
+pub(super) fn is_form(text: &[u8]) -> bool {
     text.len() < 64 << 10
-        && text.contains(&b'&')
         && !text.iter().any(|byte| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'(' | b'{'))
-}
-
-/// Whether a value that stands in no quotes looks like a secret: letters and digits, and no code.
-fn is_mixed(value: &[u8]) -> bool {
-    value.len() >= 8
-        && value.iter().any(u8::is_ascii_digit)
-        && value.iter().any(u8::is_ascii_alphabetic)
-        && !value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b'}' | b'<' | b'>' | b'$'))
 }
 
 fn worth(text: &[u8], value: Span) -> Option<Span> {

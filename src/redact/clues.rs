@@ -18,6 +18,11 @@ pub(super) enum Clue {
     },
     /// A part of a name that tells what speaks OAuth: the window.
     Oauth,
+    /// The end of the name `code`, of a parameter or a member: the window's bytes before this one.
+    Code {
+        /// Behind its last byte.
+        to: u8,
+    },
     /// The prefix of `SHAPES[index]`.
     Shape {
         /// Which look.
@@ -71,6 +76,7 @@ impl Clues {
         let mut build = Build::default();
         build.names();
         build.signs();
+        build.codes();
         build.shapes();
         build.addresses();
         build.add(b"\\u00", Clue::Escape { digit: 4 });
@@ -141,6 +147,19 @@ impl Build {
             let joint = name.find(|byte: char| !byte.is_ascii_lowercase()).expect("signs are two words");
             self.add(&name.as_bytes()[joint - 2..], Clue::Oauth);
             self.add(&name.as_bytes()[joint - 1..], Clue::Oauth);
+        }
+    }
+
+    /// Its last letters and what is behind it: `code` itself stands in many texts.
+    fn codes(&mut self) {
+        for behind in b"=\"\\" {
+            self.add(&[b'o', b'd', b'e', *behind], Clue::Code { to: 3 });
+        }
+        for &value in TOKEN.iter().chain(b"%~") {
+            self.add(&[b'd', b'e', b'=', value], Clue::Code { to: 2 });
+        }
+        for behind in ["\":", "\" ", "\\\"", "\\\\"] {
+            self.add(&[b"de", behind.as_bytes()].concat(), Clue::Code { to: 2 });
         }
     }
 
@@ -237,6 +256,16 @@ mod tests {
     fn every_sign_of_oauth_leaves_a_clue_wherever_it_stands() {
         for sign in names::SPELLED_SIGNS {
             assert!(always(&format!("{sign}="), |clue| *clue == Clue::Oauth), "{sign}");
+        }
+    }
+
+    #[test]
+    fn every_code_leaves_a_clue_wherever_it_stands() {
+        for text in ["code=A1", "Code=%41", r#""code":"#, r#""code" :"#, r#"\"code\":"#, r#"\\\"code\\\":"#] {
+            assert!(always(text, |clue| matches!(clue, Clue::Code { .. })), "{text}");
+        }
+        for text in [r#""text":"see the code of it""#, "codes=1", r#""codec":1"#] {
+            assert!(!always(text, |clue| matches!(clue, Clue::Code { .. })), "{text}");
         }
     }
 

@@ -48,6 +48,7 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
         assigned_to: 0,
         query_to: 0,
         form_to: 0,
+        code_to: 0,
         has_values: None,
     };
     let mut from = 0;
@@ -86,6 +87,8 @@ struct Pass<'a> {
     query_to: usize,
     /// Where the last form that speaks OAuth ended: it is read.
     form_to: usize,
+    /// Where the last form that may grant a code ended.
+    code_to: usize,
 }
 
 impl Pass<'_> {
@@ -108,6 +111,7 @@ impl Pass<'_> {
         match clue {
             Clue::Name { from, to } => self.name(at, Span::new(at + usize::from(from), at + usize::from(to))),
             Clue::Oauth => self.sign(at, Span::new(at, at + Window::LENGTH)),
+            Clue::Code { to } => self.code(at, Span::new(at, at + usize::from(to))),
             Clue::Shape { index, at: prefix } => {
                 self.shape(usize::from(index), at, at.checked_add_signed(prefix.into()))
             }
@@ -141,19 +145,46 @@ impl Pass<'_> {
 
     /// The form around a name of one of its fields.
     fn form(&mut self, at: usize, name: Span) {
-        let text = self.text;
         if name.start < self.form_to {
             return;
         }
-        let ends = |byte: &u8| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'\\' | b'`');
-        let before = &text[self.form_to..name.start];
-        let start = self.form_to + before.iter().rposition(ends).map_or(0, |found| found + 1);
-        self.form_to = name.end + address::length(&text[name.end..]);
+        let form = form_around(self.text, name, self.form_to);
+        self.form_to = form.end;
+        self.fields(at, form);
+    }
+
+    fn fields(&mut self, at: usize, form: Span) {
         let mut finds = Vec::new();
-        address::parameters(&text[..self.form_to], start, false, |kind, span| finds.push((kind, span)));
+        address::parameters(&self.text[..form.end], form.start, false, |kind, span| finds.push((kind, span)));
         finds.into_iter().for_each(|(kind, span)| self.add_new(at, kind, span));
         // Behind an escaped `&` there may be more.
         self.findings.marks.push(at);
+    }
+
+    /// A name that may be `code`: that of a form may be a grant, and that of an object, if its value looks like one.
+    fn code(&mut self, at: usize, part: Span) {
+        let text = self.text;
+        let Some(name) = assignment::name_around(text, part).filter(|name| names::is_code(name.of(text)))
+        else {
+            return;
+        };
+        if text.get(name.end) != Some(&b'=') {
+            let value = assignment::string_behind(text, name);
+            if value.is_some_and(|value| address::may_be_granted(value.of(text))) {
+                self.findings.may_grant = true;
+                self.findings.marks.push(at);
+            }
+        } else if name.start >= self.code_to {
+            let form = form_around(text, name, self.code_to);
+            self.code_to = form.end;
+            let is_whole = form.len() == text.len();
+            if assignment::is_form(form.of(text)) && (is_whole || form.of(text).contains(&b'&')) {
+                self.fields(at, form);
+            } else {
+                // It may be all of a string.
+                self.findings.marks.push(at);
+            }
+        }
     }
 
     fn name(&mut self, at: usize, part: Span) {
@@ -222,6 +253,13 @@ impl Pass<'_> {
             }
         }
     }
+}
+
+/// The form that a name stands in, which begins behind `from`.
+fn form_around(text: &[u8], name: Span, from: usize) -> Span {
+    let ends = |byte: &u8| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'\\' | b'`');
+    let start = text[from..name.start].iter().rposition(ends).map_or(from, |found| from + found + 1);
+    Span::new(start, name.end + address::length(&text[name.end..]))
 }
 
 /// Escapes of signs that encoders for HTML write by habit: quotes, `&`, `+`, `<`, `>`, backquotes.

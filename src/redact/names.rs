@@ -162,6 +162,12 @@ const OAUTH_SIGNS: &[&str] =
 /// Fields that tell an object which speaks OAuth: in one with a `client_id`, a `code` may be anything.
 const GRANTS: &[&str] = &["grant type", "code verifier", "client assertion", "verification uri"];
 
+/// Fields that stand beside a granted `code` in an answer, and beside other codes as well.
+const BESIDE_CODE: &[&str] = &["state", "scope", "session state", "iss", "client id"];
+
+/// Fields that stand beside a granted `code` and seldom beside others.
+const NEAR_CODE: &[&str] = &["redirect uri", "session state"];
+
 /// How the signs are spelled that are looked for in any text; the others stand beside one of them.
 pub(super) const SPELLED_SIGNS: &[&str] =
     &["grant_type", "grantType", "grant-type", "redirect_uri", "response_type", "verification_uri"];
@@ -235,6 +241,21 @@ pub(super) fn speaks_oauth(name: &[u8]) -> bool {
 /// Whether a member's name tells that its object speaks OAuth.
 pub(super) fn grants(name: &[u8]) -> bool {
     is_one_of(name, GRANTS)
+}
+
+/// Whether this is the name of what OAuth grants.
+pub(super) fn is_code(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"code")
+}
+
+/// Whether a parameter's or member's name may tell that the `code` beside it was granted.
+pub(super) fn is_beside_code(name: &[u8]) -> bool {
+    is_one_of(name, BESIDE_CODE)
+}
+
+/// Whether a member's name all but tells that.
+pub(super) fn is_near_code(name: &[u8]) -> bool {
+    is_one_of(name, NEAR_CODE)
 }
 
 /// Whether what stands under a name is secret only where OAuth is spoken.

@@ -1,11 +1,11 @@
 //! All that is secret in one message: by its names, its looks, its places, and the values already known.
 
-use super::assignment;
 use super::finder::{self, Findings, Secret};
 use super::layers::Layers;
 use super::names::{self, SecretName};
 use super::rules::Rules;
 use super::secrets::Secrets;
+use super::{address, assignment};
 use crate::wire::Span;
 use crate::wire::scan::{self, Lexer, Token, unescape};
 
@@ -62,14 +62,14 @@ impl Search<'_> {
         if matches!(text.get(whole.start), Some(b'{' | b'[')) {
             let mut walk = Walk::new(self, layer, &findings);
             if walk.run(whole).is_ok() {
-                let Walk { hits, inside, .. } = walk;
+                let Walk { hits, inside, is_loose, .. } = walk;
                 let names: Vec<Span> =
                     inside.iter().filter(|(_, is_name)| *is_name).map(|(span, _)| *span).collect();
                 for (span, hit) in hits {
                     self.layers.add(layer, span, hit);
                 }
-                // In a string, a known value may itself look like JSON.
-                let known = findings.finds.into_iter().filter(|find| layer > 0 && is_known(find));
+                // In a string, a known value may itself look like JSON. What only resembles JSON is read as a text too.
+                let known = findings.finds.into_iter().filter(|find| is_loose || layer > 0 && is_known(find));
                 for find in known {
                     let before = names.partition_point(|name| name.end < find.span.end);
                     let is_in_name = names.get(before).is_some_and(|name| name.start <= find.span.start);
@@ -151,6 +151,8 @@ struct Walk<'a> {
     hits: Vec<(Span, Hit)>,
     /// Insides of strings that have to be looked at, and whether that is a member's name.
     inside: Vec<(Span, bool)>,
+    /// It has words that JSON does not know: it may be a list of YAML's.
+    is_loose: bool,
 }
 
 /// One open container.
@@ -175,6 +177,20 @@ struct Open {
     /// Whether it speaks OAuth, and its strings that are secret if it does.
     grants: bool,
     fields: Vec<(Span, &'static SecretName)>,
+    /// The value of its `code`, and whether another member may tell, or all but tells, that it was granted.
+    code: Option<Span>,
+    is_beside: bool,
+    is_near: bool,
+}
+
+impl Open {
+    /// Whether its `code` was granted, by what it looks like and what stands beside it.
+    fn has_grant(&self, text: &[u8]) -> bool {
+        self.code.is_some_and(|code| {
+            let code = unescape(code.of(text));
+            self.is_near && address::may_be_granted(&code) || self.is_beside && address::is_random(&code)
+        })
+    }
 }
 
 impl<'a> Walk<'a> {
@@ -190,6 +206,7 @@ impl<'a> Walk<'a> {
             steps: wants_steps.then(Vec::new),
             hits: Vec::new(),
             inside: Vec::new(),
+            is_loose: false,
         }
     }
 
@@ -225,7 +242,12 @@ impl<'a> Walk<'a> {
             object.name = span;
             object.named =
                 if marked && !object.in_schema { names::secret(&unescape(span.of(text))) } else { None };
-            object.grants |= self.may_grant && !object.in_schema && names::grants(&unescape(span.of(text)));
+            if self.may_grant && !object.in_schema {
+                let name = unescape(span.of(text));
+                object.grants |= names::grants(&name);
+                object.is_beside |= names::is_beside_code(&name);
+                object.is_near |= names::is_near_code(&name);
+            }
         }
         if let Some(step) = self.steps.as_mut().and_then(|steps| steps.last_mut()) {
             *step = unescape(span.of(text)).into_owned();
@@ -276,6 +298,9 @@ impl<'a> Walk<'a> {
             in_schema,
             grants: false,
             fields: Vec::new(),
+            code: None,
+            is_beside: false,
+            is_near: false,
         });
         if let Some(steps) = &mut self.steps {
             steps.push(Vec::new());
@@ -286,11 +311,18 @@ impl<'a> Walk<'a> {
         if let Some(steps) = &mut self.steps {
             steps.pop();
         }
-        let Some(Open { given, value, grants, fields, .. }) = self.open.pop() else { return };
-        if let (Some(row), Some(value)) = (given, value) {
+        let Some(object) = self.open.pop() else { return };
+        if let (Some(row), Some(value)) = (object.given, object.value) {
             self.secret_string(value, row);
         }
-        fields.into_iter().filter(|_| grants).for_each(|(value, row)| self.secret_string(value, row));
+        let text = self.text;
+        let grants = object.grants;
+        // Where only the code itself tells, what stands beside it may be a state of something else.
+        let looks_granted = |value: Span| address::may_be_granted(&unescape(value.of(text)));
+        if grants || object.has_grant(text) {
+            let fields = object.fields.into_iter().filter(|(value, _)| grants || looks_granted(*value));
+            fields.for_each(|(value, row)| self.secret_string(value, row));
+        }
     }
 
     /// A string; `named` says what it is by its name, `flag` by the word before it.
@@ -306,6 +338,9 @@ impl<'a> Walk<'a> {
             && let Some(row) = names::oauth_field(&unescape(object.name.of(text)))
         {
             object.fields.push((span, row));
+            if names::is_code(&unescape(object.name.of(text))) {
+                object.code = Some(span);
+            }
         }
         if self.is_place() {
             self.hit(inside, "place", &unescape(span.of(self.text)), None);
@@ -362,7 +397,11 @@ impl<'a> Walk<'a> {
     fn word(&mut self, span: Span) {
         let marked = self.is_marked(span);
         let word = span.of(self.text);
-        if self.of_envelope().is_some() || matches!(word, b"true" | b"false" | b"null") {
+        if matches!(word, b"true" | b"false" | b"null") {
+            return;
+        }
+        self.is_loose |= !scan::is_number(word);
+        if self.of_envelope().is_some() {
             return;
         }
         if self.is_place() {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 mod disguise;
 mod flags;
 mod oauth;
+mod settings;
 
 use super::{Options, Redactor, Rules};
 use crate::traffic::Direction::{ToClient, ToServer};

@@ -10,6 +10,9 @@ use crate::wire::Span;
 /// What a flag is followed by and has a digit is a shorter word than any password: `v2`, `md5`.
 const SHORTEST_WORD: usize = 6;
 
+/// So far back the bracket is looked for that a list begins with.
+const LONGEST_LIST: usize = 1024;
+
 /// The secret that a flag says the next word is, in a list of words; `name` is the flag.
 pub(in super::super) fn flag(name: &[u8]) -> Option<&'static SecretName> {
     let name = name.strip_prefix(b"-")?;
@@ -54,13 +57,16 @@ pub(super) fn next_word(
 pub(super) fn word_behind(text: &[u8], name: Span) -> Option<Assigned> {
     let escape = escape_before(text, name);
     let flag_at = name.start + escape;
-    let row = flag(&text[flag_at..name.end]).filter(|_| escape > 0 || is_apart(text, flag_at))?;
+    let in_list = || text.get(name.end) == Some(&b',') && is_in_list(text, flag_at);
+    let row =
+        flag(&text[flag_at..name.end]).filter(|_| escape > 0 || is_apart(text, flag_at) || in_list())?;
     let start = skip_blanks(text, name.end);
     if escape > 0 || is_hidden(text, start) && backslashes_before_quote(text, start) == 0 {
         return Some(Assigned::Look);
     }
     match text.get(start)? {
         b'\r' | b'\n' => item(text, row, next_item(text, flag_at, start)?),
+        b',' if in_list() => list_item(text, row, skip_blanks(text, start + 1)),
         _ => value_at(text, row, start).filter(|_| start > name.end),
     }
     .map(|value| Assigned::Secret(row, value))
@@ -112,6 +118,24 @@ fn item(text: &[u8], row: &SecretName, start: usize) -> Option<Span> {
     let behind = value.end + usize::from(value.start > start);
     let behind = behind + run(text, behind, |byte| byte == b' ');
     text.get(behind).is_none_or(|byte| matches!(byte, b'\r' | b'\n')).then_some(value)
+}
+
+/// The item at `start` of a YAML list in brackets.
+fn list_item(text: &[u8], row: &SecretName, start: usize) -> Option<Span> {
+    let ends = |byte: u8| matches!(byte, b',' | b']');
+    let is_quoted =
+        backslashes_before_quote(text, start) > 0 || matches!(text.get(start), Some(b'"' | b'\''));
+    let end = if is_quoted { text.len() } else { start + run(text, start, |byte| !ends(byte)) };
+    let value = value_at(&text[..end], row, start)?;
+    let closes = if is_quoted { value.start - start } else { 0 };
+    let behind = skip_blanks(text, value.end + closes);
+    text.get(behind).is_some_and(|byte| ends(*byte)).then_some(value)
+}
+
+/// Whether a bracket is open on the line before `at`: a list in YAML's short form.
+fn is_in_list(text: &[u8], at: usize) -> bool {
+    let before = text[..at].iter().rev().take(LONGEST_LIST);
+    before.take_while(|byte| !matches!(byte, b'\n' | b']')).any(|byte| *byte == b'[')
 }
 
 /// Where the next item of a YAML list begins; the one before it begins at `item` and ends at `end`.

@@ -210,3 +210,96 @@ fn a_parameter_is_found_again_without_its_percent_signs() {
         &[(form, "grant_type=x&code=<redacted:oauth-1>"), ("4/0AdeuCode99", "<redacted:oauth-1>")],
     );
 }
+
+#[test]
+fn a_code_that_a_form_posts_is_hidden() {
+    let hides = |text: &str| {
+        let (mut grant, mut number) = (String::new(), 0);
+        for part in text.split_inclusive("<>") {
+            grant.push_str(part.trim_end_matches("<>"));
+            if part.ends_with("<>") {
+                number += 1;
+                grant.push_str(&format!("<redacted:oauth-{number}>"));
+            }
+        }
+        let spelled = text.replacen("<>", "Splxl0BeZQ", 1).replacen("<>", "xyz-state", 1);
+        let string = |text: &str| format!(r#"{{"v":"{text}"}}"#);
+        assert_eq!(plain().text(&spelled), grant);
+        assert_eq!(redact(&mut plain(), &string(&spelled)), string(&grant));
+    };
+    for text in [
+        "state=<>&code=<>",
+        "code=<>&state=<>",
+        "code=<>&scope=read",
+        "code=<>&session_state=abc1",
+        "code=<>&iss=https%3A%2F%2Fh",
+        "ran curl -d code=<>&state=<> h",
+        "GET /there?code=<>&state=<> HTTP/1.1",
+    ] {
+        hides(text);
+    }
+    let alone = "code=SplxlOBeZQQ4bYS6WxSbIA";
+    assert_eq!(redact(&mut plain(), alone), "code=<redacted:oauth-1>");
+    assert_eq!(
+        redact(&mut plain(), &format!(r#"{{"body":"{alone}"}}"#)),
+        r#"{"body":"code=<redacted:oauth-1>"}"#
+    );
+    for stays in [
+        "code=US&state=CA",
+        "code=FR",
+        "code=E_NOT_FOUND",
+        "state=xyz-state",
+        "exit_code=Splxl0BeZQ&state=x",
+        "error code=a1b2c3d4e5f6a7b8c9d0 of /callback code=Splxl0BeZQ",
+        "if(code=Splxl0BeZQ&state=1)",
+    ] {
+        assert_eq!(redact(&mut plain(), stays), stays);
+        let text = format!(r#"{{"text":"{stays}"}}"#);
+        assert_eq!(redact(&mut plain(), &text), text);
+    }
+}
+
+#[test]
+fn a_code_in_json_is_told_by_its_look_and_what_stands_beside_it() {
+    let code = "SplxlOBeZQQ4bYS6WxSbIA";
+    let in_string = |object: &str| format!(r#"{{"text":{}}}"#, serde_json::to_string(object).unwrap());
+    let in_prose = |object: &str| in_string(&format!("it said: {object}"));
+    for (object, hidden) in [
+        (r#"{"code":"<>","state":"open"}"#, r#"{"code":"<1>","state":"open"}"#),
+        (r#"{"state":"a1b2c3d4","code" : "<>"}"#, r#"{"state":"<1>","code" : "<2>"}"#),
+        (r#"{"code":"<>","client_id":"me"}"#, r#"{"code":"<1>","client_id":"me"}"#),
+        (r#"{"code":"<>","redirect_uri":"http://h"}"#, r#"{"code":"<1>","redirect_uri":"http://h"}"#),
+        (r#"{"code":"c0de1234","redirectUri":"x"}"#, r#"{"code":"<1>","redirectUri":"x"}"#),
+        (r#"{"code":"<>","scope":"read"}"#, r#"{"code":"<1>","scope":"read"}"#),
+        (r#"{"code":"c0de1234","session_state":"s"}"#, r#"{"code":"<1>","session_state":"s"}"#),
+        (r#"{"iss":"https://h","code":"<>"}"#, r#"{"iss":"https://h","code":"<1>"}"#),
+    ] {
+        let object = object.replace("<>", code);
+        let hidden = hidden.replace("<1>", "<redacted:oauth-1>").replace("<2>", "<redacted:oauth-2>");
+        assert_eq!(redact(&mut plain(), &object), hidden);
+        assert_eq!(redact(&mut plain(), &in_string(&object)), in_string(&hidden));
+        let twice = |object: &str| in_string(&in_string(object));
+        assert_eq!(redact(&mut plain(), &twice(&object)), twice(&hidden));
+    }
+    for stays in [
+        r#"{"code": -32603, "message": "no", "state": "a1b2c3d4"}"#,
+        r#"{"code":"ENOENT","state":"open"}"#,
+        r#"{"code":"FR","state":"open","scope":"all"}"#,
+        r#"{"code":"E1234567","state":"a1b2c3d4"}"#,
+        r#"{"code":"ERR_TOO_MANY_OF_THEM_2024","scope":"all"}"#,
+        r#"{"code":"ORDER-2024-000123-SUMMER","client_id":"me"}"#,
+        r#"{"code":"invalid_redirect","redirect_uri":"http://h"}"#,
+        r#"{"code":"print(a1b2c3d4e5f6a7b8c9d0)","state":"on"}"#,
+        r#"{"code":"SplxlOBeZQQ4bYS6WxSbIA"}"#,
+        r#"{"code":"SplxlOBeZQQ4bYS6WxSbIA","inner":{"state":"open"}}"#,
+        r#"{"postcode":"SplxlOBeZQQ4bYS6WxSbIA","state":"open"}"#,
+        r#"{"inputSchema":{"code":"SplxlOBeZQQ4bYS6WxSbIA","state":"open"}}"#,
+        r#"{"code"}"#,
+        r#"{"code":"#,
+        r#"{"code":"a1"#,
+    ] {
+        assert_eq!(redact(&mut plain(), stays), stays);
+        assert_eq!(redact(&mut plain(), &in_string(stays)), in_string(stays));
+        assert_eq!(redact(&mut plain(), &in_prose(stays)), in_prose(stays));
+    }
+}

@@ -1,0 +1,117 @@
+//! Lines of settings and headers: `password: x`, `password: "x"`, `password = "x"`.
+
+use super::{
+    LONGEST, LONGEST_COOKIES, backslashes_before_quote, ends_setting, escapes_at, refers, run, worth,
+};
+use crate::redact::names::SecretName;
+use crate::wire::Span;
+
+/// `Name: value`: a header, or a line of settings.
+pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
+    let before = name.start.checked_sub(1).map(|at| text[at]);
+    let is_header = matches!(row.kind, "authorization" | "cookie") || name.of(text).contains(&b'-');
+    let parted = before.is_some_and(|byte| matches!(byte, b'"' | b'\'' | b' ' | b'\t'));
+    let gap = run(text, name.end + 1, |byte| byte == b' ');
+    let mut start = name.end + 1 + gap;
+    let is_setting = begins_line(text, name.start) || is_header && parted;
+    if is_setting || is_member(text, name.start) {
+        let literal = literal(text, start);
+        if literal.is_some() {
+            return literal;
+        }
+    }
+    if !is_setting {
+        return None;
+    }
+    if row.kind == "cookie" {
+        return cookies(text, start).filter(|_| gap > 0);
+    }
+    let end_of = |start: usize| start + run(text, start, |byte| !ends_setting(byte));
+    let mut end = end_of(start);
+    if row.kind == "authorization" && text.get(end) == Some(&b' ') {
+        (start, end) = (end + 1, end_of(end + 1));
+    }
+    let value = worth(text, Span::new(start, end))?;
+    // A setting fills its line and a header its string; what goes on is code.
+    let ends = text.get(end).is_none_or(|byte| ends_line(*byte));
+    (gap > 0 && ends && is_mixed(value.of(text))).then_some(value)
+}
+
+/// The pairs of a cookie header, up to the end of the line or string.
+fn cookies(text: &[u8], start: usize) -> Option<Span> {
+    let value = Span::new(start, start + run(text, start, |byte| !ends_line(byte)).min(LONGEST_COOKIES));
+    let pair = value.of(text).split(|byte| matches!(byte, b' ' | b';')).next()?;
+    let equals = pair.iter().position(|byte| *byte == b'=')?;
+    (equals > 0 && pair.get(equals + 1).is_some_and(|byte| *byte != b'=')).then_some(value)
+}
+
+/// `name = value`, with blanks around the sign. Code has such lines too, so that only a literal counts, or what fills a
+/// line and is no name.
+pub(super) fn spaced(text: &[u8], name: Span) -> Option<Span> {
+    let is_blank = |byte| matches!(byte, b' ' | b'\t');
+    let sign = name.end + run(text, name.end, is_blank);
+    if text.get(sign) != Some(&b'=') || matches!(text.get(sign + 1), Some(b'=' | b'>' | b'~')) {
+        return None;
+    }
+    let start = sign + 1 + run(text, sign + 1, is_blank);
+    let begins = begins_line(text, name.start);
+    if begins || text[name.start - 1].is_ascii_whitespace() {
+        let literal = literal(text, start);
+        if literal.is_some() {
+            return literal;
+        }
+    }
+    let value = worth(text, Span::new(start, start + run(text, start, |byte| !ends_setting(byte))))?;
+    let bytes = value.of(text);
+    let is_token = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_+/=~".contains(byte));
+    let is_variable = bytes.contains(&b'_') && !bytes.iter().any(u8::is_ascii_uppercase);
+    let behind = value.end + run(text, value.end, is_blank);
+    let ends = text.get(behind).is_none_or(|byte| ends_line(*byte));
+    (begins && ends && is_token && !is_variable && is_mixed(bytes)).then_some(value)
+}
+
+/// The value in quotes at `start`, where it looks like a secret: quotes say what is no code, but code has texts too.
+fn literal(text: &[u8], start: usize) -> Option<Span> {
+    let slashes = backslashes_before_quote(text, start);
+    let quote = *text.get(start + slashes).filter(|byte| matches!(byte, b'"' | b'\''))?;
+    let inside = start + slashes + 1;
+    let value =
+        Span::new(inside, inside + run(text, inside, |byte| byte > b' ' && byte != quote && byte != b'\\'));
+    let closes = text.get(value.end + slashes) == Some(&quote);
+    (closes && is_mixed(value.of(text)) && !refers(text, inside)).then(|| worth(text, value)).flatten()
+}
+
+/// Whether a member of an object in code begins at `at`: `{password: "x"}`.
+fn is_member(text: &[u8], at: usize) -> bool {
+    let before = text[..at].iter().rev().take(LONGEST).find(|byte| !byte.is_ascii_whitespace());
+    matches!(before, Some(b'{' | b','))
+}
+
+pub(super) const fn ends_line(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\')
+}
+
+/// Whether a line begins at `at`, white space and list marks aside.
+pub(super) fn begins_line(text: &[u8], at: usize) -> bool {
+    let lead =
+        text[..at].iter().rev().take(LONGEST).take_while(|byte| matches!(byte, b' ' | b'\t' | b'-')).count();
+    let at = at - lead;
+    at == 0
+        || matches!(text[at - 1], b'\n' | b'\r')
+        || (at >= 2 && escapes_at(text, at - 1))
+        || text[..at].ends_with(b"export")
+}
+
+/// Whether a string of JSON may begin at `at`, white space and list marks aside: what it says is read once it is decoded.
+pub(super) fn begins_string(text: &[u8], at: usize) -> bool {
+    let lead = |byte: &&u8| !matches!(byte, b' ' | b'\t' | b'-');
+    text[..at].iter().rev().take(LONGEST).find(lead) == Some(&b'"')
+}
+
+/// Whether a value that stands in no quotes looks like a secret: letters and digits, and no code.
+pub(in super::super) fn is_mixed(value: &[u8]) -> bool {
+    value.len() >= 8
+        && value.iter().any(u8::is_ascii_digit)
+        && value.iter().any(u8::is_ascii_alphabetic)
+        && !value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b'}' | b'<' | b'>' | b'$'))
+}
