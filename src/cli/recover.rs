@@ -8,7 +8,7 @@ use mcp_tapedeck::{
     store::{self, LeftJournal},
 };
 
-use super::{failure::Failure, output, record};
+use super::{failure::Failure, files, output, record};
 
 /// List journals that were left behind, or put one into its cassette, damaged or not
 #[derive(Args, Debug)]
@@ -36,6 +36,10 @@ pub(super) fn run(args: &RecoverArgs) -> Result<ExitCode, Failure> {
 fn recover(path: &Path) -> Result<ExitCode, Failure> {
     let outcome = store::recover(path)?;
     outcome.notes.iter().for_each(output::warning);
+    if outcome.added.is_empty() && outcome.changes.is_none() && outcome.path.exists() {
+        // That nothing was to be added to it does not say that it can be read.
+        files::load(&outcome.path)?;
+    }
     output::print(format_args!("{}\n", record::told(&outcome)))?;
     Ok(ExitCode::Good)
 }

@@ -97,6 +97,16 @@ fn a_file_that_is_missing_or_a_folder_is_named_with_the_next_step() {
     deck.run("verdict none").status(ExitCode::Bad).stderr("no report was found in `none`\nhint: ");
 }
 
+#[test]
+fn a_cassette_that_cannot_be_read_has_nothing_to_recover() {
+    let deck = Deck::new().with("c.json", CASSETTE).with("broken.json", "x{");
+    std::fs::create_dir(deck.path("folder")).expect("a folder");
+    deck.run("recover broken.json").status(ExitCode::File).stderr("broken.json:1:1: ");
+    deck.run("recover folder").status(ExitCode::File).stderr("folder");
+    let ran = deck.run("recover c.json").status(ExitCode::Good);
+    assert!(ran.stdout.contains("nothing to add"), "{ran:#?}");
+}
+
 /// A report for `/dev/stderr`, say, or for a pipe that somebody reads.
 #[cfg(unix)]
 #[test]
