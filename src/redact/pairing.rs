@@ -299,6 +299,20 @@ mod tests {
     }
 
     #[test]
+    fn pairs_of_two_kinds_hold_as_others_do() {
+        let of = |kind: &str, number| Placeholder { kind: kind.into(), number };
+        let pairs = |live, recorded| Pairs::these(vec![(live, recorded)]);
+        let mut session = Pairing::new();
+        session.keep(pairs(of("jwt", 1), of("token", 4)));
+        assert_eq!(pair(&mut session, r#"["<redacted:token-4>"]"#, r#"["<redacted:token-5>"]"#), Ok(()));
+        assert!(pair(&mut session, r#"["<redacted:jwt-1>"]"#, r#"["<redacted:jwt-1>"]"#).is_err());
+        assert!(pair(&mut session, r#"["<redacted:token-1>"]"#, r#"["<redacted:token-4>"]"#).is_err());
+        assert_eq!(session.check(&pairs(of("jwt", 1), of("token", 4))), Ok(()));
+        assert!(session.check(&pairs(of("jwt", 1), of("jwt", 4))).is_err());
+        assert!(session.check(&pairs(of("jwt", 2), of("token", 4))).is_err());
+    }
+
+    #[test]
     fn members_are_unordered_and_elements_are_not() {
         let mut session = Pairing::new();
         let live = r#"{"x":{"a":"<redacted:token-1>","b":"<redacted:token-2>"}}"#;
