@@ -109,12 +109,15 @@ impl Replayer {
     }
 }
 
+/// Forms of a message as it is redacted, and as it came; none where there is no such form.
+type Forms = [Option<Vec<u8>>; 2];
+
 /// What is seen of a live message: it as it is redacted, and as it came where that is not the same.
 struct Seen<'a> {
     matcher: &'a mut Matcher,
     versions: [Option<Message<'a>>; 2],
     /// Their forms under the table that a recorded message had last, if it had its own.
-    forms: Option<(Option<usize>, [Option<Vec<u8>>; 2])>,
+    forms: Option<(Option<usize>, Forms)>,
 }
 
 impl Seen<'_> {
