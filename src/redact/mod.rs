@@ -42,6 +42,7 @@ pub mod vars;
 pub use names::is_credential;
 pub use pairing::{Broken, Exempt, Pairing, Pairs};
 pub use placeholder::Placeholder;
+pub(crate) use placeholder::placeholders;
 pub use redactor::{Count, Redactor};
 pub use rules::{Options, RuleError, Rules};
 pub use vars::{VarError, Vars};

@@ -1,7 +1,7 @@
 //! Which live secret stands for which recorded one.
 //!
-//! Numbers of placeholders count appearances, so they differ between a recording and a live session. Within a kind
-//! each live number belongs to one recorded number, and the other way round, for the whole session: two different
+//! Numbers of placeholders count appearances, so they differ between a recording and a live session. Each live
+//! placeholder belongs to one recorded placeholder, and the other way round, for the whole session: two different
 //! live tokens are never taken for the same recorded one.
 
 use std::collections::HashMap;
@@ -15,8 +15,8 @@ use crate::wire::scan::{self, Lexer, Token, unescape};
 /// The pairs of one session, so far.
 #[derive(Debug, Default)]
 pub struct Pairing {
-    recorded_of: HashMap<Placeholder, u32>,
-    live_of: HashMap<Placeholder, u32>,
+    recorded_of: HashMap<Placeholder, Placeholder>,
+    live_of: HashMap<Placeholder, Placeholder>,
 }
 
 /// Two messages pair their secrets otherwise than the session did before.
@@ -73,47 +73,58 @@ impl Pairing {
     pub fn check(&self, pairs: &Pairs) -> Result<(), Broken> {
         let mut own = Self::new();
         for (live, recorded) in &pairs.0 {
-            self.admits(live, *recorded)?;
-            own.admits(live, *recorded)?;
-            own.insert(live, *recorded);
+            self.admits(live, recorded)?;
+            own.admits(live, recorded)?;
+            own.insert(live.clone(), recorded.clone());
         }
         Ok(())
     }
 
     /// Keeps pairs that [agree](Self::check) with those of the session.
     pub fn keep(&mut self, pairs: Pairs) {
-        pairs.0.iter().for_each(|(live, recorded)| self.insert(live, *recorded));
+        pairs.0.into_iter().for_each(|(live, recorded)| self.insert(live, recorded));
     }
 
-    fn admits(&self, live: &Placeholder, recorded: u32) -> Result<(), Broken> {
-        let numbered = |number| Placeholder { number, ..live.clone() };
-        let (live, recorded) = (live.clone(), numbered(recorded));
-        match (self.recorded_of.get(&live), self.live_of.get(&recorded)) {
-            (Some(&before), _) if before != recorded.number => {
-                Err(Broken::Live { before: numbered(before), live, recorded })
+    fn admits(&self, live: &Placeholder, recorded: &Placeholder) -> Result<(), Broken> {
+        let told = || (live.clone(), recorded.clone());
+        match (self.recorded_of.get(live), self.live_of.get(recorded)) {
+            (Some(before), _) if before != recorded => {
+                let (live, recorded) = told();
+                Err(Broken::Live { before: before.clone(), live, recorded })
             }
-            (_, Some(&before)) if before != live.number => {
-                Err(Broken::Recorded { before: numbered(before), live, recorded })
+            (_, Some(before)) if before != live => {
+                let (live, recorded) = told();
+                Err(Broken::Recorded { before: before.clone(), live, recorded })
             }
             _ => Ok(()),
         }
     }
 
-    fn insert(&mut self, live: &Placeholder, recorded: u32) {
-        self.live_of.insert(Placeholder { number: recorded, ..live.clone() }, live.number);
-        self.recorded_of.insert(live.clone(), recorded);
+    fn insert(&mut self, live: Placeholder, recorded: Placeholder) {
+        self.live_of.insert(recorded.clone(), live.clone());
+        self.recorded_of.insert(live, recorded);
     }
 }
 
 /// Which live secrets would stand for which recorded ones, if a live message is taken for a recorded one.
 #[derive(Debug)]
-pub struct Pairs(Vec<(Placeholder, u32)>);
+pub struct Pairs(Vec<(Placeholder, Placeholder)>);
 
 impl Pairs {
     /// Those of placeholders that stand at equal places; members are unordered. Places that differ otherwise than in
     /// numbers are left alone: whether messages match is decided elsewhere. So are those that are `exempt` from it.
     pub fn of(live: &[u8], recorded: &[u8], exempt: &impl Exempt) -> Self {
         Self(pairs(live, recorded, exempt))
+    }
+
+    /// These: live placeholders, each with the recorded one that it would stand for.
+    pub(crate) const fn these(pairs: Vec<(Placeholder, Placeholder)>) -> Self {
+        Self(pairs)
+    }
+
+    /// The live placeholders, to be changed, each with the recorded one that it would stand for.
+    pub(crate) fn live_mut(&mut self) -> impl Iterator<Item = (&mut Placeholder, &Placeholder)> {
+        self.0.iter_mut().map(|(live, recorded)| (live, &*recorded))
     }
 }
 
@@ -137,8 +148,8 @@ impl Exempt for () {
     }
 }
 
-/// Live placeholders and the recorded numbers at equal places, in the order of the live message.
-fn pairs(live: &[u8], recorded: &[u8], exempt: &impl Exempt) -> Vec<(Placeholder, u32)> {
+/// Live placeholders and the recorded ones at equal places, in the order of the live message.
+fn pairs(live: &[u8], recorded: &[u8], exempt: &impl Exempt) -> Vec<(Placeholder, Placeholder)> {
     if memmem::find(recorded, b"redacted:").is_none() {
         return Vec::new();
     }
@@ -151,8 +162,7 @@ fn pairs(live: &[u8], recorded: &[u8], exempt: &impl Exempt) -> Vec<(Placeholder
     for (place, live) in masked_strings(live, &hasher, exempt) {
         let Some(recorded) = by_place.get_mut(&place).and_then(Vec::pop) else { continue };
         if live.text == recorded.text {
-            let numbers = recorded.placeholders.into_iter().map(|placeholder| placeholder.number);
-            pairs.extend(live.placeholders.into_iter().zip(numbers));
+            pairs.extend(live.placeholders.into_iter().zip(recorded.placeholders));
         }
     }
     pairs
@@ -286,6 +296,20 @@ mod tests {
                  and here it would belong to `<redacted:token-2>`"
                 .into())
         );
+    }
+
+    #[test]
+    fn pairs_of_two_kinds_hold_as_others_do() {
+        let of = |kind: &str, number| Placeholder { kind: kind.into(), number };
+        let pairs = |live, recorded| Pairs::these(vec![(live, recorded)]);
+        let mut session = Pairing::new();
+        session.keep(pairs(of("jwt", 1), of("token", 4)));
+        assert_eq!(pair(&mut session, r#"["<redacted:token-4>"]"#, r#"["<redacted:token-5>"]"#), Ok(()));
+        assert!(pair(&mut session, r#"["<redacted:jwt-1>"]"#, r#"["<redacted:jwt-1>"]"#).is_err());
+        assert!(pair(&mut session, r#"["<redacted:token-1>"]"#, r#"["<redacted:token-4>"]"#).is_err());
+        assert_eq!(session.check(&pairs(of("jwt", 1), of("token", 4))), Ok(()));
+        assert!(session.check(&pairs(of("jwt", 1), of("jwt", 4))).is_err());
+        assert!(session.check(&pairs(of("jwt", 2), of("token", 4))).is_err());
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl fmt::Display for Placeholder {
 }
 
 /// The placeholders in a text, with their places, in order.
-pub(super) fn placeholders(text: &[u8]) -> impl Iterator<Item = (Span, Placeholder)> + '_ {
+pub(crate) fn placeholders(text: &[u8]) -> impl Iterator<Item = (Span, Placeholder)> + '_ {
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {

@@ -170,6 +170,17 @@ impl Redactor {
         self.met_late
     }
 
+    /// The placeholder of a value that has one by now.
+    pub(crate) fn known(&self, value: &[u8]) -> Option<Placeholder> {
+        self.secrets.known(value)
+    }
+
+    /// The placeholder of a value that stands where a recording has a secret of this kind. It is one of this session
+    /// from now on, but is looked for only when it is met as a secret: it may be a word that says nothing elsewhere.
+    pub(crate) fn stands(&mut self, kind: &str, value: &[u8]) -> Placeholder {
+        self.secrets.stands(kind, value)
+    }
+
     /// What was replaced, by kind and place, in order of first appearance.
     pub fn counts(&self) -> &[Count] {
         &self.counts

@@ -1,7 +1,7 @@
 //! The secrets a session has met: their numbers, and how they are found again in whatever form.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -59,6 +59,8 @@ pub(super) struct Secrets {
     /// Numbers by the hash of the value: what is forgotten keeps its number, at little cost.
     numbers: HashMap<[u8; 16], Placeholder>,
     next: HashMap<Box<str>, u32>,
+    /// Values, by hash, that have a number without ever having been met as secrets.
+    unmet: HashSet<[u8; 16]>,
     /// Some value has no window that no encoder touches, so every escape deserves a look.
     brittle: bool,
 }
@@ -175,6 +177,7 @@ impl Secrets {
             met: 0,
             numbers: HashMap::new(),
             next: HashMap::new(),
+            unmet: HashSet::new(),
             brittle: false,
         };
         for Named { kind, bytes, is_sent } in named {
@@ -198,17 +201,32 @@ impl Secrets {
         let named = self.values.iter().take_while(|value| value.named);
         let sent = named.filter(|value| value.is_sent).find(|value| *value.bytes == *bytes);
         let kind = sent.map_or(kind, |value| value.kind);
-        self.number(kind, bytes).unwrap_or_else(|new| {
+        let (is_new, placeholder) = match self.number(kind, bytes) {
+            Ok(known) => (!self.unmet.is_empty() && self.unmet.remove(&hash(bytes)), known),
+            Err(new) => (true, new),
+        };
+        if is_new {
             self.learn(kind, bytes);
+        }
+        placeholder
+    }
+
+    /// The placeholder of a value that has one by now.
+    pub(super) fn known(&self, bytes: &[u8]) -> Option<Placeholder> {
+        self.numbers.get(&hash(bytes)).cloned()
+    }
+
+    /// The placeholder of a value, which is not looked for because of this.
+    pub(super) fn stands(&mut self, kind: &str, bytes: &[u8]) -> Placeholder {
+        self.number(kind, bytes).unwrap_or_else(|new| {
+            self.unmet.insert(hash(bytes));
             new
         })
     }
 
     /// The placeholder of a secret that was met before; for another, the error is its new one.
     pub(super) fn number(&mut self, kind: &str, bytes: &[u8]) -> Result<Placeholder, Placeholder> {
-        let hash: [u8; 32] = Sha256::digest(bytes).into();
-        let hash = *hash.first_chunk::<16>().expect("half of it");
-        match self.numbers.entry(hash) {
+        match self.numbers.entry(hash(bytes)) {
             Entry::Occupied(entry) => Ok(entry.get().clone()),
             Entry::Vacant(entry) => {
                 let number = self.next.entry(kind.into()).or_default();
@@ -316,6 +334,11 @@ impl Secrets {
     pub(super) fn exactly(&self, text: &[u8]) -> Option<usize> {
         self.values.iter().position(|value| *value.bytes == *text)
     }
+}
+
+fn hash(value: &[u8]) -> [u8; 16] {
+    let hash: [u8; 32] = Sha256::digest(value).into();
+    *hash.first_chunk::<16>().expect("half of it")
 }
 
 /// Whether no letter stands before or behind.

@@ -468,3 +468,25 @@ fn a_key_is_the_same_at_any_level_of_escaping() {
         assert_eq!(redact(&mut redactor, &message), expected);
     }
 }
+
+#[test]
+fn what_stands_for_a_secret_is_looked_for_only_once_it_is_met_as_one() {
+    let mut redactor = plain();
+    assert_eq!(redactor.known(b"projectx1"), None);
+    let stands = redactor.stands("api-key", b"projectx1");
+    assert_eq!(
+        (redactor.known(b"projectx1"), stands.to_string()),
+        (Some(stands.clone()), "<redacted:api-key-1>".into())
+    );
+    let place = r#"{"path":"/srv/projectx1/a"}"#;
+    session(
+        &mut redactor,
+        &[
+            (place, place),
+            (r#"{"password":"projectx1"}"#, r#"{"password":"<redacted:api-key-1>"}"#),
+            (place, r#"{"path":"/srv/<redacted:api-key-1>/a"}"#),
+            (r#"{"api_key":"projecty2"}"#, r#"{"api_key":"<redacted:api-key-2>"}"#),
+        ],
+    );
+    assert_eq!(redactor.stands("password", b"projecty2").to_string(), "<redacted:api-key-2>");
+}

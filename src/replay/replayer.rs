@@ -38,6 +38,7 @@ macro_rules! scene {
 
 mod agenda;
 mod batches;
+mod blanks;
 mod conduct;
 mod ending;
 mod events;
@@ -214,6 +215,8 @@ struct AtHand {
     live: usize,
     /// It as it came, where a request may be passed on.
     line: Vec<u8>,
+    /// It before redaction, where that changed it: it is compared with recordings, and goes nowhere.
+    plain: Vec<u8>,
     /// Its id and progress token, before redaction.
     id: Vec<u8>,
     token: Option<Box<[u8]>>,

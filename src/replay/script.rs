@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     index::{Index, Lists, Queue, Recorded},
-    matcher::{Matcher, RuleError},
+    matcher::{Matcher, RuleError, canonical::PLACEHOLDER},
     methods::Methods,
 };
 use crate::{
@@ -44,6 +44,7 @@ pub(super) struct Script {
     /// Requests without an end to which the server said or did something.
     pub parts: Vec<u32>,
     answered: OnceLock<Vec<(Rank, u32)>>,
+    blank: OnceLock<Vec<u32>>,
     /// How many steps are requests.
     pub requests: usize,
     /// Where the session was said to be unknown, and nothing but that from then on.
@@ -163,6 +164,7 @@ impl Script {
             pushes: Vec::new(),
             parts: Vec::new(),
             answered: OnceLock::new(),
+            blank: OnceLock::new(),
             requests: 0,
             dead_from: None,
         };
@@ -315,6 +317,19 @@ impl Script {
     pub(super) fn requests_of(&self, method: &str) -> impl Iterator<Item = &Step> {
         let method = self.methods.find(method);
         self.steps.iter().filter(move |step| step.kind == StepKind::Request && Some(step.method) == method)
+    }
+
+    /// The steps whose client messages hold placeholders, in file order: found when they are first asked for.
+    pub(super) fn blank(&self, cassette: &Cassette, blobs: &dyn BlobSource) -> &[u32] {
+        self.blank.get_or_init(|| {
+            let mut bytes = Vec::new();
+            let mut is_blank = |step: &Step| {
+                let entry = &cassette.exchanges[step.exchange as usize];
+                let message = if entry.is_partial { None } else { look(cassette, blobs, entry, &mut bytes) };
+                message.is_some_and(|message| PLACEHOLDER.find(message.bytes).is_some())
+            };
+            (0..).zip(&self.steps).filter(|(_, step)| is_blank(step)).map(|(at, _)| at).collect()
+        })
     }
 
     /// Whether a step is an `initialize`.

@@ -1,6 +1,7 @@
 //! The replayer as a server without a socket: these requests and lines go in, exactly these responses come out.
 
 mod batches;
+mod blanks;
 mod ends;
 mod lines;
 mod paths;

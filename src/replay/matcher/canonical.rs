@@ -131,9 +131,16 @@ struct Member {
 pub struct Room {
     open: Vec<Frame>,
     members: Vec<Member>,
+    /// Placeholders keep their numbers: such a form is compared otherwise than by its bytes.
+    keeps_numbers: bool,
 }
 
 impl Room {
+    /// For a form in which placeholders keep their numbers.
+    pub(super) fn keeping_numbers() -> Self {
+        Self { keeps_numbers: true, ..Self::default() }
+    }
+
     /// Gives back what only a big message needed.
     pub(super) fn shrink(&mut self) {
         self.open.shrink_to(1 << 8);
@@ -152,7 +159,7 @@ pub fn canonical(
     room: &mut Room,
     out: &mut Vec<u8>,
 ) -> Result<(), ScanError> {
-    push_text(method, out);
+    push_text(method, room.keeps_numbers, out);
     let Some(params) = params else { return Ok(()) };
     let root = if places.nodes.is_empty() { None } else { places.below(0, b"params") };
     push_value(params, root, places, room, out)
@@ -166,7 +173,8 @@ fn push_value(
     out: &mut Vec<u8>,
 ) -> Result<(), ScanError> {
     let mut lexer = Lexer::new(text, 0);
-    let Room { open, members } = room;
+    let Room { open, members, keeps_numbers } = room;
+    let keeps_numbers = *keeps_numbers;
     // A text that cannot be read leaves something.
     open.clear();
     members.clear();
@@ -186,7 +194,7 @@ fn push_value(
                 let frame = open.last().expect("a name stands in an object");
                 let name = lexer.string(span);
                 node = frame.node.and_then(|at| places.below(at, &name));
-                let (start, length) = (out.len(), push_text(&name, out));
+                let (start, length) = (out.len(), push_text(&name, keeps_numbers, out));
                 let name = Span::new(out.len() - length, out.len());
                 members.push(Member { form: Span::new(start, out.len()), name });
                 if frame.names_only {
@@ -232,7 +240,13 @@ fn push_value(
                 if fits {
                     out.push(b'~');
                 } else {
-                    push_value(value, None, &Places::default(), &mut Room::default(), out)?;
+                    push_value(
+                        value,
+                        None,
+                        &Places::default(),
+                        &mut Room { keeps_numbers, ..Room::default() },
+                        out,
+                    )?;
                 }
                 ended(open, members, out);
                 continue;
@@ -249,7 +263,7 @@ fn push_value(
                 continue;
             }
             Token::String => {
-                push_text(&lexer.string(span), out);
+                push_text(&lexer.string(span), keeps_numbers, out);
             }
             _ => push_word(span.of(text), out),
         }
@@ -313,9 +327,10 @@ fn close(frame: &Frame, members: &[Member], places: &Places, out: &mut Vec<u8>) 
 }
 
 /// Appends a text behind its length; how long it is in its form.
-fn push_text(text: &[u8], out: &mut Vec<u8>) -> usize {
+fn push_text(text: &[u8], keeps_numbers: bool, out: &mut Vec<u8>) -> usize {
     // Most texts are shorter than the shortest placeholder.
-    let text = if text.len() > MARK.len() { without_numbers(text) } else { Cow::Borrowed(text) };
+    let text =
+        if text.len() > MARK.len() && !keeps_numbers { without_numbers(text) } else { Cow::Borrowed(text) };
     let digit = |number: usize| b'0' + (number % 10) as u8;
     match text.len() {
         length @ ..10 => out.extend_from_slice(&[b'"', digit(length), b':']),

@@ -14,6 +14,7 @@
 //! [`Matcher::add`].
 
 pub(super) mod beginning;
+pub(super) mod blanks;
 pub mod canonical;
 mod spelled;
 
@@ -221,6 +222,23 @@ impl Matcher {
         let mut form = Vec::new();
         push_form(message, &self.tables[table], &mut self.room, &mut form);
         form
+    }
+
+    /// The form of a message in which placeholders keep their numbers, under the table of a recorded one that has its
+    /// own; none of batches, responses and what cannot be read.
+    pub(super) fn numbered_form(&mut self, message: &Message<'_>, own: Option<usize>) -> Option<Vec<u8>> {
+        let mut form = Vec::new();
+        if message.kind == Kind::Noise {
+            form = format!("\"{}:", message.bytes.len()).into_bytes();
+            form.extend_from_slice(message.bytes);
+            return Some(form);
+        }
+        let table = own.unwrap_or_else(|| self.table(message));
+        let mut room = Room::keeping_numbers();
+        let is_asked = matches!(message.kind, Kind::Request | Kind::Notification);
+        let params = is_asked.then(|| message.params())?;
+        let read = canonical(message.method().as_bytes(), params, &self.tables[table], &mut room, &mut form);
+        read.is_ok().then_some(form)
     }
 
     /// Whether an exchange has rules of its own.

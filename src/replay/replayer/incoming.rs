@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Found, Now, Replayer, facts::FITS, lives::Pending, secrets::Secrets};
+use super::{Found, Now, Replayer, blanks::Filled, facts::FITS, lives::Pending, secrets::Secrets};
 use crate::{
     cassette::model::Unanswered,
     replay::{matcher::canonical::canonical, own, play::Run, rewrite::Correlators, script::client_message},
@@ -22,6 +22,9 @@ impl Replayer {
         self.at_hand.token = original.progress_token().map(Box::from);
         let named = self.options.vars.hide(original.bytes);
         let redacted = self.redactor.message(Direction::ToServer, &named);
+        if let Cow::Owned(_) = &redacted {
+            self.at_hand.plain = named.to_vec();
+        }
         let changed = matches!((&named, &redacted), (Cow::Owned(_), _) | (_, Cow::Owned(_)));
         let message = if changed { Message::read(&redacted) } else { original };
         match message.kind {
@@ -103,14 +106,28 @@ impl Replayer {
         let plays = if pool_first { [pool, own] } else { [own, pool] };
         self.at_hand.unpaired = None;
         let found = plays.into_iter().flatten().find_map(|play| self.find_in(play, message));
+        let found = found.or_else(|| self.find_blank(plays, message));
         self.at_hand.unpaired.take_if(|_| found.is_some());
         found
     }
 
     /// Where the exchange stands in one play.
     pub(super) fn find_in(&mut self, play: usize, message: &Message<'_>) -> Option<Found> {
+        self.look_in(play, message, None)
+    }
+
+    /// Where it stands among all that equals the message, or among those that do but for their blanks.
+    pub(super) fn look_in(
+        &mut self,
+        play: usize,
+        message: &Message<'_>,
+        filled: Option<Vec<Filled>>,
+    ) -> Option<Found> {
         let script = &mut self.scripts[self.plays[play].script];
-        let (queue, own) = script.find(&self.cassette, &*self.blobs, &mut self.matcher, message);
+        let (queue, own) = match &filled {
+            None => script.find(&self.cassette, &*self.blobs, &mut self.matcher, message),
+            Some(filled) => (None, filled.iter().map(|(step, _)| *step).collect()),
+        };
         let facts = self.at_hand.facts.as_ref().filter(|_| self.is_http);
         let (cassette, steps) = (&self.cassette, &script.steps);
         let is_over = facts.is_some() && self.lives[self.at_hand.live].is_over;
@@ -164,7 +181,11 @@ impl Replayer {
             play,
             script,
         };
-        match secrets.choose(message, choose)? {
+        let chosen = match filled {
+            None => secrets.choose(message, choose),
+            Some(filled) => secrets.choose_filled(filled, choose),
+        };
+        match chosen? {
             Ok((step, repeat, paired)) => {
                 self.at_hand.paired = paired;
                 Some(Found { play, step, repeat })

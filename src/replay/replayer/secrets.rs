@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Found, Replayer};
+use super::{Found, Replayer, blanks::Filled};
 use crate::{
     cassette::{blob::BlobSource, model::Cassette},
     redact::{Pairing, Pairs},
@@ -25,9 +25,11 @@ pub(super) enum Numbered {
 /// What a message that was found pairs, until it is played.
 #[derive(Debug)]
 pub(super) struct Paired {
-    play: usize,
-    exchange: u32,
-    pairs: Pairs,
+    pub play: usize,
+    pub exchange: u32,
+    pub pairs: Pairs,
+    /// Values that are not known yet: in pairs they are placeholders of no kind, numbered as they stand here.
+    pub unknown: Vec<Box<[u8]>>,
 }
 
 /// What tells whether the secrets of a live message are those that the recorded ones stood for so far.
@@ -70,6 +72,18 @@ impl Secrets<'_> {
         Some(chosen.ok_or_else(|| self.script.steps[first as usize].exchange))
     }
 
+    /// Of steps that equal a message but for their blanks, the one that `choose` takes, if it breaks no pair.
+    pub(super) fn choose_filled(
+        &self,
+        filled: Vec<Filled>,
+        choose: impl FnOnce(&dyn Fn(u32) -> bool) -> Option<(u32, bool)>,
+    ) -> Option<Result<Chosen, u32>> {
+        let (step, repeat) = choose(&|_| true)?;
+        let paired = filled.into_iter().find(|(of, _)| *of == step).and_then(|(_, paired)| paired);
+        let exchange = self.script.steps[step as usize].exchange;
+        Some(paired.map(|paired| (step, repeat, Some(paired))).ok_or(exchange))
+    }
+
     /// What a message pairs if it is taken for what was recorded of a step, which is all of that if not given; none
     /// where that would break a pair.
     fn pair(&self, message: &Message<'_>, step: u32, recorded: Option<&[u8]>) -> Option<Paired> {
@@ -84,11 +98,16 @@ impl Secrets<'_> {
         let pairs = Pairs::of(message.bytes, recorded, exempt);
         let fresh = Pairing::new();
         let pairing = self.pairings.get(&(self.play, numbered(self.cassette, exchange))).unwrap_or(&fresh);
-        pairing.check(&pairs).is_ok().then_some(Paired { play: self.play, exchange, pairs })
+        pairing.check(&pairs).is_ok().then(|| Paired {
+            play: self.play,
+            exchange,
+            pairs,
+            unknown: Vec::new(),
+        })
     }
 }
 
-fn numbered(cassette: &Cassette, exchange: u32) -> Numbered {
+pub(super) fn numbered(cassette: &Cassette, exchange: u32) -> Numbered {
     match cassette.added_by(exchange) {
         None => Numbered::Session(cassette.exchanges[exchange as usize].session),
         Some(journal) => Numbered::Journal(journal.into()),
@@ -99,7 +118,10 @@ impl Replayer {
     /// What is played for the message at hand pairs secrets from now on.
     pub(super) fn keep_pairs(&mut self, play: usize, exchange: u32) {
         let paired = self.at_hand.paired.take();
-        if let Some(paired) = paired.filter(|paired| (paired.play, paired.exchange) == (play, exchange)) {
+        if let Some(mut paired) = paired.filter(|paired| (paired.play, paired.exchange) == (play, exchange)) {
+            for (live, recorded) in paired.pairs.live_mut().filter(|(live, _)| live.kind.is_empty()) {
+                *live = self.redactor.stands(&recorded.kind, &paired.unknown[live.number as usize]);
+            }
             let key = (play, numbered(&self.cassette, exchange));
             self.pairings.entry(key).or_default().keep(paired.pairs);
         }
@@ -107,6 +129,13 @@ impl Replayer {
 
     /// Whether a request of a batch pairs what one recorded in a batch, or alone, says; it does from now on.
     pub(super) fn pairs_member(&mut self, request: &Message<'_>, found: Found, recorded: &[u8]) -> bool {
+        let exchange = self.exchange_of(found);
+        let is_it = |paired: &Paired| (paired.play, paired.exchange) == (found.play, exchange);
+        if self.at_hand.paired.as_ref().is_some_and(is_it) {
+            // It was found with what it pairs.
+            self.keep_pairs(found.play, exchange);
+            return true;
+        }
         if !holds_any(request.bytes) {
             return true;
         }
@@ -121,7 +150,7 @@ impl Replayer {
         };
         self.at_hand.paired = secrets.pair(request, step, Some(recorded));
         let pairs = self.at_hand.paired.is_some();
-        self.keep_pairs(play, self.exchange_of(found));
+        self.keep_pairs(play, exchange);
         pairs
     }
 }

@@ -1,0 +1,169 @@
+//! A second look for a message that nothing recorded equals: placeholders are blanks that any value fills.
+//!
+//! The recorder knew what is secret when its session had ended, and by what was seen of it; a live session may not know
+//! it yet, or know it as another kind of secret. What fills a blank is paired with it as other secrets are. What is
+//! not known as a secret is looked at here and gets a number, but is told nowhere.
+
+use super::{
+    Found, Replayer,
+    secrets::{Paired, numbered},
+};
+use crate::{
+    redact::{Pairing, Pairs, Placeholder, Redactor},
+    replay::{
+        matcher::{
+            Matcher,
+            blanks::{Filling, fillings},
+        },
+        script::{StepKind, look},
+    },
+    wire::jsonrpc::{Kind, Message},
+};
+
+/// So many recorded messages of a method are asked for their names.
+const MOST_ASKED: usize = 20_000;
+/// So many of the same name are compared with a live one.
+const MOST_COMPARED: usize = 1_000;
+/// Of so many that were not played yet one is chosen.
+const MOST_CHOICE: usize = 64;
+
+/// A recorded message that equals a live one but for its blanks: its step, and what it would pair if that breaks no
+/// pair.
+pub(super) type Filled = (u32, Option<Paired>);
+
+impl Replayer {
+    /// Where the exchange stands whose message equals a live one but for its blanks, in one of these plays.
+    pub(super) fn find_blank(&mut self, plays: [Option<usize>; 2], message: &Message<'_>) -> Option<Found> {
+        let kind = match message.kind {
+            Kind::Request => StepKind::Request,
+            Kind::Notification => StepKind::Notification,
+            Kind::Noise if self.at_hand.facts.is_some() => StepKind::Line,
+            _ => return None,
+        };
+        let unpaired = self.at_hand.unpaired;
+        let found = plays.into_iter().flatten().find_map(|play| {
+            let [holding, broken] = self.filled_in(play, message, kind);
+            let mut look = |filled: Vec<Filled>| {
+                (!filled.is_empty()).then(|| self.look_in(play, message, Some(filled))).flatten()
+            };
+            look(holding).or_else(|| look(broken))
+        });
+        // What equals it at the first look is nearer.
+        self.at_hand.unpaired = unpaired.or(self.at_hand.unpaired);
+        found
+    }
+
+    /// What equals it so in one play: those that break no pair, and those that do.
+    fn filled_in(&mut self, play: usize, message: &Message<'_>, kind: StepKind) -> [Vec<Filled>; 2] {
+        let script = &self.scripts[self.plays[play].script];
+        let (cassette, blobs) = (&self.cassette, &*self.blobs);
+        let blank = script.blank(cassette, blobs);
+        if blank.is_empty() {
+            return Default::default();
+        }
+        let (method, name) = (message.method(), message.name());
+        let is_asked = |step: &&u32| {
+            let step = &script.steps[**step as usize];
+            step.kind == kind && **script.method(step) == *method
+        };
+        let plain = plain_of(&self.at_hand.plain, message);
+        let mut seen = Seen { matcher: &mut self.matcher, versions: [Some(*message), plain], forms: None };
+        let fresh = Pairing::new();
+        let (mut room, mut holding, mut broken) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut compared, mut not_played) = (0, 0);
+        for &step in blank.iter().filter(is_asked).take(MOST_ASKED) {
+            let exchange = script.steps[step as usize].exchange;
+            let entry = &cassette.exchanges[exchange as usize];
+            let Some(recorded) = look(cassette, blobs, entry, &mut room) else { continue };
+            if recorded.name() != name && !recorded.name().is_some_and(|name| name.contains("<redacted:")) {
+                continue;
+            }
+            compared += 1;
+            if compared > MOST_COMPARED || not_played == MOST_CHOICE {
+                break;
+            }
+            let Some(fills) = seen.fillings(&recorded, script.index.own_table(step)) else { continue };
+            // How an address spells a value is not told here.
+            if kind == StepKind::Line && fills.iter().any(|(_, by)| matches!(by, Filling::Text(_))) {
+                continue;
+            }
+            let (pairs, unknown) = paired(&self.redactor, fills);
+            let pairing = self.pairings.get(&(play, numbered(cassette, exchange))).unwrap_or(&fresh);
+            match pairing.check(&pairs) {
+                Err(_) if broken.len() < MOST_CHOICE => broken.push((step, None)),
+                Err(_) => {}
+                Ok(()) => {
+                    holding.push((step, Some(Paired { play, exchange, pairs, unknown })));
+                    not_played += usize::from(!self.plays[play].is_taken(step));
+                    // Of those that were played the last is repeated.
+                    let spare = |(step, _): &Filled| self.plays[play].is_taken(*step);
+                    if holding.len() > 2 * MOST_CHOICE
+                        && let Some(spare) = holding.iter().position(spare)
+                    {
+                        holding.remove(spare);
+                    }
+                }
+            }
+        }
+        [holding, broken]
+    }
+}
+
+/// Forms of a message as it is redacted, and as it came; none where there is no such form.
+type Forms = [Option<Vec<u8>>; 2];
+
+/// What is seen of a live message: it as it is redacted, and as it came where that is not the same.
+struct Seen<'a> {
+    matcher: &'a mut Matcher,
+    versions: [Option<Message<'a>>; 2],
+    /// Their forms under the table that a recorded message had last, if it had its own.
+    forms: Option<(Option<usize>, Forms)>,
+}
+
+impl Seen<'_> {
+    /// What fills the blanks of a recorded message whose own table is given: by what is redacted, or else by what is
+    /// not. None where it has no blanks that count.
+    fn fillings(
+        &mut self,
+        recorded: &Message<'_>,
+        own: Option<usize>,
+    ) -> Option<Vec<(Placeholder, Filling<'_>)>> {
+        let recorded = self.matcher.numbered_form(recorded, own)?;
+        let Self { matcher, versions, forms } = self;
+        if forms.as_ref().is_none_or(|(table, _)| *table != own) {
+            let form = |version: &Option<Message<'_>>| matcher.numbered_form(version.as_ref()?, own);
+            *forms = Some((own, versions.each_ref().map(form)));
+        }
+        let [redacted, plain] = &forms.as_ref()?.1;
+        let by_redacted = redacted.as_ref().and_then(|form| fillings(&recorded, form, true));
+        let by_plain = || fillings(&recorded, plain.as_ref()?, false);
+        by_redacted.or_else(by_plain).filter(|fillings| !fillings.is_empty())
+    }
+}
+
+/// The message at hand as it came, of a batch the one with the same id; none where redaction did not change it.
+fn plain_of<'a>(plain: &'a [u8], message: &Message<'_>) -> Option<Message<'a>> {
+    let whole = Message::read(plain);
+    match whole.kind {
+        Kind::Batch => whole.members().find(|member| member.id().is_some() && member.id() == message.id()),
+        _ => (message.kind != Kind::Noise && !plain.is_empty()).then_some(whole),
+    }
+}
+
+/// Pairs of what fills blanks, and the values that are not known yet.
+fn paired(redactor: &Redactor, fillings: Vec<(Placeholder, Filling<'_>)>) -> (Pairs, Vec<Box<[u8]>>) {
+    let mut unknown: Vec<Box<[u8]>> = Vec::new();
+    let mut number = |text: &[u8]| {
+        let at = unknown.iter().position(|known| **known == *text).unwrap_or(unknown.len());
+        if at == unknown.len() {
+            unknown.push(text.into());
+        }
+        // Of no kind: it stands for none of those that are paired.
+        Placeholder { kind: Box::default(), number: at as u32 }
+    };
+    let pairs = fillings.into_iter().map(|(recorded, filling)| match filling {
+        Filling::Secret(secret) => (secret, recorded),
+        Filling::Text(text) => (redactor.known(text).unwrap_or_else(|| number(text)), recorded),
+    });
+    (Pairs::these(pairs.collect()), unknown)
+}
