@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter, IntoInnerError, Write},
     path::Path,
 };
 
@@ -83,8 +83,11 @@ pub(super) fn replace_by(
     }
     output::create_parent(path)?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".tapedeck-").suffix(".tmp").tempfile_in(folder)?;
+    let file = tempfile::Builder::new().prefix(".tapedeck-").suffix(".tmp").tempfile_in(folder)?;
+    // A report is written again for each miss, in very small pieces.
+    let mut file = BufWriter::new(file);
     write(&mut file)?;
+    let file = file.into_inner().map_err(IntoInnerError::into_error)?;
     if let Some(known) = known {
         fs::set_permissions(file.path(), known.permissions())?;
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::matcher::is_volatile;
+use super::matcher::{canonical::PLACEHOLDER, is_volatile};
 use crate::{
     report::{Difference, Miss, Reason, SuggestedRule},
     wire::{
@@ -101,8 +101,7 @@ fn sentence(asked: &str, reason: Reason, nearest: Option<&str>, differences: &[D
             let places: Vec<String> = differences.iter().take(3).map(spell).collect();
             let more = differences.len().saturating_sub(3);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let is_secret =
-                |value: &Option<String>| value.as_ref().is_some_and(|value| value.contains("<redacted:"));
+            let is_secret = |value: &Option<String>| value.as_ref().is_some_and(|value| holds_secret(value));
             let was_redacted = differences
                 .iter()
                 .any(|difference| is_secret(&difference.recorded) && !is_secret(&difference.live));
@@ -237,6 +236,13 @@ pub(super) fn distance(recorded: &[u8], live: &[u8]) -> usize {
     changed + live.keys().filter(|at| !recorded.contains_key(*at)).count()
 }
 
+/// In a report, for a live value that may be a secret.
+const NOT_SHOWN: &str = "\"<not shown>\"";
+
+fn holds_secret(value: &str) -> bool {
+    PLACEHOLDER.find(value.as_bytes()).is_some()
+}
+
 /// Where two messages' params differ.
 fn differences(recorded: &[u8], live: &[u8]) -> Vec<Difference> {
     let (recorded, live) = (values(recorded), values(live));
@@ -249,7 +255,11 @@ fn differences(recorded: &[u8], live: &[u8]) -> Vec<Difference> {
         if old != new {
             let from = old.zip(new).map_or(0, |(old, new)| common_prefix(old, new));
             let cut = |value: &String| cut(value, from);
-            found.push(Difference { at: at.clone(), recorded: old.map(cut), live: new.map(cut) });
+            // What stands where a secret stood may be one, though nothing else says so.
+            let is_secret =
+                old.is_some_and(|old| holds_secret(old)) && !new.is_some_and(|new| holds_secret(new));
+            let live = new.map(|new| if is_secret { NOT_SHOWN.to_owned() } else { cut(new) });
+            found.push(Difference { at: at.clone(), recorded: old.map(cut), live });
         }
     }
     found
@@ -351,6 +361,18 @@ mod tests {
         let miss = describe(&Message::read(live.as_bytes()), Reason::ParamsDiffer, Some(&candidate));
         let places: Vec<_> = miss.differences.iter().map(|difference| &*difference.at).collect();
         assert_eq!(places, ["/params/_meta/io.modelcontextprotocol~1logLevel"]);
+    }
+
+    #[test]
+    fn a_live_value_in_a_secrets_place_is_not_shown() {
+        let recorded = RECORDED.replace("ann", "<redacted:token-1>");
+        let candidate = Candidate { key: "tools/call greet @1", message: recorded.as_bytes(), company: None };
+        let live = RECORDED.replace("ann", "mine1234").replace("\"n\":1", "\"n\":2");
+        let miss = describe(&Message::read(live.as_bytes()), Reason::ParamsDiffer, Some(&candidate));
+        let shown: Vec<_> =
+            miss.differences.iter().map(|difference| difference.live.clone().unwrap_or_default()).collect();
+        assert_eq!(shown, ["2", NOT_SHOWN]);
+        assert!(!miss.message.contains("mine1234") && miss.message.contains("--redact-env"));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What became of each message of the client, where somebody wants to know.
 
+use std::borrow::Cow;
+
 use super::{Now, Replayer};
 use crate::{
     fault::{Decision, step::Output},
-    replay::exchange::HttpRequest,
+    replay::{exchange::HttpRequest, matcher::canonical::PLACEHOLDER},
     report::{
         events::{Event, Outcome},
         ledger::{Came, Open, correlation},
@@ -69,7 +71,14 @@ impl Replayer {
         }
         let (key, live) = (self.key(exchange), self.at_hand.live);
         let ordinal = Some(self.lives[live].ordinal).filter(|ordinal| *ordinal > 0);
+        // What is live where a secret stood when recorded is told no more than that was.
+        let client = self.cassette.exchanges[exchange as usize].client.as_ref();
+        let recorded = client.and_then(|client| self.cassette.peek(client)?.name().map(Cow::into_owned));
+        let hides = recorded.filter(|name| PLACEHOLDER.find(name.as_bytes()).is_some());
         self.at_hand_events(|open| {
+            if hides.is_some() {
+                open.event.name.clone_from(&hides);
+            }
             open.event.key = Some(key.clone());
             (open.live, open.event.session) = (live, ordinal);
         });

@@ -102,3 +102,24 @@ fn a_log_that_cannot_be_written_is_said_once_and_the_replay_goes_on() {
     let ran = deck.talk("replay c.json --events /dev/full", CALLS).stdout(r#""id":0,"result""#);
     assert_eq!(ran.stderr.matches("cannot write events").count(), 1, "{ran:#?}");
 }
+
+/// What stands where a secret stood may be one, though replay does not know it.
+#[test]
+fn a_name_in_a_secrets_place_is_not_told() {
+    let cassette = r#"{
+      "cassette": 1,
+      "sessions": [{"session": 1, "recording": 1, "transport": "stdio"}],
+      "exchanges": [
+        {"key": "resources/read @1", "server": [{"result": {}}],
+          "client": {"request": {"method": "resources/read", "params": {"uri": "file:///<redacted:password-1>/a"}}}}
+      ]
+    }"#;
+    let deck = Deck::new().with("c.json", cassette);
+    let read = r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///mine1234/a"}}"#;
+    let ran = deck.talk("replay c.json --events e.jsonl", &format!("{read}\n")).status(ExitCode::Good);
+    let told = deck.read("e.jsonl");
+    assert!(
+        told.contains("file:///<redacted:password-1>/a") && !told.contains("mine1234"),
+        "{told}\n{ran:#?}"
+    );
+}
