@@ -7,6 +7,7 @@ use std::{borrow::Cow, collections::HashMap, collections::HashSet};
 
 use super::model::{Cassette, Exchange, Form, Moment, Ref};
 use crate::wire::{
+    http::path_of,
     jsonrpc::{Kind, Message},
     scan,
 };
@@ -32,7 +33,7 @@ pub fn of_http(method: &str, path: &str) -> String {
 /// The same by the request's line, `GET /path?query`.
 pub fn of_http_line(line: &str) -> String {
     let (method, target) = line.split_once(' ').unwrap_or((line, ""));
-    of_http(method, target.split('?').next().unwrap_or_default())
+    of_http(method, path_of(target))
 }
 
 /// The key of a push but for its number, by its first message.

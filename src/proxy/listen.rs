@@ -45,6 +45,7 @@ use crate::{
         server::{self, scheme},
         tls::Acceptor,
     },
+    wire::http::path_of,
 };
 
 /// How long clients may take to hear the end of their responses when a signal ends the front.
@@ -52,6 +53,7 @@ const LAST_RESPONSES: Duration = Duration::from_millis(500);
 
 /// So many processes are told of that could not join.
 const MOST_NOT_JOINED: usize = 1_000;
+
 /// So many different requests are told of that are for no server.
 const MOST_ASTRAY: usize = 1_000;
 
@@ -332,7 +334,7 @@ impl Front {
 
     /// A request is for none of the servers: a miss, unless clients look there by themselves.
     fn went_astray(&self, method: &str, target: &str, why: &str) {
-        let path = target.split('?').next().unwrap_or_default();
+        let path = path_of(target);
         if method == "HEAD" || method == "GET" && replay::is_lookup(path) {
             return;
         }

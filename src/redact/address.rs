@@ -61,7 +61,8 @@ pub(super) fn secrets(
     end
 }
 
-/// How long the address, or the rest of a form, is that a text begins with. A bracket that it opens it may close: `[::1]`, `a[b]=c`.
+/// How long the address, or the rest of a form, is that a text begins with. A bracket that it opens it may close:
+/// `[::1]`, `a[b]=c`.
 pub(super) fn length(text: &[u8]) -> usize {
     let mut is_open = false;
     let goes_on = |byte: &&u8| {

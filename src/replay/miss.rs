@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::matcher::{canonical::PLACEHOLDER, is_volatile};
+use super::matcher::{canonical::holds_placeholder, is_volatile};
 use crate::{
     report::{Difference, Miss, Reason, SuggestedRule},
     wire::{
@@ -101,7 +101,9 @@ fn sentence(asked: &str, reason: Reason, nearest: Option<&str>, differences: &[D
             let places: Vec<String> = differences.iter().take(3).map(spell).collect();
             let more = differences.len().saturating_sub(3);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let is_secret = |value: &Option<String>| value.as_ref().is_some_and(|value| holds_secret(value));
+            let is_secret = |value: &Option<String>| {
+                value.as_ref().is_some_and(|value| holds_placeholder(value.as_bytes()))
+            };
             let was_redacted = differences
                 .iter()
                 .any(|difference| is_secret(&difference.recorded) && !is_secret(&difference.live));
@@ -239,12 +241,9 @@ pub(super) fn distance(recorded: &[u8], live: &[u8]) -> usize {
 /// In a report, for a live value that may be a secret.
 const NOT_SHOWN: &str = "\"<not shown>\"";
 
-fn holds_secret(value: &str) -> bool {
-    PLACEHOLDER.find(value.as_bytes()).is_some()
-}
-
 /// Where two messages' params differ.
 fn differences(recorded: &[u8], live: &[u8]) -> Vec<Difference> {
+    let is_redacted = |value: &String| holds_placeholder(value.as_bytes());
     let (recorded, live) = (values(recorded), values(live));
     let mut places: Vec<&String> = recorded.keys().chain(live.keys()).collect();
     places.sort_unstable();
@@ -256,8 +255,7 @@ fn differences(recorded: &[u8], live: &[u8]) -> Vec<Difference> {
             let from = old.zip(new).map_or(0, |(old, new)| common_prefix(old, new));
             let cut = |value: &String| cut(value, from);
             // What stands where a secret stood may be one, though nothing else says so.
-            let is_secret =
-                old.is_some_and(|old| holds_secret(old)) && !new.is_some_and(|new| holds_secret(new));
+            let is_secret = old.is_some_and(is_redacted) && !new.is_some_and(is_redacted);
             let live = new.map(|new| if is_secret { NOT_SHOWN.to_owned() } else { cut(new) });
             found.push(Difference { at: at.clone(), recorded: old.map(cut), live });
         }

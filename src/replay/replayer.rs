@@ -88,6 +88,7 @@ use crate::{
     redact::{Pairing, Redactor},
     report::{FaultReport, Report, RuleReport, Verdict, ledger::Ledger},
     traffic::{Lane, Micros},
+    wire::http::path_of,
 };
 
 /// A cassette that cannot be replayed as asked.
@@ -371,7 +372,7 @@ impl Replayer {
             let exchange = script.steps.first()?.exchange;
             let session =
                 &self.cassette.sessions[self.cassette.exchanges[exchange as usize].session as usize];
-            session.path.as_deref().filter(|_| session.is_http())?.split('?').next()
+            session.path.as_deref().filter(|_| session.is_http()).map(path_of)
         });
         recorded.next().unwrap_or("/mcp")
     }
@@ -453,7 +454,7 @@ impl Replayer {
 fn endpoints(cassette: &Cassette, sessions: &[u32]) -> Vec<Box<str>> {
     let recorded = sessions.iter().map(|&at| &cassette.sessions[at as usize]);
     let paths = recorded.filter(|session| session.is_http() && !session.is_sse());
-    let paths = paths.filter_map(|session| session.path.as_deref()?.split('?').next());
+    let paths = paths.filter_map(|session| session.path.as_deref().map(path_of));
     let mut endpoints: Vec<Box<str>> = paths.map(Box::from).collect();
     endpoints.sort_unstable();
     endpoints.dedup();

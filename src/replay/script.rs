@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     index::{Index, Lists, Queue, Recorded},
-    matcher::{Matcher, RuleError, canonical::PLACEHOLDER},
+    matcher::{Matcher, RuleError, canonical::holds_placeholder},
     methods::Methods,
 };
 use crate::{
@@ -326,7 +326,7 @@ impl Script {
             let mut is_blank = |step: &Step| {
                 let entry = &cassette.exchanges[step.exchange as usize];
                 let message = if entry.is_partial { None } else { look(cassette, blobs, entry, &mut bytes) };
-                message.is_some_and(|message| PLACEHOLDER.find(message.bytes).is_some())
+                message.is_some_and(|message| holds_placeholder(message.bytes))
             };
             (0..).zip(&self.steps).filter(|(_, step)| is_blank(step)).map(|(at, _)| at).collect()
         })

@@ -95,6 +95,11 @@ pub fn names_type(values: &[impl AsRef<[u8]>], expected: &str) -> bool {
     parts.into_iter().any(|part| is_type(part, expected))
 }
 
+/// A target, or an address, without its query.
+pub fn path_of(target: &str) -> &str {
+    target.split('?').next().unwrap_or(target)
+}
+
 /// Path and query of an address that stands in a document at `base`, which is a path and query too. Of an address with
 /// an origin, or with [`ORIGIN`] in its place, only what is behind that counts.
 pub fn resolve(base: &str, address: &[u8]) -> String {
@@ -105,7 +110,7 @@ pub fn resolve(base: &str, address: &[u8]) -> String {
             address.split_once("//").filter(|(scheme, _)| scheme.is_empty() || scheme.ends_with(':'))?.1;
         Some(&behind[behind.find(['/', '?']).unwrap_or(behind.len())..])
     });
-    let path = base.split('?').next().unwrap_or_default();
+    let path = path_of(base);
     match rest.unwrap_or(address) {
         "" if rest.is_some() => "/".to_owned(),
         "" => base.to_owned(),

@@ -106,7 +106,8 @@ impl Tape {
         self.recorder.is_some() || self.watch.is_some()
     }
 
-    /// A lane for a request that has just come in, perhaps the first one on its connection. A call is waited for, for a moment, when all ends.
+    /// A lane for a request that has just come in, perhaps the first one on its connection. A call is waited for, for a
+    /// moment, when all ends.
     pub(super) fn lane(self: &Arc<Self>, is_call: bool, opens_connection: bool) -> Arc<Lane> {
         let number = traffic::Lane(self.lanes.fetch_add(1, Ordering::Relaxed) + 1);
         if is_call {

@@ -14,11 +14,10 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     let gap = run(text, name.end + 1, |byte| byte == b' ');
     let mut start = name.end + 1 + gap;
     let is_setting = begins_line(text, name.start) || is_header && parted;
-    if is_setting || is_member(text, name.start) {
-        let literal = literal(text, start);
-        if literal.is_some() {
-            return literal;
-        }
+    if (is_setting || is_member(text, name.start))
+        && let Some(literal) = literal(text, start)
+    {
+        return Some(literal);
     }
     if !is_setting {
         return None;
@@ -55,11 +54,10 @@ pub(super) fn spaced(text: &[u8], name: Span) -> Option<Span> {
     }
     let start = sign + 1 + run(text, sign + 1, is_blank);
     let begins = begins_line(text, name.start);
-    if begins || text[name.start - 1].is_ascii_whitespace() {
-        let literal = literal(text, start);
-        if literal.is_some() {
-            return literal;
-        }
+    if (begins || text[name.start - 1].is_ascii_whitespace())
+        && let Some(literal) = literal(text, start)
+    {
+        return Some(literal);
     }
     let value = worth(text, Span::new(start, start + run(text, start, |byte| !ends_setting(byte))))?;
     let bytes = value.of(text);

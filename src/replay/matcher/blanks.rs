@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::canonical::PLACEHOLDER;
+use super::canonical::holds_placeholder;
 use crate::redact::{Placeholder, placeholders};
 
 /// What fills a blank.
@@ -78,7 +78,7 @@ fn fill<'a>(
                 let is_whole = span.len() == recorded.len();
                 let may_stand = if is_whole { !text.is_empty() } else { is_word(text, recorded, around) };
                 // Part of it is a secret, and the rest is not: what the blank stands for is not told.
-                let is_mixed = PLACEHOLDER.find(text).is_some()
+                let is_mixed = holds_placeholder(text)
                     && (is_redacted
                         || starts_with_secret(text).is_none_or(|(_, length)| length < text.len()));
                 (may_stand && !is_mixed).then_some((Filling::Text(text), length))?

@@ -25,7 +25,7 @@ use crate::{
 const MARK: &[u8] = b"<redacted:";
 
 /// Finds where placeholders of redacted values begin.
-pub(crate) static PLACEHOLDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARK));
+static PLACEHOLDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARK));
 
 /// Places of a message that do not count as they stand, as a tree of member names.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +90,13 @@ impl Places {
     fn below(&self, node: u32, name: &[u8]) -> Option<u32> {
         self.nodes[node as usize].below.iter().find(|(known, _)| **known == *name).map(|(_, next)| *next)
     }
+}
+
+/// Whether a text holds a secret that was redacted.
+pub(crate) fn holds_placeholder(text: &[u8]) -> bool {
+    // Most hold not even its first sign, for which less has to be looked.
+    let first = memchr::memchr(b'<', text);
+    first.is_some_and(|first| PLACEHOLDER.find(&text[first..]).is_some())
 }
 
 /// What does not count pairs no secrets.

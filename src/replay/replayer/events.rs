@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{Now, Replayer};
 use crate::{
     fault::{Decision, step::Output},
-    replay::{exchange::HttpRequest, matcher::canonical::PLACEHOLDER},
+    replay::{exchange::HttpRequest, matcher::canonical::holds_placeholder},
     report::{
         events::{Event, Outcome},
         ledger::{Came, Open, correlation},
@@ -74,7 +74,7 @@ impl Replayer {
         // What is live where a secret stood when recorded is told no more than that was.
         let client = self.cassette.exchanges[exchange as usize].client.as_ref();
         let recorded = client.and_then(|client| self.cassette.peek(client)?.name().map(Cow::into_owned));
-        let hides = recorded.filter(|name| PLACEHOLDER.find(name.as_bytes()).is_some());
+        let hides = recorded.filter(|name| holds_placeholder(name.as_bytes()));
         self.at_hand_events(|open| {
             if hides.is_some() {
                 open.event.name.clone_from(&hides);

@@ -1,6 +1,6 @@
 //! `GET`: event streams that a client opens, and documents.
 
-use super::{Found, Now, Replayer, facts::Facts, lives::GetEnd, paths::path_of, streams::is_line};
+use super::{Found, Now, Replayer, facts::Facts, lives::GetEnd, streams::is_line};
 use crate::{
     cassette::model::{Item, On},
     replay::{
@@ -9,7 +9,10 @@ use crate::{
         script::{Script, Step, StepKind},
     },
     traffic::Lane,
-    wire::jsonrpc::{self, Message},
+    wire::{
+        http::path_of,
+        jsonrpc::{self, Message},
+    },
 };
 
 /// Until when a recorded stream was open.

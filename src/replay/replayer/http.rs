@@ -15,19 +15,23 @@ use crate::{
     wire::jsonrpc::{self, Kind, Message},
 };
 
+/// Whose an HTTP request is, and what it tells beside its body.
+pub(super) struct Placed<'a> {
+    /// The live session to which it was posted over HTTP+SSE.
+    pub posted: Option<usize>,
+    /// That, or the one that its header names, or what has none.
+    pub live: usize,
+    /// Its target as recordings have it.
+    pub target: Cow<'a, str>,
+    pub facts: Facts,
+}
+
 impl Replayer {
     /// Takes in one HTTP request.
     pub(super) fn http(&mut self, now: Now, lane: Lane, request: &HttpRequest<'_>) {
         self.report.connections += u64::from(request.opens_connection);
-        let posted = if request.method == "POST" { self.posted_to(request.target) } else { None };
-        let by_header = || request.header("mcp-session-id").and_then(|id| self.live_of(id));
-        let live = posted.or_else(by_header).unwrap_or_default();
-        // Before all else, as recordings have it: what it says may be said again in headers and the body.
-        let target = self.target(request.target);
-        let scope = if posted.is_some() { Scope::All } else { self.paths.scope(&target) };
         let before = self.at_hand.facts.take().unwrap_or_default();
-        let mut facts = Facts::of(request, &target, scope, self.options.skip_auth, before);
-        facts.hide(|name, value| self.header(name, value));
+        let Placed { posted, live, target, facts } = self.place(request, before);
         let has_credentials = facts.has_credentials();
         // The room of the id before it serves again.
         let mut id = std::mem::take(&mut self.at_hand.id);
@@ -76,6 +80,19 @@ impl Replayer {
                 }
             }
         }
+    }
+
+    /// Whose an HTTP request is, and what it tells beside its body; most of that is `before`, of the request before it.
+    pub(super) fn place<'a>(&mut self, request: &HttpRequest<'a>, before: Facts) -> Placed<'a> {
+        let posted = if request.method == "POST" { self.posted_to(request.target) } else { None };
+        let by_header = || request.header("mcp-session-id").and_then(|id| self.live_of(id));
+        let live = posted.or_else(by_header).unwrap_or_default();
+        // Before all else, as recordings have it: what it says may be said again in headers and the body.
+        let target = self.target(request.target);
+        let scope = if posted.is_some() { Scope::All } else { self.paths.scope(&target) };
+        let mut facts = Facts::of(request, &target, scope, self.options.skip_auth, before);
+        facts.hide(|name, value| self.header(name, value));
+        Placed { posted, live, target, facts }
     }
 
     /// The client closed the connection before the response had ended.

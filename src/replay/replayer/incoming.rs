@@ -145,8 +145,9 @@ impl Replayer {
                 let http = cassette.exchanges[exchange as usize].http.as_ref();
                 let refuses = http.and_then(|http| http.status).is_some_and(|status| status >= 400);
                 // An ended session answers what it answered after its end.
-                let is_behind = ended_at.is_some_and(|end| steps[step as usize].rank > end);
-                if refuses != is_over && !(is_over && is_behind) {
+                let is_behind = || ended_at.is_some_and(|end| steps[step as usize].rank > end);
+                let answers = if is_over { refuses || is_behind() } else { !refuses };
+                if !answers {
                     return None;
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Found, Now, Replayer, paths::path_of};
+use super::{Found, Now, Replayer};
 use crate::{
     replay::{
         exchange::HttpRequest,
@@ -11,7 +11,10 @@ use crate::{
     },
     report::Reason,
     traffic::Lane,
-    wire::jsonrpc::{Kind, Message},
+    wire::{
+        http::path_of,
+        jsonrpc::{Kind, Message},
+    },
 };
 
 /// So many further paths are known at which messages were taken.
@@ -54,8 +57,8 @@ impl Replayer {
         self.start(now, lane, &Message::read(line.as_bytes()), found);
     }
 
-    /// A request as recordings name it, which it is by `line`, and the exchange it asks for. At a path where messages were taken although none
-    /// was recorded there, that is what was recorded at the endpoint.
+    /// A request as recordings name it, which is `line`, and the exchange it asks for. At a path where messages were
+    /// taken although none was recorded there, that is what was recorded at the endpoint.
     pub(super) fn find_line(&mut self, request: &HttpRequest<'_>, line: String) -> (String, Option<Found>) {
         let found = self.find(&Message::read(line.as_bytes()));
         let path = path_of(request.target);

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use super::{Found, Replayer, facts::Facts, paths::Scope};
+use super::{Found, Replayer, facts::Facts, http::Placed};
 use crate::{
     cassette::model::Exchange,
     replay::{
         exchange::{HttpRequest, Wants},
         matcher::{
             beginning::Beginning,
-            canonical::{PLACEHOLDER, without_numbers},
+            canonical::{holds_placeholder, without_numbers},
         },
         script::{StepKind, client_message},
     },
@@ -63,16 +63,10 @@ impl Replayer {
         if !self.answers_early() {
             return Err(Wants::All);
         }
-        let posted = if request.method == "POST" { self.posted_to(request.target) } else { None };
-        let named = || request.header("mcp-session-id").and_then(|id| self.live_of(id));
-        let session = posted.or_else(named).unwrap_or_default();
+        let Placed { live: session, target, facts, .. } = self.place(request, Facts::default());
         if self.lives[session].is_over {
             return Err(Wants::All);
         }
-        let target = self.target(request.target);
-        let scope = if posted.is_some() { Scope::All } else { self.paths.scope(&target) };
-        let mut facts = Facts::of(request, &target, scope, self.options.skip_auth, Facts::default());
-        facts.hide(|name, value| self.header(name, value));
         let line = format!("{} {target}", request.method);
         let line = without_numbers(line.as_bytes()).into_owned();
         let form = Beginning::of(request.body).form;
@@ -152,7 +146,7 @@ impl Replayer {
                 let is_there = cassette.wire(entry.session, true, part, None, &**blobs, &mut body).is_ok();
                 line.truncate(if is_there { line.len() } else { 0 });
             }
-            let hides = PLACEHOLDER.find(&body).is_some() || memchr::memmem::find(&body, b"<var:").is_some();
+            let hides = holds_placeholder(&body) || memchr::memmem::find(&body, b"<var:").is_some();
             let Beginning { form, tells } = Beginning::of(&body);
             let (line, form) = (without_numbers(&line).into_owned(), without_numbers(&form).into_owned());
             Arc::new(Part { line, form, tells, hides })

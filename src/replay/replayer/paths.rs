@@ -6,7 +6,7 @@ use super::{Replayer, streams::is_line};
 use crate::{
     cassette::model::{Cassette, Exchange},
     replay::{matcher::canonical::without_numbers, script::Script},
-    wire::jsonrpc::Message,
+    wire::{http::path_of, jsonrpc::Message},
 };
 
 /// The targets at which messages were taken, path and query; none where that was one.
@@ -85,11 +85,6 @@ pub(super) fn comparable(target: &str) -> Cow<'_, str> {
         Cow::Borrowed(_) => Cow::Borrowed(target),
         Cow::Owned(plain) => Cow::Owned(String::from_utf8_lossy(&plain).into_owned()),
     }
-}
-
-/// A target without its query.
-pub(super) fn path_of(target: &str) -> &str {
-    target.split('?').next().unwrap_or(target)
 }
 
 impl Replayer {

@@ -7,7 +7,7 @@ use crate::{
     cassette::{blob::BlobSource, model::Cassette},
     redact::{Pairing, Pairs},
     replay::{
-        matcher::{Matcher, canonical::PLACEHOLDER},
+        matcher::{Matcher, canonical::holds_placeholder},
         script::{Script, client_message},
     },
     wire::jsonrpc::Message,
@@ -45,13 +45,6 @@ pub(super) struct Secrets<'a> {
 /// A step, whether that is a repeat, and what it pairs.
 type Chosen = (u32, bool, Option<Paired>);
 
-/// Whether a message holds a secret.
-fn holds_any(message: &[u8]) -> bool {
-    // Most hold not even its first sign, for which less has to be looked.
-    let first = memchr::memchr(b'<', message);
-    first.is_some_and(|first| PLACEHOLDER.find(&message[first..]).is_some())
-}
-
 impl Secrets<'_> {
     /// Of steps that equal a message, the one that `choose` takes of those it is told to: of all, or, where that would
     /// break a pair, of those that break none. If all do, the error is the exchange of one.
@@ -61,7 +54,7 @@ impl Secrets<'_> {
         mut choose: impl FnMut(&dyn Fn(u32) -> bool) -> Option<(u32, bool)>,
     ) -> Option<Result<Chosen, u32>> {
         let (first, repeat) = choose(&|_| true)?;
-        if !holds_any(message.bytes) {
+        if !holds_placeholder(message.bytes) {
             return Some(Ok((first, repeat, None)));
         }
         let pair = |step: u32| self.pair(message, step, None);
@@ -136,7 +129,7 @@ impl Replayer {
             self.keep_pairs(found.play, exchange);
             return true;
         }
-        if !holds_any(request.bytes) {
+        if !holds_placeholder(request.bytes) {
             return true;
         }
         let Found { play, step, .. } = found;

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Replayer, paths::path_of};
+use super::Replayer;
 use crate::{
     cassette::model::{End, Exchange, Form},
     replay::{
         own,
         script::{Rank, Script, Step, StepKind},
     },
+    wire::http::path_of,
 };
 
 impl Replayer {

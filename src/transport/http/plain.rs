@@ -201,7 +201,8 @@ impl LastHead {
         !self.text.is_empty() && bytes.starts_with(&self.text)
     }
 
-    /// Takes in headers of a head that stands at the beginning of `bytes`, and forgets the one before.
+    /// Takes in method and target, if it has these, and headers of a head that stands at the beginning of `bytes`, and
+    /// forgets the one before.
     fn note_fields(&mut self, first: &[&str], bytes: &[u8], headers: &[Header<'_>]) {
         self.text.clear();
         self.names.clear();

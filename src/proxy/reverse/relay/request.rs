@@ -9,10 +9,13 @@ use super::{
     Known, Ways,
     form::Form,
 };
-use crate::transport::http::{
-    MAX_HEAD,
-    headers::{Hop, Onward, codings, is_coding},
-    plain::{self, Fields, Request, RequestHead},
+use crate::{
+    transport::http::{
+        MAX_HEAD,
+        headers::{Hop, Onward, codings, is_coding},
+        plain::{self, Fields, Request, RequestHead},
+    },
+    wire::http::path_of,
 };
 
 /// What stands at the beginning of what a client has sent.
@@ -72,7 +75,7 @@ pub(super) fn read(bytes: &[u8], ways: &mut Ways, front: &Front) -> Next {
         let heads = recorded.get_or_insert_with(|| Arc::new(recorded_request(&grouped(&head.fields), ours)));
         (method, head.target.as_bytes().to_vec(), Arc::clone(heads))
     });
-    let path = || head.target.split('?').next().unwrap_or_default().to_owned();
+    let path = || path_of(head.target).to_owned();
     Next::Asked(Asked {
         noted,
         is_coded: codings(&head.fields).any(is_coding),
