@@ -54,6 +54,7 @@
 //! foresaw is recorded and replayed like any other.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod ahead;
 pub mod cassette;
 #[doc(hidden)]
 pub mod edit;

@@ -14,7 +14,10 @@ pub use self::{
     message::{Form, Id, Message},
 };
 use super::spelling::Spelling;
-use crate::wire::{Span, jsonrpc};
+use crate::{
+    ahead,
+    wire::{Span, jsonrpc},
+};
 
 /// A place in a cassette's text; cassettes over 4 GiB are refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -327,6 +330,23 @@ impl Cassette {
     /// The text at a place.
     pub fn at(&self, place: Place) -> &[u8] {
         place.span().of(&self.text)
+    }
+
+    /// Begins to fetch what stands elsewhere of an exchange that is about to be played: HTTP's part and its items' text.
+    #[inline]
+    pub(crate) fn fetch_ahead(&self, exchange: u32) {
+        /// Between several there is time.
+        const FIRST: usize = 2;
+        let entry = &self.exchanges[exchange as usize];
+        if let Some(http) = &entry.http {
+            ahead::fetch(&**http);
+        }
+        for item in entry.server.iter().take(FIRST) {
+            ahead::fetch(self.at(item.message.place));
+            if let Some(sse) = &item.sse {
+                ahead::fetch(&**sse);
+            }
+        }
     }
 
     /// The exchange with this key.

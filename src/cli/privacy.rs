@@ -3,12 +3,12 @@
 use std::{
     borrow::Cow,
     env,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use clap::Args;
 use mcp_tapedeck::{
-    proxy::record::Hide,
+    proxy::record::{Hide, Part},
     redact::{self, Count, Redactor, Rules, Vars},
     traffic::{Direction, Event},
 };
@@ -84,13 +84,13 @@ impl Privacy {
 #[derive(Clone)]
 pub(super) struct Cleaner {
     vars: Vars,
-    redactor: Arc<Mutex<Redactor>>,
+    redactor: Arc<RwLock<Redactor>>,
 }
 
 impl Cleaner {
     /// For one recording.
     pub(super) fn new(privacy: Privacy) -> Self {
-        Self { vars: privacy.vars, redactor: Arc::new(Mutex::new(Redactor::new(&privacy.rules))) }
+        Self { vars: privacy.vars, redactor: Arc::new(RwLock::new(Redactor::new(&privacy.rules))) }
     }
 
     /// Whether what was written may hold values that were met only afterwards.
@@ -106,12 +106,19 @@ impl Cleaner {
 
     /// Does something, while no clone does anything.
     fn alone<T>(&self, what: impl FnOnce(&mut Alone<'_>) -> T) -> T {
-        let mut redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut redactor = self.redactor.write().unwrap_or_else(PoisonError::into_inner);
         what(&mut Alone { vars: &self.vars, redactor: &mut redactor })
     }
 }
 
 impl Hide for Cleaner {
+    fn is_clean(&self, event: &Event<'_>) -> bool {
+        let redactor = self.redactor.read().unwrap_or_else(PoisonError::into_inner);
+        Part::all(event, |part| {
+            matches!(self.vars.hide(part.bytes()), Cow::Borrowed(_)) && part.is_clean(&redactor)
+        })
+    }
+
     fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         self.alone(|alone| alone.message(direction, bytes))
     }

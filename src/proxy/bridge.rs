@@ -53,11 +53,7 @@ use self::{
     shared::{Core, Mode},
     tape::{Said, Tape},
 };
-use super::{
-    lock,
-    recorder::{Hide, Sink},
-    signals::Signals,
-};
+use super::{hide::Hide, lock, recorder::Sink, signals::Signals};
 use crate::{
     traffic::{Exit, Payload},
     transport::{

@@ -49,6 +49,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(unix)]
 mod child;
 #[cfg(unix)]
+mod hide;
+#[cfg(unix)]
 mod nowait;
 #[cfg(unix)]
 mod outbox;

@@ -29,7 +29,10 @@ use crate::{
     transport::stdio::{self, Client, Outlet, Server},
 };
 
-pub use super::recorder::{Hide, Sink};
+pub use super::{
+    hide::{Hide, Part},
+    recorder::Sink,
+};
 
 /// The most that is read at once while messages are short. What is read together is written together, and goes on only
 /// then: in full flow the next one in line has to wait for it, with nothing to do.

@@ -2,21 +2,19 @@
 //! they could not be.
 
 use std::{
-    borrow::Cow,
     io, mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Mutex,
+        Mutex, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use super::lock;
+use super::{hide::Hide, lock};
 use crate::{
-    redact::Redactor,
     store::Journal,
-    traffic::{Direction, Event, Headers, Lane, Micros, Payload},
+    traffic::{Direction, Event, Lane, Micros, Payload},
 };
 
 /// Where a recording goes.
@@ -41,110 +39,6 @@ impl Sink for Journal {
     }
 }
 
-/// What is taken out of what passed before it is written; the traffic itself stays as it is. What comes back borrowed
-/// has nothing in it that is taken out.
-pub trait Hide: Send {
-    /// The message as it may be written.
-    fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]>;
-
-    /// The value of a header as it may be written; the name is in lower case.
-    fn header<'a>(&mut self, _name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
-        self.message(Direction::ToServer, value)
-    }
-
-    /// The target of a request, path and query, as it may be written.
-    fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
-        self.message(Direction::ToServer, target)
-    }
-
-    /// Takes out of an event, wherever in it it stands.
-    fn event(&mut self, event: &mut Event<'_>) {
-        let direction = event.direction;
-        match &mut event.payload {
-            Payload::Message(bytes) | Payload::Partial(bytes) | Payload::Body(bytes) => {
-                renew(bytes, |bytes| self.message(direction, bytes));
-            }
-            Payload::SseEvent(sent) => renew(&mut sent.data, |bytes| self.message(direction, bytes)),
-            Payload::Oversize(measured) => {
-                for end in [&mut measured.head, &mut measured.tail] {
-                    if let Cow::Owned(hidden) = self.message(direction, end) {
-                        *end = hidden;
-                    }
-                }
-            }
-            Payload::Request(head) => {
-                renew(&mut head.target, |target| self.target(target));
-                hide_headers(self, &mut head.headers);
-            }
-            Payload::Response(head) => hide_headers(self, &mut head.headers),
-            Payload::Closed | Payload::Broken { .. } | Payload::Exit(_) | Payload::Gap { .. } => {}
-        }
-    }
-}
-
-fn hide_headers<H: Hide + ?Sized>(hide: &mut H, headers: &mut Headers<'_>) {
-    for (name, value) in headers {
-        let lower = match name.iter().any(u8::is_ascii_uppercase) {
-            true => Cow::Owned(name.to_ascii_lowercase()),
-            false => Cow::Borrowed(&**name),
-        };
-        renew(value, |value| hide.header(&lower, value));
-    }
-}
-
-/// Replaces bytes that `hide` changes.
-fn renew(bytes: &mut Cow<'_, [u8]>, hide: impl for<'a> FnOnce(&'a [u8]) -> Cow<'a, [u8]>) {
-    if let Cow::Owned(hidden) = hide(bytes) {
-        *bytes = Cow::Owned(hidden);
-    }
-}
-
-/// Nothing is hidden.
-impl Hide for () {
-    fn message<'a>(&mut self, _: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        Cow::Borrowed(bytes)
-    }
-}
-
-impl Hide for Redactor {
-    fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        Self::message(self, direction, bytes)
-    }
-
-    fn header<'a>(&mut self, name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
-        match self.is_clean_header(name, value) {
-            true => Cow::Borrowed(value),
-            false => {
-                let name = String::from_utf8_lossy(name);
-                as_text(value, |text| self.header_value(&name, text))
-            }
-        }
-    }
-
-    fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
-        match self.is_clean_url(target) {
-            true => Cow::Borrowed(target),
-            false => as_text(target, |text| self.url(text)),
-        }
-    }
-}
-
-/// Bytes of a head as the text that they are in ISO-8859-1, and back.
-fn as_text<'a>(bytes: &'a [u8], hide: impl FnOnce(&str) -> Cow<'_, str>) -> Cow<'a, [u8]> {
-    // Nearly all of them are ASCII, which is the same in UTF-8.
-    let ascii = std::str::from_utf8(bytes).ok().filter(|text| text.is_ascii());
-    let text = match ascii {
-        Some(text) => Cow::Borrowed(text),
-        None => Cow::Owned(bytes.iter().copied().map(char::from).collect()),
-    };
-    match hide(&text) {
-        Cow::Owned(hidden) if hidden != text => {
-            Cow::Owned(hidden.chars().map(|char| u8::try_from(char).unwrap_or(b'?')).collect())
-        }
-        _ => Cow::Borrowed(bytes),
-    }
-}
-
 /// What is to become of a chunk.
 #[derive(Debug)]
 pub(super) enum Tapped {
@@ -160,12 +54,12 @@ pub(super) enum Tapped {
 
 /// Hides, writes, and counts what could not be written, for all whose traffic passes.
 ///
-/// What passes at one time is made events of side by side. To hide and to write are two locks, so that one's message is
-/// looked at while another's is written. Nothing goes on before it is written, so no peer can react to what is not in
+/// What passes at one time is made events of, and looked at, side by side; only what has to be changed, and writing, is
+/// done by one at a time, with a lock for each. Nothing goes on before it is written, so no peer can react to what is not in
 /// the sink, whose order is that of writing.
 pub(super) struct Recorder<S> {
     start: Instant,
-    hide: Mutex<Box<dyn Hide>>,
+    hide: RwLock<Box<dyn Hide>>,
     /// None once it is finished.
     writer: Mutex<Option<Writer<S>>>,
     /// What was tapped could not even be looked at: from there on messages are counted and nothing more.
@@ -191,7 +85,7 @@ impl<S: Sink> Recorder<S> {
         let writer = Writer { sink, is_fatal, has_failed: false, missed: 0, lost: 0 };
         Self {
             start: Instant::now(),
-            hide: Mutex::new(hide),
+            hide: RwLock::new(hide),
             writer: Mutex::new(Some(writer)),
             is_broken: AtomicBool::new(false),
         }
@@ -231,8 +125,7 @@ impl<S: Sink> Recorder<S> {
         let is_whole = !self.is_broken.load(Ordering::Relaxed)
             && self.survives(|| {
                 fill(&mut events);
-                let mut hide = lock(&self.hide);
-                events.iter_mut().for_each(|event| hide.event(event));
+                self.hide(&mut events);
             });
         let mut writer = lock(&self.writer);
         let Some(writer) = &mut *writer else { return Tapped::Over };
@@ -244,6 +137,17 @@ impl<S: Sink> Recorder<S> {
                 tapped
             }
             _ => writer.miss(messages(), io::Error::other("a fault in tapedeck itself")),
+        }
+    }
+
+    /// Takes out what must not be written. Only from the first event on that has such a thing does anybody wait.
+    fn hide(&self, events: &mut [Event<'_>]) {
+        let hide = self.hide.read().unwrap_or_else(PoisonError::into_inner);
+        let unclean = events.iter().position(|event| !hide.is_clean(event));
+        drop(hide);
+        if let Some(first) = unclean {
+            let mut hide = self.hide.write().unwrap_or_else(PoisonError::into_inner);
+            events[first..].iter_mut().for_each(|event| hide.event(event));
         }
     }
 
@@ -309,7 +213,84 @@ const fn is_message(payload: &Payload<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::{borrow::Cow, sync::Condvar, thread};
+
     use super::*;
+    use crate::redact::{Redactor, Rules};
+
+    /// Waits, when it looks at a message, until somebody else looks at one as well.
+    struct Looks {
+        looking: Mutex<u32>,
+        more: Condvar,
+    }
+
+    impl Hide for Looks {
+        fn is_clean(&self, _: &Event<'_>) -> bool {
+            *lock(&self.looking) += 1;
+            self.more.notify_all();
+            let alone = |looking: &mut u32| *looking < 2;
+            let wait = self.more.wait_timeout_while(lock(&self.looking), Duration::from_secs(20), alone);
+            !wait.unwrap().1.timed_out()
+        }
+
+        fn message<'a>(&mut self, _: Direction, _: &'a [u8]) -> Cow<'a, [u8]> {
+            panic!("one waited for the other")
+        }
+    }
+
+    #[derive(Default)]
+    struct Nowhere;
+
+    impl Sink for Nowhere {
+        fn write(&mut self, _: &[Event<'_>]) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn message(text: &'static str) -> Event<'static> {
+        event(Direction::ToServer, Lane(0), Payload::Message(Cow::Borrowed(text.as_bytes())))
+    }
+
+    #[test]
+    fn clean_messages_do_not_wait_for_each_other() {
+        let looks = Looks { looking: Mutex::new(0), more: Condvar::new() };
+        let recorder = Recorder::new(Nowhere, Box::new(looks), false);
+        thread::scope(|scope| {
+            let recorded = [(); 2].map(|()| {
+                scope.spawn(|| {
+                    recorder.record(&mut Room::default(), || 1, |events| events.push(message("clean")))
+                })
+            });
+            for recorded in recorded {
+                assert!(matches!(recorded.join().unwrap(), Tapped::Pass));
+            }
+        });
+    }
+
+    #[test]
+    fn what_is_unclean_is_changed_and_what_follows_it_is_looked_at_again() {
+        let hide = Box::new(Redactor::new(&Rules::default()));
+        let recorder = Recorder::new(Nowhere, hide, false);
+        let mut events = vec![
+            message(r#"{"note":"hunter2hunter2"}"#),
+            message(r#"{"password":"hunter2hunter2"}"#),
+            message(r#"{"note":"hunter2hunter2"}"#),
+        ];
+        recorder.hide(&mut events);
+        let texts = events.iter().map(|event| match &event.payload {
+            Payload::Message(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            payload => panic!("{payload:?}"),
+        });
+        let redacted = "<redacted:password-1>";
+        assert_eq!(
+            texts.collect::<Vec<_>>(),
+            [
+                r#"{"note":"hunter2hunter2"}"#.to_owned(),
+                format!("{{\"password\":\"{redacted}\"}}"),
+                format!("{{\"note\":\"{redacted}\"}}"),
+            ]
+        );
+    }
 
     #[test]
     fn room_for_events_is_used_again() {

@@ -51,12 +51,7 @@ use self::{
     faulty::Stand,
     tape::{Tape, Told},
 };
-use super::{
-    lock,
-    recorder::{Hide, Sink},
-    reply::Cut,
-    signals::Signals,
-};
+use super::{hide::Hide, lock, recorder::Sink, reply::Cut, signals::Signals};
 use crate::{
     report::Report,
     traffic::Event,

@@ -6,7 +6,7 @@ use std::{
     borrow::Cow,
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
-    mem,
+    iter, mem,
     sync::Mutex,
     time::Instant,
 };
@@ -14,8 +14,9 @@ use std::{
 use memchr::{memchr, memchr_iter};
 
 use super::{
+    hide::Hide,
     lock,
-    recorder::{Hide, Recorder, Room, Sink, Tapped, event},
+    recorder::{Recorder, Room, Sink, Tapped, event},
 };
 use crate::{
     traffic::{Direction, Lane, Micros, Payload},
@@ -37,11 +38,16 @@ pub(super) struct Tap<S> {
 struct Side {
     splitter: LineSplitter,
     room: Room,
+    /// Of the messages of one chunk, what they begin and end.
+    owed: Vec<Owed>,
 }
 
 impl<S: Sink> Tap<S> {
     pub(super) fn new(sink: S, hide: Box<dyn Hide>, max_message: usize, is_fatal: bool) -> Self {
-        let side = || Mutex::new(Side { splitter: LineSplitter::new(max_message), room: Room::default() });
+        let side = || {
+            let splitter = LineSplitter::new(max_message);
+            Mutex::new(Side { splitter, room: Room::default(), owed: Vec::new() })
+        };
         Self {
             to_server: side(),
             to_client: side(),
@@ -69,7 +75,7 @@ impl<S: Sink> Tap<S> {
     /// Writes what `chunk` ends.
     pub(super) fn chunk(&self, direction: Direction, chunk: &[u8]) -> Tapped {
         let mut side = lock(self.side(direction));
-        let Side { splitter, room } = &mut *side;
+        let Side { splitter, room, owed } = &mut *side;
         if memchr(b'\n', chunk).is_none() {
             splitter.feed(chunk, |_| ());
             return Tapped::Pass;
@@ -77,33 +83,26 @@ impl<S: Sink> Tap<S> {
         let missed = || memchr_iter(b'\n', chunk).count() as u64;
         self.recorder.record(room, missed, |events| {
             splitter.feed(chunk, |line| {
-                events.push(event(direction, Lane(0), self.payload(direction, line)));
+                let payload = match line {
+                    Line::Whole(bytes) => {
+                        note(direction, bytes, owed);
+                        Payload::Message(Cow::Borrowed(bytes))
+                    }
+                    Line::Oversize(line) => Payload::Oversize(line),
+                };
+                events.push(event(direction, Lane(0), payload));
             });
-        })
-    }
-
-    fn payload<'a>(&self, direction: Direction, line: Line<'a>) -> Payload<'a> {
-        match line {
-            Line::Whole(bytes) => {
-                let message = Message::read(bytes);
-                self.owe(direction, &message);
-                message.members().for_each(|member| self.owe(direction, &member));
-                Payload::Message(Cow::Borrowed(bytes))
+            // Before any of it goes on.
+            if !owed.is_empty() {
+                lock(&self.unanswered).change(owed.drain(..), || self.now());
             }
-            Line::Oversize(line) => Payload::Oversize(line),
-        }
-    }
-
-    fn owe(&self, direction: Direction, message: &Message<'_>) {
-        if let Some(id) = owed(direction, message) {
-            lock(&self.unanswered).change(message.kind == Kind::Request, id, || self.now());
-        }
+        })
     }
 
     /// Writes what stood behind the last line end, and that the sender closed this direction if it did.
     pub(super) fn close(&self, direction: Direction, is_closed: bool) -> Tapped {
         let mut side = lock(self.side(direction));
-        let Side { splitter, room } = &mut *side;
+        let Side { splitter, room, .. } = &mut *side;
         let partial = mem::replace(splitter, LineSplitter::new(0)).finish();
         if partial.is_none() && !is_closed {
             return Tapped::Pass;
@@ -128,14 +127,42 @@ impl<S: Sink> Tap<S> {
     }
 }
 
-/// The raw id of a request of the client that begins or ends with this message.
-fn owed<'a>(direction: Direction, message: &Message<'a>) -> Option<&'a [u8]> {
-    match (direction, message.kind) {
-        (Direction::ToServer, Kind::Request) | (Direction::ToClient, Kind::Result | Kind::Error) => {
-            message.id()
+/// A request of the client that a message begins, or ends.
+struct Owed {
+    begins: bool,
+    /// The hash of its id.
+    id: u64,
+}
+
+/// Notes what a line begins and ends: most lines tell it with their first members.
+fn note(direction: Direction, line: &[u8], owed: &mut Vec<Owed>) {
+    let mut change = |kind, id| {
+        let id = Hashed::of(&crate::wire::jsonrpc::id_key(id));
+        owed.push(Owed { begins: kind == Kind::Request, id });
+    };
+    if let Some((kind, id)) = Message::first_look(line) {
+        if is_owed(direction, kind) {
+            change(kind, id);
         }
-        (Direction::ToServer, Kind::Notification) => message.cancelled_id(),
-        _ => None,
+        return;
+    }
+    let message = Message::read(line);
+    for message in iter::once(message).chain(message.members()) {
+        let id = match (direction, message.kind) {
+            (Direction::ToServer, Kind::Notification) => message.cancelled_id(),
+            (_, kind) => message.id().filter(|_| is_owed(direction, kind)),
+        };
+        if let Some(id) = id {
+            change(message.kind, id);
+        }
+    }
+}
+
+/// Whether a message of this kind is a request of the client, or answers one.
+const fn is_owed(direction: Direction, kind: Kind) -> bool {
+    match direction {
+        Direction::ToServer => matches!(kind, Kind::Request),
+        Direction::ToClient => kind.is_response(),
     }
 }
 
@@ -180,17 +207,18 @@ impl Hasher for Hashed {
 }
 
 impl Unanswered {
-    fn change(&mut self, begins: bool, id: &[u8], now: impl FnOnce() -> Micros) {
-        let id = Hashed::of(&crate::wire::jsonrpc::id_key(id));
-        if begins {
-            *self.requests.entry(id).or_insert(0) += 1;
-        } else if let Some(count) = self.requests.get_mut(&id) {
-            *count -= 1;
-            if *count == 0 {
-                self.requests.remove(&id);
-            }
-            if self.requests.is_empty() {
-                self.settled = Some(now());
+    fn change(&mut self, changes: impl Iterator<Item = Owed>, now: impl Fn() -> Micros) {
+        for Owed { begins, id } in changes {
+            if begins {
+                *self.requests.entry(id).or_insert(0) += 1;
+            } else if let Some(count) = self.requests.get_mut(&id) {
+                *count -= 1;
+                if *count == 0 {
+                    self.requests.remove(&id);
+                }
+                if self.requests.is_empty() {
+                    self.settled = Some(now());
+                }
             }
         }
     }

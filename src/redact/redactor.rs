@@ -1,6 +1,7 @@
 //! Replaces what is secret, in one session.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::clean::Clean;
 use super::finder::{self, Secret};
@@ -34,7 +35,7 @@ pub struct Redactor {
     clean: Clean,
     counts: Vec<Count>,
     /// It has seen a message.
-    has_begun: bool,
+    has_begun: AtomicBool,
     /// It met a value behind its first message: that may hold it.
     met_late: bool,
     /// Placeholders that come in are secrets of somebody else, with numbers of their own.
@@ -61,7 +62,7 @@ impl Redactor {
             secrets: Secrets::new(rules.values()),
             clean: Clean::default(),
             counts: Vec::new(),
-            has_begun: false,
+            has_begun: AtomicBool::new(false),
             met_late: false,
             renumbers: false,
         }
@@ -82,8 +83,19 @@ impl Redactor {
         let renumbered = self.renumbered(bytes);
         let redacted =
             redact_of(renumbered, |bytes| self.redact(bytes, |text, at| places::places(text, at, sender)));
-        self.has_begun = true;
+        *self.has_begun.get_mut() = true;
         redacted
+    }
+
+    /// Whether a message stays as it is, by all that is known now, and without asking for any number. If so, it has been
+    /// seen. Several may ask at once.
+    pub fn is_clean_message(&self, bytes: &[u8]) -> bool {
+        let is_clean =
+            !self.renumbers && (!self.rules.is_on() || search(&self.rules, &self.secrets, bytes).is_empty());
+        if is_clean {
+            self.has_begun.store(true, Ordering::Relaxed);
+        }
+        is_clean
     }
 
     /// Redacts any other text: a log line, an error, a name.
@@ -101,13 +113,13 @@ impl Redactor {
         self.after_renumbering(value, |redactor, value| redactor.unless_clean(name, value, Self::header_anew))
     }
 
-    /// Whether a header's value, in ASCII, has been found clean by all that is known now.
-    pub(crate) fn is_clean_header(&self, name: &[u8], value: &[u8]) -> bool {
+    /// Whether a header's value, in ASCII, has been found clean by all that is known now; the name is in lower case.
+    pub fn is_clean_header(&self, name: &[u8], value: &[u8]) -> bool {
         value.is_ascii() && self.clean.has(name, value, self.secrets.met())
     }
 
     /// The same of an address.
-    pub(crate) fn is_clean_url(&self, url: &[u8]) -> bool {
+    pub fn is_clean_url(&self, url: &[u8]) -> bool {
         self.is_clean_header(URL.as_bytes(), url)
     }
 
@@ -295,7 +307,7 @@ impl Redactor {
                 self.secrets.placeholder(value.kind, &value.bytes)
             }
             Secret::New(kind, value) => {
-                self.met_late |= self.has_begun && self.secrets.exactly(value).is_none();
+                self.met_late |= *self.has_begun.get_mut() && self.secrets.exactly(value).is_none();
                 if let Some(password) =
                     shapes::password_of_basic(value).filter(|_| matches!(*kind, "basic" | "authorization"))
                 {

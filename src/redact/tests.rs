@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 mod disguise;
 mod flags;
+mod looks;
 mod oauth;
 mod settings;
 

@@ -47,6 +47,11 @@ impl Queue {
         Self(step | Self::ONLY)
     }
 
+    /// The step, where there is only one.
+    pub(super) const fn step(self) -> Option<u32> {
+        if self.0 & Self::ONLY == 0 { None } else { Some(self.0 & !Self::ONLY) }
+    }
+
     /// The number of the list, where there is one.
     pub(super) const fn list(self) -> Option<u32> {
         if self.0 & Self::ONLY == 0 { Some(self.0) } else { None }

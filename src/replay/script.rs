@@ -13,6 +13,7 @@ use super::{
     methods::Methods,
 };
 use crate::{
+    ahead,
     cassette::{
         blob::BlobSource,
         model::{Cassette, End, Exchange, Form, Id, Item, Moment, Unanswered},
@@ -268,7 +269,20 @@ impl Script {
         message: &Message<'_>,
     ) -> (Option<Queue>, Vec<u32>) {
         let recorded = Recorded { cassette, blobs, steps: &self.steps, methods: &self.methods };
-        self.index.find(recorded, matcher, message)
+        let found = self.index.find(recorded, matcher, message);
+        if let Some(step) = found.0.and_then(Queue::step) {
+            self.fetch_ahead(cassette, step);
+        }
+        found
+    }
+
+    /// Begins to fetch what is looked at of the only step that equals a message.
+    fn fetch_ahead(&self, cassette: &Cassette, step: u32) {
+        ahead::fetch(&self.steps[step as usize]);
+        // Which exchange it is stands there; nearly always one follows the other as in the file.
+        let perhaps = self.steps[0].exchange as usize + step as usize;
+        cassette.exchanges.get(perhaps).into_iter().for_each(ahead::fetch);
+        cassette.fetch_ahead(self.steps[step as usize].exchange);
     }
 
     /// The exchange of the first step that equals a live message.

@@ -91,6 +91,35 @@ impl<'a> Message<'a> {
         message
     }
 
+    /// The id of a request, or of the response to one, where that is known before the params, the result or the error
+    /// are read: nothing is read from there on, and it may be anything. None where nobody knows without reading all.
+    pub fn first_look(bytes: &'a [u8]) -> Option<(Kind, &'a [u8])> {
+        let start = scan::trim(bytes).start;
+        let mut members = scan::members(bytes, start);
+        let (mut is_jsonrpc, mut id, mut is_method) = (false, None, false);
+        loop {
+            let envelope = Envelope::of(members.try_name().ok()??.of(bytes))?;
+            let outcome = match envelope {
+                Envelope::Params => return None,
+                Envelope::Result => Some(Kind::Result),
+                Envelope::Error => Some(Kind::Error),
+                Envelope::Jsonrpc | Envelope::Id | Envelope::Method => None,
+            };
+            if let Some(kind) = outcome {
+                return id.filter(|_| is_jsonrpc && !is_method).map(|id| (kind, id));
+            }
+            let value = members.try_value().ok()?.of(bytes);
+            match envelope {
+                Envelope::Jsonrpc => is_jsonrpc = scan::string_is(value, "2.0"),
+                Envelope::Id => id = Some(value),
+                _ => is_method = value.starts_with(b"\""),
+            }
+            if let Some(id) = id.filter(|_| is_jsonrpc && is_method) {
+                return Some((Kind::Request, id));
+            }
+        }
+    }
+
     /// A batch in a batch is noise: arrays in arrays may be as deep as they like.
     fn read_member(bytes: &'a [u8]) -> Self {
         match bytes.first() {
@@ -378,73 +407,4 @@ pub fn error(id: &[u8], code: i32, message: &str, data: Option<&str>) -> Vec<u8>
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kind(text: &str) -> Kind {
-        Message::read(text.as_bytes()).kind
-    }
-
-    #[test]
-    fn the_envelope_alone_says_what_a_message_is() {
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Kind::Request);
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"method":"tools/list"}"#), Kind::Request);
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#), Kind::Notification);
-        assert_eq!(kind(r#"{"result":{},"id":1,"jsonrpc":"2.0"}"#), Kind::Result);
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","error":{"code":1,"message":""}}"#), Kind::Error);
-        assert_eq!(kind("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r"), Kind::Request);
-        assert_eq!(kind(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#), Kind::Batch);
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":{"mean":NaN}}"#), Kind::Result);
-        assert_eq!(kind(r#"{"json\u0072pc":"2.0","\u0069d":1,"meth\u006fd":"ping"}"#), Kind::Request);
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","\"id":1,"method":"ping","\\":2}"#), Kind::Notification);
-    }
-
-    #[test]
-    fn what_is_no_message_is_noise() {
-        for noise in [
-            "",
-            "   ",
-            "42",
-            "\"text\"",
-            "[2025-01-01] log",
-            "[]",
-            "[1]",
-            "{not json}",
-            r#"{"id":1,"result":{}}"#,
-            r#"{"jsonrpc":"2.0","id":1}"#,
-            r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":"ping"} x"#,
-            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"te"#,
-        ] {
-            assert_eq!(kind(noise), Kind::Noise, "{noise}");
-        }
-    }
-
-    #[test]
-    fn a_batch_in_a_batch_is_noise_at_any_depth() {
-        assert_eq!(kind(r#"[[{"jsonrpc":"2.0","id":1,"method":"ping"}]]"#), Kind::Noise);
-        assert_eq!(kind(&["[".repeat(200_000), "]".repeat(200_000)].concat()), Kind::Noise);
-    }
-
-    #[test]
-    fn ids_are_compared_with_their_type_and_not_by_spelling() {
-        assert_ne!(id_key(b"1"), id_key(b"\"1\""));
-        assert_eq!(id_key(br#""a\u0022""#), id_key(br#""a\"""#));
-        assert_ne!(id_key(b"0"), id_key(b"0.0"));
-    }
-
-    #[test]
-    fn names_tokens_and_cancelled_ids_are_read_from_params() {
-        let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools\/call","params":{"name":"a","name":"b c","_meta":{"progressToken":"p"}}}"#;
-        let call = Message::read(call);
-        assert_eq!((call.method().as_ref(), call.name().as_deref()), ("tools/call", Some("b c")));
-        assert_eq!(call.progress_token(), Some(&b"\"p\""[..]));
-        let modern = br#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"\u005fmeta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
-        assert!(Message::read(modern).is_modern());
-        assert!(
-            !Message::read(br#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\u005f"}}"#).is_modern()
-        );
-        let cancel = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
-        assert_eq!(Message::read(cancel).cancelled_id(), Some(&b"7"[..]));
-    }
-}
+mod tests;

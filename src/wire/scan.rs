@@ -249,6 +249,16 @@ impl Members<'_> {
     // A member is many words, and who reads all messages by this does it in one place.
     #[inline(always)]
     pub fn try_next(&mut self) -> Result<Option<Member>, ScanError> {
+        let Some(name) = self.try_name()? else { return Ok(None) };
+        Ok(Some(Member { name, value: self.try_value()? }))
+    }
+
+    /// The name of the next member, whose value is not read: [`Self::try_value`] does that, and nothing else comes next.
+    ///
+    /// # Errors
+    /// Where the object does not go on as one.
+    #[inline(always)]
+    pub fn try_name(&mut self) -> Result<Option<Span>, ScanError> {
         let open = [b'{', b','][usize::from(self.state == State::Next)];
         let mut at = skip_space(self.text, self.at);
         if self.state == State::Next && self.text.get(at) == Some(&b'}') {
@@ -271,11 +281,20 @@ impl Members<'_> {
         if self.text.get(at) != Some(&b':') {
             return error(at, "a colon");
         }
-        at = skip_space(self.text, at + 1);
-        let value = Span::new(at, skip_value(self.text, at)?);
+        self.at = skip_space(self.text, at + 1);
+        Ok(Some(name))
+    }
+
+    /// The value of the member whose name was read last.
+    ///
+    /// # Errors
+    /// Where there is none.
+    #[inline(always)]
+    pub fn try_value(&mut self) -> Result<Span, ScanError> {
+        let value = Span::new(self.at, skip_value(self.text, self.at)?);
         self.at = value.end;
         self.state = State::Next;
-        Ok(Some(Member { name, value }))
+        Ok(value)
     }
 }
 

@@ -52,10 +52,11 @@ const SOCKETS: &[&str] = &["std::net", "std::os::unix::net", "tokio::net", "hype
 
 /// The whole table. What a module may not use is as important as what it may: no arrow turns back.
 const TABLE: &[Row] = &[
+    Row { module: "ahead", may_use: &[], never: &[WORLD, TREE, ARGUMENTS] },
     Row { module: "exit_code", may_use: &[], never: &[WORLD, TREE, ARGUMENTS] },
     Row { module: "wire", may_use: &[], never: &[WORLD, TREE, ARGUMENTS] },
     Row { module: "traffic", may_use: &["wire"], never: &[WORLD, TREE, ARGUMENTS] },
-    Row { module: "cassette", may_use: &["traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },
+    Row { module: "cassette", may_use: &["ahead", "traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },
     Row {
         module: "edit",
         may_use: &["cassette", "fault", "traffic", "wire"],
@@ -75,7 +76,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         module: "replay",
-        may_use: &["cassette", "fault", "lint", "redact", "report", "traffic", "wire"],
+        may_use: &["ahead", "cassette", "fault", "lint", "redact", "report", "traffic", "wire"],
         never: &[WORLD, TREE, ARGUMENTS],
     },
     Row { module: "lint", may_use: &["cassette", "traffic", "wire"], never: &[WORLD, TREE, ARGUMENTS] },

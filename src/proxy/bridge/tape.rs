@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::super::recorder::{Hide, Recorder, Room, Sink, Tapped, event};
+use super::super::{
+    hide::Hide,
+    recorder::{Recorder, Room, Sink, Tapped, event},
+};
 use crate::{
     traffic::{Direction, Event, Lane, Payload},
     wire::lines::Oversize,

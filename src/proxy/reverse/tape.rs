@@ -13,8 +13,9 @@ use tokio::sync::{Notify, mpsc::UnboundedSender};
 
 use super::{
     super::{
+        hide::Hide,
         lock,
-        recorder::{Hide, Recorder, Room, Sink, Tapped, event},
+        recorder::{Recorder, Room, Sink, Tapped, event},
     },
     faulty::Stand,
     item::Item,
