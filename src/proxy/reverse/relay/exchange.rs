@@ -91,7 +91,7 @@ impl Exchange {
         }
         inbox.take(asked.length);
         let mut exchange = Self {
-            said: Said::new(Arc::clone(&lane), asked.is_coded),
+            said: Said::new(Arc::clone(&lane), asked.is_coded, true),
             lane,
             bearing: asked.bearing,
             body: asked.body,

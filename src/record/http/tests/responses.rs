@@ -65,12 +65,24 @@ fn a_server_request_is_answered_by_another_post() {
 fn a_request_that_has_no_end_is_its_beginning() {
     let head = "1 > POST /mcp @S content-length=99";
     let part = "1 > partial {\"half\"";
-    let body = |http: &str, rest: &str| format!("1 http POST /mcp @1 in part{http}{rest}");
-    check_in_session(&[head, part, "1 < cut"], &[&body(r#" {"end": "cut"}"#, " ! lost")]);
-    check_in_session(&[head, part, "1 < reset"], &[&body(r#" {"end": "reset"}"#, " ! lost")]);
-    check_in_session(&[head, part, "1 > ."], &[&body("", " ! open")]);
-    check_in_session(&[head, "1 < 413", "1 < .", part], &[&body(r#" {"status": 413}"#, "")]);
-    check_in_session(&[head, "1 < 413", part, "1 < cut"], &[&body(r#" {"status": 413, "end": "cut"}"#, "")]);
+    let body = |http: &str, rest: &str| {
+        format!(r#"1 http POST /mcp @1 in part {{"request": {{"content-length": "99"}}{http}}}{rest}"#)
+    };
+    // Also where nothing of it had come.
+    for part in [part, "1 > partial "] {
+        check_in_session(&[head, part, "1 < cut"], &[&body(r#", "end": "cut""#, " ! lost")]);
+        check_in_session(&[head, part, "1 < reset"], &[&body(r#", "end": "reset""#, " ! lost")]);
+        check_in_session(&[head, part, "1 > ."], &[&body("", " ! open")]);
+        check_in_session(&[head, "1 < 413", "1 < .", part], &[&body(r#", "status": 413"#, "")]);
+        check_in_session(
+            &[head, "1 < 413", part, "1 < cut"],
+            &[&body(r#", "status": 413, "end": "cut""#, "")],
+        );
+        check_in_session(
+            &["1 > POST /mcp @S transfer-encoding=chunked", part, "1 < 413", "1 < ."],
+            &[r#"1 http POST /mcp @1 in part {"status": 413}"#],
+        );
+    }
 }
 
 #[test]
