@@ -4,6 +4,11 @@ use super::*;
 
 #[test]
 fn what_comes_on_a_response_belongs_to_its_request() {
+    // What comes behind the end of all that can come belongs to nothing.
+    check_in_session(
+        &["1 > PUT /x @S", "1 < 200", "1 < partial a", "1 > .", "1 < partial b"],
+        &[r#"1 http PUT /x @1 {"status": 200, "partial": "a"} ! open"#],
+    );
     check_in_session(
         &[
             "1 > POST /mcp @S",
@@ -111,6 +116,9 @@ fn a_request_says_why_it_has_no_answer() {
         (&["1 < cut"], r#" {"end": "cut"}"#, "lost"),
         (&[stream], r#" {"stream": true}"#, "open"),
         (&["1 > ."], "", "open"),
+        // The recorder ended, or the client left and nobody heard more.
+        (&[stream, "1 < partial {\"jso"], r#" {"stream": true, "partial": "{\"jso"}"#, "open"),
+        (&[stream, "1 > .", "1 < partial {\"jso"], r#" {"stream": true, "partial": "{\"jso"}"#, "open"),
         (&["1 > .", "1 < 500", "1 < ."], r#" {"status": 500}"#, "ended"),
     ] {
         let mut all = vec!["1 > POST /mcp @S", r#"1 > {"jsonrpc":"2.0","id":1,"method":"a"}"#];
