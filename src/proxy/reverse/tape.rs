@@ -267,13 +267,6 @@ impl Lane {
         let _ = self.write();
     }
 
-    /// The client is told this in the server's place; nothing of it is recorded.
-    pub(super) fn answers(&self, status: u16, error: Option<&[u8]>) {
-        if let Some(watch) = &mut lock(&self.state).watch {
-            watch.answers(status, error);
-        }
-    }
-
     /// Writes what was noted, before what depends on it is passed on; whether it may be.
     #[must_use]
     pub(super) fn write(&self) -> bool {
