@@ -263,9 +263,14 @@ impl Reverse {
             None => (runtime()?, None),
         };
         let ended = runtime.block_on(self.run(sink, options, signals));
-        // Connections that are still open have nothing to say any more.
+        if let Ok(Ran { tape, .. }) = &ended {
+            tape.ends();
+        }
+        // Connections that are still open have nothing to say any more but what had come in part.
         runtime.shutdown_background();
-        ended
+        let Ran { tape, end, unreachable, report } = ended?;
+        let missed = tape.finish();
+        end.map(|asked| ReverseEnded { asked, missed, unreachable, report, sink: () })
     }
 
     async fn run(
@@ -273,7 +278,7 @@ impl Reverse {
         sink: Option<Box<dyn Sink>>,
         options: ReverseOptions,
         mut signals: Option<Signals>,
-    ) -> Result<ReverseEnded<()>, ReverseError> {
+    ) -> Result<Ran, ReverseError> {
         let connector = match self.connector {
             Some(connector) => connector,
             None => {
@@ -335,12 +340,20 @@ impl Reverse {
         // Nobody listens where no client is connected.
         let _ = close.send(true);
         let _ = timeout(LAST_CALLS, front.tape.settle()).await;
-        let missed = front.tape.finish();
         let reach = std::mem::take(&mut *lock(&front.reach));
         let unreachable = reach.why_never.filter(|_| !reach.was_reached);
         let report = front.faults.as_ref().or(told_of.as_ref()).map(|stand| stand.finish());
-        end.map(|asked| ReverseEnded { asked, missed, unreachable, report, sink: () })
+        Ok(Ran { tape: Arc::clone(&front.tape), end, unreachable, report })
     }
+}
+
+/// What is left of a front whose connections are still open.
+struct Ran {
+    tape: Arc<Tape>,
+    /// Whether it was ended by a signal, and by which one.
+    end: Result<Option<(i32, Instant)>, ReverseError>,
+    unreachable: Option<String>,
+    report: Option<Report>,
 }
 
 /// Why a front does not listen.

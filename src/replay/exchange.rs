@@ -14,7 +14,7 @@ pub enum Input<'a> {
         /// Its bytes.
         bytes: &'a [u8],
     },
-    /// One HTTP request: whole, or as much of it as the recorded server waited for.
+    /// One HTTP request: whole, or as much of it as the recorded server waited for, or as its client sends.
     Request {
         /// The lane of its response; no other request or pipe has it.
         lane: Lane,
@@ -58,8 +58,10 @@ pub struct HttpRequest<'a> {
     pub origin: &'a str,
     /// Header names in lower case, and values, in order.
     pub headers: &'a [(&'a str, &'a [u8])],
-    /// The body.
+    /// The body, as far as it has come.
     pub body: &'a [u8],
+    /// Whether that is all of it.
+    pub is_whole: bool,
     /// Whether it is the first one on its connection.
     pub opens_connection: bool,
 }
@@ -80,6 +82,17 @@ pub(crate) enum Wants {
     More(usize),
     /// All of it.
     All,
+}
+
+/// How the client goes on with a request that has come in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pace {
+    /// Something of it has just come.
+    Comes,
+    /// Nothing more comes for a moment, or before something is said to it.
+    Pauses,
+    /// Nothing more comes for longer than a client takes from one piece to the next.
+    Stops,
 }
 
 /// What makes session ids that nobody else has.

@@ -152,6 +152,7 @@ impl Asking {
             origin: "http://h/take/a",
             headers: &headers,
             body: body.unwrap_or_default().as_bytes(),
+            is_whole: true,
             opens_connection: true,
         };
         self.replayer.handle(self.now, Input::Request { lane: Lane(self.lanes), request: &request });

@@ -197,6 +197,17 @@ pub(super) fn describe_line(line: &str, reason: Reason, nearest: Option<String>,
     Miss { reason, nearest, ..Miss::of_line(line.to_owned(), message) }
 }
 
+/// Describes a request whose body does not go on: so many bytes came, of so many where it told that.
+pub(super) fn of_stopped(line: &str, came: usize, announced: Option<u64>, nearest: Option<String>) -> Miss {
+    let of = announced.map(|length| format!(" of {length}")).unwrap_or_default();
+    let near = nearest.as_ref().map(|key| format!(" (nearest: `{key}`)")).unwrap_or_default();
+    let message = format!(
+        "tapedeck: `{line}` stopped within its body, of which {came}{of} bytes came, and nothing was recorded that \
+         ends so{near}; have the client send all of it, or record a server that does not wait for that"
+    );
+    Miss { reason: Reason::Incomplete, nearest, ..Miss::of_line(line.to_owned(), message) }
+}
+
 /// Describes a request that was answered with another protocol.
 pub(super) fn of_upgrade(line: &str, key: &str) -> Miss {
     let message = format!(

@@ -35,8 +35,8 @@ mod rewrite;
 mod script;
 
 pub use clock::{Due, Now};
-pub(crate) use exchange::Wants;
 pub use exchange::{Headers, HttpRequest, Input, KEEP_ALIVE, Output, ResponseHead, Seed};
+pub(crate) use exchange::{Pace, Wants};
 pub use lens::Lens;
 pub use options::{Options, Order, Repeat, Timing};
 pub(crate) use own::is_lookup;

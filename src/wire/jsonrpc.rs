@@ -393,6 +393,9 @@ pub fn text(raw: &[u8]) -> Cow<'_, str> {
 /// have reserved (specification 2026-07-28, basic/index).
 pub const NO_ANSWER: i32 = -33001;
 
+/// The `data` of such an error, by which it is told from a server's: see [`Message::is_no_answer`].
+pub const FROM_TAPEDECK: &str = r#"{"source":"tapedeck"}"#;
+
 /// An error response of ours to the request with this id, which is raw JSON as `data` is.
 pub fn error(id: &[u8], code: i32, message: &str, data: Option<&str>) -> Vec<u8> {
     let mut out = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();

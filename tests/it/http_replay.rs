@@ -1,5 +1,6 @@
 //! `replay --listen` at the socket: heads, bodies and ends as they were recorded.
 
+mod left;
 mod parts;
 
 use std::{fs, io::Read, net::TcpStream, path::PathBuf};

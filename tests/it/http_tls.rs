@@ -1,5 +1,7 @@
 //! The ways to a server: TLS, its certificates and names, proxies; and TLS with clients of ours.
 
+mod parts;
+
 use std::{
     convert::Infallible,
     io::{Read as _, Write as _},

@@ -28,11 +28,11 @@ impl Loader<'_> {
         while let Some(member) = self.known(&mut walk)? {
             match member {
                 "path" => http.path = Some(self.path()?.into()),
-                "request" => http.request = self.headers()?,
+                "request" => http.request = self.headers(true)?,
                 "auth" => http.auth = self.boolean("auth")?,
                 "status" => http.status = Some(self.status()?),
                 "stream" => http.stream = self.boolean("stream")?,
-                "headers" => http.headers = self.headers()?,
+                "headers" => http.headers = self.headers(false)?,
                 "end" => http.end = Some(self.stream_end()?),
                 "partial" => {
                     http.partial = Some(self.text("partial")?.into_owned().into_bytes().into());
@@ -80,7 +80,7 @@ impl Loader<'_> {
         }
     }
 
-    fn headers(&mut self) -> Result<Vec<Header>> {
+    fn headers(&mut self, of_request: bool) -> Result<Vec<Header>> {
         let mut walk = self.begin(&HEADERS)?;
         let mut headers: Vec<Header> = Vec::new();
         while let Some(name) = self.next(&mut walk)? {
@@ -89,8 +89,10 @@ impl Loader<'_> {
             if !is_header_name(&name) {
                 return self.wrong(span.start, "headers", "the name of a header, in lower case");
             }
-            // A server that wants another protocol says which (RFC 9110, 15.5.22).
-            if is_of_connection(&name) && name != "upgrade" {
+            // A server that wants another protocol says which (RFC 9110, 15.5.22). What a request says of the length of its
+            // body is all that tells of it where that did not come.
+            let is_told = name == if of_request { "content-length" } else { "upgrade" };
+            if is_of_connection(&name) && !is_told {
                 let instead = "whoever replays the response frames it anew, so leave it out";
                 let kind = LoadErrorKind::Misplaced { place: walk.shape.name, member: name, instead };
                 return Err(LoadError::new(span.start, kind));
@@ -265,6 +267,8 @@ mod tests {
         assert_eq!((wire(exchange.body.as_deref().unwrap()), exchange.is_partial), ("a=1".to_owned(), false));
         let part = r#"{"key": "a", "client": {"http": "POST /", "body": "a=", "partial": true}}"#;
         assert!(load(part).unwrap().exchanges[0].is_partial);
+        let none = r#"{"key": "a", "client": {"http": "POST /", "body": "", "partial": true}, "http": {"request": {"content-length": "9"}}}"#;
+        assert!(load(none).unwrap().exchanges[0].is_partial);
     }
 
     #[test]

@@ -21,11 +21,12 @@ use super::{
         lock,
         reply::{self, Cut, Reply, ResponseBody, own},
     },
-    Front, early,
+    Front,
+    early::{self, Patience},
     route::NoRoute,
 };
 use crate::{
-    replay::HttpRequest,
+    replay::{HttpRequest, Wants},
     transport::http::{
         HEAD_TIME,
         body::next_data,
@@ -103,6 +104,7 @@ impl Shortcut for Direct {
             origin: &origin,
             headers: &request.headers,
             body: request.body,
+            is_whole: true,
             opens_connection: !self.link.is_used.swap(true, Ordering::Relaxed),
         };
         let asked = route.take.ask_directly(&request, response);
@@ -190,17 +192,18 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
         origin: "",
         headers: &headers,
         body: &[],
+        is_whole: false,
         opens_connection: false,
     };
     let limit = link.front.max_message;
-    let body = match &route {
+    let wants = |body: &_, pace| match &route {
         Ok(route) if link.front.answers_early => {
-            let wants = |body: &_| route.take.wants(&HttpRequest { target: route.target, body, ..asks });
-            early::read(body, limit, wants).await?
+            route.take.wants(&HttpRequest { target: route.target, body, ..asks }, pace)
         }
-        _ => read(body, limit).await?.map(|body| (body, None)),
+        _ => Wants::All,
     };
-    let Some((body, rest)) = body else {
+    let expects = asks.header("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
+    let Some((body, rest)) = early::read(body, expects, limit, &Patience::USUAL, wants).await? else {
         return Ok(own(StatusCode::PAYLOAD_TOO_LARGE, format!("the body has more than {limit} bytes\n")));
     };
     let route = match route {
@@ -218,6 +221,7 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
         target: route.target,
         origin: &origin,
         body: &body,
+        is_whole: rest.is_none(),
         opens_connection: !link.is_used.swap(true, Ordering::Relaxed),
         ..asks
     };

@@ -1,54 +1,124 @@
-//! Requests that are answered before they are whole, as the recorded server did.
+//! Requests that are answered before they are whole: as the recorded server did, or since their rest does not come.
+
+use std::time::Duration;
 
 use hyper::{
     Response,
-    body::{Bytes, Incoming},
+    body::{Body, Bytes, Incoming},
     header::{CONNECTION, HeaderValue},
 };
+use tokio::time::{Instant, timeout_at};
 
 use super::super::reply::{Cut, ResponseBody};
 use crate::{
-    replay::Wants,
-    transport::http::{body::next_data, socket::Control},
+    replay::{Pace, Wants},
+    transport::http::{BODY_TIME, body::next_data, socket::Control},
 };
 
+/// For how long nothing comes of a body before it pauses, before it stops, and before it is not waited for.
+pub(super) struct Patience {
+    pauses: Duration,
+    stops: Duration,
+    ends: Duration,
+}
+
+impl Patience {
+    /// A client that sends on takes less than the first from its head to its body, and than the second from any piece to
+    /// the next; one that waits for an answer waits longer.
+    pub(super) const USUAL: Self =
+        Self { pauses: Duration::from_millis(250), stops: Duration::from_secs(1), ends: BODY_TIME };
+
+    /// When what is next, and what that is.
+    const fn paces(&self) -> [(Duration, Option<Pace>); 3] {
+        [(self.pauses, Some(Pace::Pauses)), (self.stops, Some(Pace::Stops)), (self.ends, None)]
+    }
+}
+
 /// What has come of a body, and what is left of it.
-pub(super) type Came = (Bytes, Option<Rest>);
+pub(super) type Came<B> = (Bytes, Option<Rest<B>>);
 
 /// What a client may still send of a request that is answered.
-pub(super) struct Rest(Incoming);
+pub(super) struct Rest<B = Incoming>(Option<B>);
 
-/// Reads a body until it is whole, or until nothing `wants` more of it; none where it is too long.
-pub(super) async fn read(
-    mut body: Incoming,
+/// Reads a body until it is whole, until nothing `wants` more of it, or until no more comes; none where it is too long.
+/// `expects`: its client sends it once it is told to.
+pub(super) async fn read<B: Body<Data = Bytes> + Unpin>(
+    mut body: B,
+    expects: bool,
     limit: usize,
-    mut wants: impl FnMut(&[u8]) -> Wants,
-) -> Result<Option<Came>, Cut> {
-    let (mut bytes, mut is_too_long) = (Vec::new(), false);
-    let mut enough = Some(1);
-    while let Some(data) = next_data(&mut body).await.map_err(|_| Cut)? {
-        is_too_long |= bytes.len() + data.len() > limit;
+    patience: &Patience,
+    mut wants: impl FnMut(&[u8], Pace) -> Wants,
+) -> Result<Option<Came<B>>, Cut> {
+    // To ask for the body is to have its client told so.
+    if expects && !body.is_end_stream() && wants(&[], Pace::Pauses) == Wants::Nothing {
+        return Ok(Some((Bytes::new(), Some(Rest(None)))));
+    }
+    let (mut bytes, mut is_too_long, mut enough) = (Pieces::default(), false, Some(1));
+    let (mut paces, mut since) = (patience.paces().into_iter(), Instant::now());
+    loop {
+        let (time, pace) = paces.next().unwrap_or((patience.ends, None));
+        let Ok(data) = timeout_at(since + time, next_data(&mut body)).await else {
+            match pace {
+                Some(_) if is_too_long => continue,
+                Some(pace) if wants(bytes.so_far(), pace) != Wants::Nothing => continue,
+                _ => return Ok((!is_too_long).then(|| (bytes.whole(), Some(Rest(Some(body)))))),
+            }
+        };
+        let Some(data) = data.map_err(|_| Cut)? else {
+            return Ok((!is_too_long).then(|| (bytes.whole(), None)));
+        };
+        (paces, since) = (patience.paces().into_iter(), Instant::now());
+        is_too_long |= bytes.so_far().len() + data.len() > limit;
         if is_too_long {
-            bytes = Vec::new();
+            bytes = Pieces::default();
             continue;
         }
-        bytes.extend_from_slice(&data);
-        if enough.is_some_and(|enough| bytes.len() >= enough) {
-            enough = match wants(&bytes) {
-                Wants::Nothing => return Ok(Some((bytes.into(), Some(Rest(body))))),
-                Wants::More(more) => Some(bytes.len() + more),
+        bytes.push(data);
+        let length = bytes.so_far().len();
+        if enough.is_some_and(|enough| length >= enough) {
+            enough = match wants(bytes.so_far(), Pace::Comes) {
+                Wants::Nothing => return Ok(Some((bytes.whole(), Some(Rest(Some(body)))))),
+                Wants::More(more) => Some(length + more),
                 Wants::All => None,
             };
         }
     }
-    Ok((!is_too_long).then(|| (bytes.into(), None)))
+}
+
+/// A body as far as it has come. Most come in one piece.
+#[derive(Default)]
+struct Pieces {
+    one: Bytes,
+    several: Vec<u8>,
+}
+
+impl Pieces {
+    fn push(&mut self, data: Bytes) {
+        if self.so_far().is_empty() {
+            self.one = data;
+            return;
+        }
+        if self.several.is_empty() {
+            self.several = std::mem::take(&mut self.one).into();
+        }
+        self.several.extend_from_slice(&data);
+    }
+
+    fn so_far(&self) -> &[u8] {
+        if self.several.is_empty() { &self.one } else { &self.several }
+    }
+
+    fn whole(self) -> Bytes {
+        if self.several.is_empty() { self.one } else { self.several.into() }
+    }
 }
 
 impl Rest {
     /// Takes what still comes, to nobody: a client that cannot send on may not read its answer.
     pub(super) fn goes_nowhere(self) {
-        let Self(mut body) = self;
-        drop(tokio::spawn(async move { while let Ok(Some(_)) = next_data(&mut body).await {} }));
+        if let Self(Some(mut body)) = self {
+            drop(tokio::spawn(async move { while let Ok(Some(_)) = next_data(&mut body).await {} }));
+        }
     }
 }
 
@@ -56,4 +126,107 @@ impl Rest {
 pub(super) fn is_last(response: &mut Response<ResponseBody>, control: &Control) {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response.body_mut().half_closes(control);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::VecDeque,
+        pin::Pin,
+        task::{Context, Poll},
+    };
+
+    use hyper::body::Frame;
+
+    use super::*;
+
+    /// A body that says nothing behind its pieces, or behind all of them that it ends; how often it was asked.
+    #[derive(Default)]
+    struct Sent {
+        pieces: VecDeque<&'static str>,
+        ends: bool,
+        asked: usize,
+    }
+
+    impl Body for Sent {
+        type Data = Bytes;
+        type Error = ();
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, ()>>> {
+            self.asked += 1;
+            match self.pieces.pop_front() {
+                Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece.into())))),
+                None if self.ends => Poll::Ready(None),
+                None => Poll::Pending,
+            }
+        }
+    }
+
+    /// What is read of pieces, whether that is all of it, what was asked in between, and how often the body was asked.
+    fn reads(
+        pieces: &[&'static str],
+        (ends, expects, limit): (bool, bool, usize),
+        wants: impl Fn(&[u8], Pace) -> Wants,
+    ) -> (Option<(String, bool)>, String, usize) {
+        let patience = Patience {
+            pauses: Duration::from_millis(1),
+            stops: Duration::from_millis(2),
+            ends: Duration::from_millis(3),
+        };
+        let body = Sent { pieces: pieces.iter().copied().collect(), ends, asked: 0 };
+        let (mut asked, mut polls) = (String::new(), 0);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let came = runtime.block_on(read(body, expects, limit, &patience, |body, pace| {
+            asked += &format!("{pace:?} {} ", body.len());
+            wants(body, pace)
+        }));
+        let came = came.ok().unwrap().map(|(bytes, rest)| {
+            let is_whole = rest.is_none();
+            polls = rest.and_then(|Rest(body)| body).map_or(0, |body| body.asked);
+            (String::from_utf8(bytes.to_vec()).unwrap(), is_whole)
+        });
+        (came, asked.trim_end().to_owned(), polls)
+    }
+
+    fn came(text: &str, is_whole: bool) -> Option<(String, bool)> {
+        Some((text.to_owned(), is_whole))
+    }
+
+    #[test]
+    fn a_body_is_read_to_its_end_or_until_nothing_is_wanted() {
+        for pieces in [&["abcd"][..], &["ab", "cd"], &["a", "b", "c", "d"]] {
+            let (read, ..) = reads(pieces, (true, false, 4), |_, _| Wants::All);
+            assert_eq!(read, came("abcd", true));
+            let (read, ..) = reads(pieces, (true, false, 3), |_, _| Wants::All);
+            assert_eq!(read, None, "too long");
+        }
+        let enough =
+            |body: &[u8], _| if body.len() < 3 { Wants::More(3 - body.len()) } else { Wants::Nothing };
+        let (read, asked, _) = reads(&["a", "b", "c", "d"], (true, false, 9), enough);
+        assert_eq!((read, &*asked), (came("abc", false), "Comes 1 Comes 3"));
+        assert_eq!(reads(&[], (true, false, 9), |_, _| Wants::All).0, came("", true));
+    }
+
+    #[test]
+    fn a_body_that_does_not_go_on_is_asked_about_and_then_left() {
+        let (read, asked, _) = reads(&["ab"], (false, false, 9), |_, _| Wants::All);
+        assert_eq!((read, &*asked), (came("ab", false), "Comes 2 Pauses 2 Stops 2"));
+        let at = |at| move |_: &[u8], pace| if pace >= at { Wants::Nothing } else { Wants::All };
+        assert_eq!(reads(&[], (false, false, 9), at(Pace::Pauses)).1, "Pauses 0");
+        assert_eq!(reads(&["ab"], (false, false, 9), at(Pace::Stops)).1, "Comes 2 Pauses 2 Stops 2");
+        // Of what is too long nothing is kept that could be asked about.
+        let (read, asked, _) = reads(&["abcd"], (false, false, 3), at(Pace::Pauses));
+        assert_eq!((read, &*asked), (None, ""));
+    }
+
+    #[test]
+    fn a_client_that_waits_to_be_told_to_go_on_is_told_so_where_its_body_is_wanted() {
+        let at_once = |_: &[u8], pace| if pace == Pace::Pauses { Wants::Nothing } else { Wants::All };
+        assert_eq!(reads(&["ab"], (true, true, 9), at_once), (came("", false), "Pauses 0".to_owned(), 0));
+        let (read, asked, _) = reads(&["ab"], (true, true, 9), |_, _| Wants::All);
+        assert_eq!((read, &*asked), (came("ab", true), "Pauses 0 Comes 2"));
+    }
 }

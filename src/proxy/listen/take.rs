@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     cassette::model::{End, StreamEnd},
-    replay::{Due, HttpRequest, Input, Now, Output, Replayer, Wants},
+    replay::{Due, HttpRequest, Input, Now, Output, Pace, Replayer, Wants},
     report::Report,
     traffic::Lane,
     wire::lines::{Line, LineSplitter},
@@ -132,8 +132,8 @@ impl Take {
     }
 
     /// What a request waits for whose body has come so far.
-    pub(super) fn wants(&self, request: &HttpRequest<'_>) -> Wants {
-        lock(&self.state).replayer.wants(request)
+    pub(super) fn wants(&self, request: &HttpRequest<'_>, pace: Pace) -> Wants {
+        lock(&self.state).replayer.wants(request, pace)
     }
 
     /// Takes in a request, and gives its response as far as it is known.

@@ -23,7 +23,7 @@ use super::{
     heads::{moved, recorded_request, recorded_response, values},
     inbound::Inbound,
     is_reset,
-    item::Item,
+    item::{Heads, Item},
     metadata,
     request::RequestBody,
     response::{ResponseBody, is_events, read_on_from_head},
@@ -286,24 +286,33 @@ async fn unreachable(link: &Link, lane: &Lane, mut body: RequestBody) -> Result<
     };
     // What came of the request is noted before its end is.
     drop(body);
-    let text = link.why_unreachable();
-    let mut response = own(StatusCode::BAD_GATEWAY, "text/plain; charset=utf-8", format!("{text}\n").into());
-    let mut error = None;
-    if let Ok(body) = bytes.end() {
-        let message = Message::read(&body);
-        if let (Kind::Request, Some(id)) = (message.kind, message.id()) {
-            let told = Bytes::from(jsonrpc::error(id, jsonrpc::NO_ANSWER, &text, None));
-            error = Some(told.clone());
-            response = own(StatusCode::BAD_GATEWAY, "application/json", told);
-        }
+    if !is_whole {
+        lane.note(|| Item::Broken { reset: false });
+        let _ = lane.write();
+        return Err(Cut);
     }
-    lane.answers(StatusCode::BAD_GATEWAY.as_u16(), error.as_deref());
-    lane.note(|| Item::Broken { reset: false });
-    if !lane.write() || !is_whole {
+    let text = link.why_unreachable();
+    let told = bytes.end().ok().and_then(|body| {
+        let message = Message::read(&body);
+        let id = message.id().filter(|_| message.kind == Kind::Request)?;
+        Some(jsonrpc::error(id, jsonrpc::NO_ANSWER, &text, Some(jsonrpc::FROM_TAPEDECK)))
+    });
+    let (kind, body) = match told {
+        Some(error) => ("application/json", error),
+        None => ("text/plain; charset=utf-8", format!("{text}\n").into_bytes()),
+    };
+    let status = StatusCode::BAD_GATEWAY;
+    let mut heads = Heads::default();
+    heads.push(CONTENT_TYPE.as_str(), kind.as_bytes());
+    // It is what the client hears, so a replay has to say it too.
+    lane.note(|| Item::Response(status.as_u16(), Arc::new(heads)));
+    lane.note(|| Item::ResponseBody(body.clone()));
+    lane.note(|| Item::End);
+    if !lane.write() {
         return Err(Cut);
     }
     link.control.awaits_head();
-    Ok(response)
+    Ok(own(status, kind, body.into()))
 }
 
 /// A response of our own.

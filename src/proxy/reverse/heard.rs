@@ -179,36 +179,53 @@ impl Heard {
             let rest = coded.decoder.finish();
             self.keep_decoded(rest);
         }
-        let partial = match &mut self.kind {
-            Kind::Unseen => None,
-            Kind::Events(stream) => stream.unfinished(),
-            Kind::Whole(body) | Kind::Message(body, _) | Kind::Behind(body) | Kind::Measured(body)
-                if !body.has_begun() =>
-            {
-                None
-            }
-            Kind::Behind(rest) => Some(rest.so_far().to_vec()),
-            Kind::Measured(body) => {
+        match std::mem::replace(&mut self.kind, Kind::Unseen) {
+            Kind::Measured(mut body) if body.has_begun() => {
                 if let Err(measured) = body.end() {
                     self.lane.note(|| Item::unreadable(Direction::ToClient, measured));
                 }
-                None
             }
-            Kind::Whole(body) | Kind::Message(body, _) if end != End::Clean => Some(body.so_far().to_vec()),
-            Kind::Whole(body) | Kind::Message(body, _) => {
+            Kind::Whole(mut body) | Kind::Message(mut body, _) if end == End::Clean && body.has_begun() => {
                 self.lane.note(|| match body.end() {
                     Ok(body) => Item::ResponseBody(body),
                     Err(measured) => Item::Oversize(Direction::ToClient, measured),
                 });
-                None
             }
-        };
-        if let Some(partial) = partial {
-            self.lane.note(|| Item::Partial(Direction::ToClient, partial));
+            kind => drop(self.note_part(kind)),
         }
         self.lane.note(|| match end {
             End::Cut { reset } => Item::Broken { reset },
             End::Clean | End::Refused => Item::End,
         });
+    }
+
+    /// Nobody hears the rest of it: what has come is all that is recorded. Whether there is any that was not.
+    pub(super) fn breaks_off(&mut self) -> bool {
+        let kind = std::mem::replace(&mut self.kind, Kind::Unseen);
+        self.note_part(kind)
+    }
+
+    /// Notes what has begun and has no end; whether anything has.
+    fn note_part(&self, kind: Kind) -> bool {
+        let part = match kind {
+            Kind::Unseen | Kind::Measured(_) => None,
+            Kind::Events(stream) => stream.unfinished(),
+            Kind::Whole(body) | Kind::Message(body, _) | Kind::Behind(body) => Some(body.so_far().to_vec()),
+        };
+        let part = part.filter(|part| !part.is_empty());
+        let has_part = part.is_some();
+        if let Some(part) = part {
+            self.lane.note(|| Item::Partial(Direction::ToClient, part));
+        }
+        has_part
+    }
+}
+
+impl Drop for Heard {
+    fn drop(&mut self) {
+        if self.breaks_off() {
+            // There is nothing left to refuse.
+            let _ = self.lane.write();
+        }
     }
 }

@@ -75,13 +75,6 @@ impl Onlooker {
         self.asks(&[]);
     }
 
-    /// The client is told this in the server's place.
-    pub(super) fn answers(&mut self, status: u16, error: Option<&[u8]>) {
-        let lane = self.lane;
-        self.says(Output::Head { lane, head: ResponseHead { status, headers: Vec::new(), stream: false } });
-        error.into_iter().for_each(|error| self.says(Output::Body { lane, bytes: error.to_vec() }));
-    }
-
     fn says(&mut self, output: Output) {
         if self.head.is_none() {
             return self.stand.hears(output);

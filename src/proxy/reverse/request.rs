@@ -20,7 +20,8 @@ pub(super) struct RequestBody {
 
 impl RequestBody {
     pub(super) fn new(inner: Inbound, lane: Arc<Lane>, is_coded: bool) -> Self {
-        Self { inner, said: Said::new(lane, is_coded) }
+        let said = Said::new(lane, is_coded, !inner.is_end_stream());
+        Self { inner, said }
     }
 }
 

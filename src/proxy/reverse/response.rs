@@ -227,8 +227,12 @@ impl Body for ResponseBody {
 impl Drop for ResponseBody {
     fn drop(&mut self) {
         let Self::Passing(passing) = self else { return };
-        let Some(passing) = passing.take() else { return };
+        let Some(mut passing) = passing.take() else { return };
         passing.link.control.awaits_head();
+        if !passing.lane.goes_on_alone() {
+            // Before it is told that nobody hears the rest.
+            passing.heard.breaks_off();
+        }
         if passing.end.is_none() && passing.lane.client_left() && !passing.link.is_closing() {
             passing.link.reads_on();
             tokio::spawn(passing.read_on());

@@ -15,14 +15,17 @@ pub(super) struct Said {
     body: Option<Unfinished>,
     /// It is compressed, so nothing in it could be hidden.
     is_coded: bool,
+    /// There is one.
+    is_due: bool,
     has_ended: bool,
 }
 
 impl Said {
-    pub(super) fn new(lane: Arc<Lane>, is_coded: bool) -> Self {
+    /// A body of which nothing has come; `is_due`: it has bytes, as far as its request's head says.
+    pub(super) fn new(lane: Arc<Lane>, is_coded: bool, is_due: bool) -> Self {
         lane.begins_to_ask();
         let body = lane.records().then(|| Unfinished::new(if is_coded { 0 } else { lane.max_message() }));
-        Self { lane, body, is_coded, has_ended: false }
+        Self { lane, body, is_coded, is_due, has_ended: false }
     }
 
     pub(super) const fn has_ended(&self) -> bool {
@@ -56,10 +59,12 @@ impl Said {
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
-        let begun = self.body.take().filter(|body| body.has_begun() && !self.is_coded);
+        // Also where nothing of it has come: a request without a body is another one.
+        let begun = self.body.take().filter(|body| body.has_begun() || self.is_due);
         let has_part = begun.is_some();
         if let Some(body) = begun {
-            self.lane.note(|| Item::Partial(Direction::ToServer, body.so_far().to_vec()));
+            let known = if self.is_coded { &[] } else { body.so_far() };
+            self.lane.note(|| Item::Partial(Direction::ToServer, known.to_vec()));
         }
         // What else was noted is written with what comes next.
         if self.lane.has_asked() || has_part {

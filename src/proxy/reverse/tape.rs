@@ -5,7 +5,7 @@ use std::{
     io,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering},
     },
 };
 
@@ -75,6 +75,8 @@ pub(super) struct Tape {
     calls: AtomicUsize,
     /// The last call is over.
     settled: Notify,
+    /// What is under way ends since all does: nobody leaves.
+    is_ending: AtomicBool,
     told: UnboundedSender<Told>,
     /// What of that has been told.
     odd: AtomicU8,
@@ -96,6 +98,7 @@ impl Tape {
             lanes: AtomicU32::new(0),
             calls: AtomicUsize::new(0),
             settled: Notify::new(),
+            is_ending: AtomicBool::new(false),
             told,
             odd: AtomicU8::new(0),
             max_message,
@@ -129,6 +132,11 @@ impl Tape {
             }
             settled.await;
         }
+    }
+
+    /// From here on what is under way is broken off: none of it is what a client or a server does.
+    pub(super) fn ends(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
     }
 
     /// Ends the recording: whatever happens from here on is not part of it. Gives the number of messages that could
@@ -260,13 +268,6 @@ impl Lane {
         let _ = self.write();
     }
 
-    /// The client is told this in the server's place; nothing of it is recorded.
-    pub(super) fn answers(&self, status: u16, error: Option<&[u8]>) {
-        if let Some(watch) = &mut lock(&self.state).watch {
-            watch.answers(status, error);
-        }
-    }
-
     /// Writes what was noted, before what depends on it is passed on; whether it may be.
     #[must_use]
     pub(super) fn write(&self) -> bool {
@@ -279,15 +280,23 @@ impl Lane {
         passes
     }
 
-    /// The client's connection ended although the response has not. Whether the call goes on without it, so that its
-    /// answer is recorded.
+    /// Whether the call goes on without its client, so that its answer is recorded.
+    pub(super) fn goes_on_alone(&self) -> bool {
+        self.goes_on(&lock(&self.state))
+    }
+
+    fn goes_on(&self, state: &State) -> bool {
+        !state.is_over && state.call == Call::Legacy && self.tape.recorder.is_some()
+    }
+
+    /// The client's connection ended although the response has not. Whether the call goes on without it.
     pub(super) fn client_left(&self) -> bool {
         let mut state = lock(&self.state);
-        if state.is_over || !self.records() {
+        if state.is_over || !self.records() || self.tape.is_ending.load(Ordering::Relaxed) {
             return false;
         }
+        let goes_on = self.goes_on(&state);
         state.note(Item::ClientClosed);
-        let goes_on = state.call == Call::Legacy && self.tape.recorder.is_some();
         drop(state);
         // There is nothing left to refuse.
         let _ = self.write();

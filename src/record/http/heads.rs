@@ -19,6 +19,9 @@ use crate::{
     },
 };
 
+/// How long a request says that its body is.
+const CONTENT_LENGTH: &str = "content-length";
+
 impl Carrier {
     /// Its frames, in the order in which [`Heads::http`] takes their events.
     pub(in super::super) fn places(&self) -> impl Iterator<Item = FramePlace> {
@@ -99,17 +102,20 @@ impl Heads<'_> {
         let line = client.and_then(|event| line(event.direction, &event.payload));
         let message = Message::read(line.as_deref().unwrap_or_default());
         let asked = Asked::of(client, &message);
-        if let Payload::Request(head) = &events.next()?.payload {
+        let request = events.next()?;
+        let sent = if carrier.body.is_some() { events.next() } else { None };
+        let is_partial = sent.is_some_and(|event| matches!(event.payload, Payload::Partial(_)));
+        if let Payload::Request(head) = &request.payload {
             self.request(head, asked, &mut http);
             self.mirrors(head, &message, &mut http);
+            if is_partial {
+                self.request_headers(&[CONTENT_LENGTH], head, |_, values| values.is_empty(), &mut http);
+            }
         }
-        if carrier.body.is_some() {
-            *body = events.next().map(|event| {
-                let is_partial = matches!(event.payload, Payload::Partial(_));
-                let part = if is_partial { Part::Partial } else { Part::Body };
-                MessageDraft { part, ..MessageDraft::body(bytes(event)) }
-            });
-        }
+        *body = sent.map(|event| {
+            let part = if is_partial { Part::Partial } else { Part::Body };
+            MessageDraft { part, ..MessageDraft::body(bytes(event)) }
+        });
         if carrier.response.is_some()
             && let Payload::Response(head) = &events.next()?.payload
         {
@@ -144,15 +150,26 @@ impl Heads<'_> {
             "accept" => !is_own || *head.method != *b"GET" || names_type(values, "text/event-stream"),
             _ => values.is_empty(),
         };
-        for name in ["last-event-id", "mcp-protocol-version", "accept"] {
-            let values: Vec<&[u8]> = all(&head.headers, name).collect();
-            if !usual(name, &values) {
-                let values = values.into_iter().map(|value| self.value(value)).collect();
-                http.request.push(Header { name: name.into(), values });
-            }
-        }
+        self.request_headers(&["last-event-id", "mcp-protocol-version", "accept"], head, usual, http);
         http.auth =
             head.headers.iter().any(|(name, _)| std::str::from_utf8(name).is_ok_and(redact::is_credential));
+    }
+
+    /// Those of these headers that are not as usual.
+    fn request_headers(
+        &self,
+        names: &[&str],
+        head: &RequestHead<'_>,
+        is_usual: impl Fn(&str, &[&[u8]]) -> bool,
+        http: &mut Http,
+    ) {
+        for name in names {
+            let values: Vec<&[u8]> = all(&head.headers, name).collect();
+            if !is_usual(name, &values) {
+                let values = values.into_iter().map(|value| self.value(value)).collect();
+                http.request.push(Header { name: (*name).into(), values });
+            }
+        }
     }
 
     /// The headers that repeat the message, where they do not: a server of 2026-07-28 refuses that.

@@ -170,6 +170,9 @@ impl Fold {
 
     /// Files what came on a lane whose head is lost: the journal has a gap there, or was damaged.
     fn without_head(&mut self, event: &Event<'_>, place: FramePlace) {
+        if event.direction == Direction::ToClient && matches!(event.payload, Payload::Partial(_)) {
+            return;
+        }
         let bytes = match &event.payload {
             Payload::SseEvent(sent) if is_message_event(sent) => Some(Cow::Borrowed(&*sent.data)),
             Payload::SseEvent(_) | Payload::Body(_) => Some(Cow::default()),

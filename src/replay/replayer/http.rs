@@ -58,6 +58,9 @@ impl Replayer {
             let line = format!("{} {target}", request.method);
             return self.start(now, lane, &Message::read(line.as_bytes()), found);
         }
+        if !request.is_whole {
+            return self.stopped(lane, request, &format!("{} {target}", request.method));
+        }
         let message = Message::read(request.body);
         match request.method {
             "POST" if message.kind != Kind::Noise => {

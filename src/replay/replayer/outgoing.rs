@@ -315,10 +315,11 @@ impl Replayer {
         let exchange = step.exchange;
         let entry = &self.cassette.exchanges[exchange as usize];
         if step.is_asked() && stays_silent(entry) && !self.pipes.is_closed(run.lane) {
-            let is_pipe = self.pipes.has(run.lane);
+            let (lane, is_pipe) = (run.lane, self.pipes.has(run.lane));
             self.plays[play].silence(at);
             if !is_pipe {
                 self.tell_of_last_line(exchange);
+                self.say_what_came(lane, exchange);
             }
             return;
         }
@@ -359,8 +360,11 @@ impl Replayer {
                 || live.resumed.iter().any(|(_, resumed)| *resumed == lane)
         };
         let entry = &self.cassette.exchanges[exchange as usize];
-        if is_over || is_other(lane) || (is_line(entry) && self.stays_open(exchange)) {
+        if is_over || is_other(lane) {
             return;
+        }
+        if is_line(entry) && self.stays_open(exchange) {
+            return self.say_what_came(lane, exchange);
         }
         let (end, partial) = match entry.http.as_deref() {
             Some(http) => (http.end, http.partial.clone().unwrap_or_default()),

@@ -1,21 +1,26 @@
-//! Requests of whose bodies the recording has only the beginning: the server cut them off, or answered without the rest.
-//! They are answered as soon as so much has come, whether or not more does.
+//! Requests of whose bodies the recording has only the beginning, or nothing: the server cut them off, or answered without
+//! the rest. They are answered as soon as so much has come, whether or not more does; where that does not tell what is
+//! asked, or a request that was recorded whole may be meant, once no more comes.
 
 use std::sync::Arc;
 
-use super::{Found, Replayer, facts::Facts, http::Placed};
+use super::{Found, Replayer, facts::Facts, http::Placed, unmatched::MOST_IDS};
 use crate::{
     cassette::model::Exchange,
     replay::{
-        exchange::{HttpRequest, Wants},
+        exchange::{HttpRequest, Pace, Wants},
         matcher::{
             beginning::Beginning,
             canonical::{holds_placeholder, without_numbers},
         },
-        script::{StepKind, client_message},
+        miss,
+        script::{Step, StepKind, client_message},
     },
-    traffic::Direction,
+    traffic::{Direction, Lane},
 };
+
+/// The header that says how long a body is, all of it.
+const CONTENT_LENGTH: &str = "content-length";
 
 /// The body of such a request.
 #[derive(Debug)]
@@ -27,6 +32,8 @@ pub(super) struct Part {
     tells: bool,
     /// Something in it was hidden.
     hides: bool,
+    /// How long its request said that all of it is, where what is equal is about as long.
+    length: Option<u64>,
 }
 
 /// A live request, as far as it has come.
@@ -34,7 +41,9 @@ struct Live<'a> {
     request: &'a HttpRequest<'a>,
     facts: Facts,
     line: Vec<u8>,
-    is_whole: bool,
+    pace: Pace,
+    /// How long it says that all of its body is.
+    length: Option<u64>,
     /// What counts of its body; the same once what is to be hidden in it is.
     form: Vec<u8>,
     hidden: Option<Vec<u8>>,
@@ -47,19 +56,29 @@ impl Replayer {
     }
 
     /// What a request whose body has come so far waits for.
-    pub(crate) fn wants(&mut self, request: &HttpRequest<'_>) -> Wants {
-        match self.part(request, false) {
+    pub(crate) fn wants(&mut self, request: &HttpRequest<'_>, pace: Pace) -> Wants {
+        match self.part(request, pace) {
             Ok(_) => Wants::Nothing,
             Err(wants) => wants,
         }
     }
 
-    /// The exchange whose request a whole one begins like.
+    /// The exchange whose request this one is, or begins like.
     pub(super) fn find_part(&mut self, request: &HttpRequest<'_>) -> Option<Found> {
-        self.part(request, true).ok()
+        let paces = [Pace::Comes, Pace::Pauses, Pace::Stops];
+        let paces = if request.is_whole { &paces[..1] } else { &paces };
+        paces.iter().find_map(|pace| self.part(request, *pace).ok())
     }
 
-    fn part(&mut self, request: &HttpRequest<'_>, is_whole: bool) -> Result<Found, Wants> {
+    /// A request whose rest does not come, and that was not recorded so: a miss.
+    pub(super) fn stopped(&mut self, lane: Lane, request: &HttpRequest<'_>, line: &str) {
+        let nearest = self.nearest_part(request.body).map(|exchange| self.key(exchange));
+        let miss = miss::of_stopped(line, request.body.len(), announced(request), nearest);
+        self.plain(lane, 408, &format!("{}\n", miss.message));
+        self.remember(miss);
+    }
+
+    fn part(&mut self, request: &HttpRequest<'_>, pace: Pace) -> Result<Found, Wants> {
         if !self.answers_early() {
             return Err(Wants::All);
         }
@@ -70,7 +89,7 @@ impl Replayer {
         let line = format!("{} {target}", request.method);
         let line = without_numbers(line.as_bytes()).into_owned();
         let form = Beginning::of(request.body).form;
-        let mut live = Live { request, facts, line, is_whole, form, hidden: None };
+        let mut live = Live { request, facts, line, pace, length: announced(request), form, hidden: None };
         // What was recorded outside of sessions is for clients that have none.
         let pool = (session == 0).then_some(0);
         let mut wants = Wants::All;
@@ -93,11 +112,21 @@ impl Replayer {
             if part.line != live.line || fits.is_none() {
                 continue;
             }
+            if is_as_long(part.length, live.length) == Some(false) {
+                // Whatever it begins with, it goes on to ask for something else.
+                continue;
+            }
+            let stops = !live.request.is_whole && live.pace >= Pace::Pauses;
             let form = match part.hides {
                 true => self.hidden_form(live),
                 false => &live.form,
             };
-            if *form == part.form || part.tells && form.starts_with(&part.form) {
+            let is_it = match part.tells {
+                true => form.starts_with(&part.form),
+                // What is said to one of which so little came is for one that stops there.
+                false => stops && *form == part.form,
+            };
+            if is_it {
                 let is_taken = self.plays[play].is_taken(step);
                 if self.has_rival(play, step, &part, live) {
                     continue;
@@ -116,23 +145,51 @@ impl Replayer {
     }
 
     /// Whether a request that was recorded whole begins alike, and comes first: one that is left and was recorded before;
-    /// any, where the part itself would be repeated.
+    /// any, where the part itself would be repeated. Of what has come in part, its length may tell which of the two it is,
+    /// and else whether more comes.
     fn has_rival(&self, play: usize, step: u32, part: &Part, live: &Live<'_>) -> bool {
         let script = &self.scripts[self.plays[play].script];
         let (is_taken, rank) = (self.plays[play].is_taken(step), script.steps[step as usize].rank);
+        let is_ours = is_as_long(part.length, live.length) == Some(true);
         let mut bytes = Vec::new();
         (0..).zip(&script.steps).any(|(at, other)| {
             let comes_first = is_taken || other.rank < rank && !self.plays[play].is_taken(at);
-            let is_message = !matches!(other.kind, StepKind::Line | StepKind::Push);
-            let entry = &self.cassette.exchanges[other.exchange as usize];
-            if !comes_first || !is_message || !client_message(&self.cassette, &*self.blobs, entry, &mut bytes)
-            {
+            if !comes_first || !self.whole_body(other, part, &mut bytes) {
                 return false;
             }
             let form = without_numbers(&Beginning::of(&bytes).form).into_owned();
-            let own = live.hidden.as_ref().filter(|_| part.hides).unwrap_or(&live.form);
-            form.starts_with(&part.form) && (!live.is_whole || form == *own)
+            if live.request.is_whole {
+                return form == *live.hidden.as_ref().filter(|_| part.hides).unwrap_or(&live.form);
+            }
+            let length = self.has_its_length(other, &bytes).then_some(bytes.len() as u64);
+            form.starts_with(&part.form)
+                && live.pace < Pace::Stops
+                && !(is_ours && is_as_long(length, live.length) == Some(false))
         })
+    }
+
+    /// The body of a step's request, where that was recorded whole and may be the one that begins like a part.
+    fn whole_body(&self, step: &Step, part: &Part, body: &mut Vec<u8>) -> bool {
+        let entry = &self.cassette.exchanges[step.exchange as usize];
+        if entry.is_partial || step.kind == StepKind::Push {
+            return false;
+        }
+        let is_kept = client_message(&self.cassette, &*self.blobs, entry, body);
+        if step.kind != StepKind::Line {
+            return is_kept;
+        }
+        let is_alike = is_kept && *without_numbers(body) == *part.line;
+        body.clear();
+        is_alike
+            && entry.body.as_ref().is_none_or(|message| {
+                self.cassette.wire(entry.session, true, message, None, &*self.blobs, body).is_ok()
+            })
+    }
+
+    /// Whether what equals a recorded body is about as long: nothing in it is hidden, and no rule leaves out any of it.
+    fn has_its_length(&self, step: &Step, body: &[u8]) -> bool {
+        let entry = &self.cassette.exchanges[step.exchange as usize];
+        self.cassette.rules.is_empty() && entry.rule.is_none() && !hides(body)
     }
 
     fn part_of(&mut self, exchange: u32) -> Arc<Part> {
@@ -146,10 +203,13 @@ impl Replayer {
                 let is_there = cassette.wire(entry.session, true, part, None, &**blobs, &mut body).is_ok();
                 line.truncate(if is_there { line.len() } else { 0 });
             }
-            let hides = holds_placeholder(&body) || memchr::memmem::find(&body, b"<var:").is_some();
+            let hides = hides(&body);
+            let request = entry.http.as_deref().map_or(&[][..], |http| &http.request);
+            let length = request.iter().find(|header| *header.name == *CONTENT_LENGTH && !hides);
+            let length = length.and_then(|header| number(header.values.first()?));
             let Beginning { form, tells } = Beginning::of(&body);
             let (line, form) = (without_numbers(&line).into_owned(), without_numbers(&form).into_owned());
-            Arc::new(Part { line, form, tells, hides })
+            Arc::new(Part { line, form, tells, hides, length })
         });
         Arc::clone(part)
     }
@@ -181,3 +241,25 @@ impl Replayer {
             .map(|(_, at)| at)
     }
 }
+
+/// How long a request says that its body is.
+fn announced(request: &HttpRequest<'_>) -> Option<u64> {
+    request.header(CONTENT_LENGTH).and_then(number)
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Whether a body may be as long as a recorded one, but for ids and tokens; none where that is not known.
+fn is_as_long(recorded: Option<u64>, live: Option<u64>) -> Option<bool> {
+    Some(recorded?.abs_diff(live?) <= MOST_IDS)
+}
+
+/// Whether something in a recorded body stands for what is live.
+fn hides(body: &[u8]) -> bool {
+    holds_placeholder(body) || memchr::memmem::find(body, b"<var:").is_some()
+}
+
+#[cfg(test)]
+mod tests;

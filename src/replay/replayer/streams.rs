@@ -190,6 +190,21 @@ impl Replayer {
         self.emit(Output::EndLane { lane, partial: partial.to_vec(), end });
         self.streams.remove(&lane.0);
     }
+
+    /// Says what had come of the answer to a client that left in its middle; the rest comes to nobody.
+    pub(super) fn say_what_came(&mut self, lane: Lane, exchange: u32) {
+        let entry = &self.cassette.exchanges[exchange as usize];
+        let session = &self.cassette.sessions[entry.session as usize];
+        let is_own = session.is_http() && !session.is_sse();
+        let http = entry.http.as_deref().filter(|http| is_own && http.end.is_none());
+        let Some(part) = http.and_then(|http| http.partial.clone()) else { return };
+        let Some(stream) = self.streams.get(&lane.0) else { return };
+        if self.lives[stream.live].sse.as_ref().is_some_and(|(sse, _)| *sse == lane) {
+            return;
+        }
+        self.begin_response(lane, false);
+        self.emit(Output::Raw { lane, bytes: part.into(), goes_on: true });
+    }
 }
 
 /// Whether an exchange is of an HTTP request that is no message.

@@ -22,7 +22,7 @@ use crate::{
 /// How many distinct misses are explained in full; equal ones are counted, further ones too.
 const MOST_MISSES: usize = 1_000;
 /// By how many bytes ids and tokens may make equal requests differ in length.
-const MOST_IDS: u64 = 64;
+pub(super) const MOST_IDS: u64 = 64;
 
 impl Replayer {
     /// A request nothing recorded equals: one of those we answer ourselves, or a miss.

@@ -42,3 +42,6 @@ pub const MAX_HEADERS: usize = 320;
 pub const MAX_HEAD: usize = 256 << 10;
 /// How long a client may take to send a head it has begun.
 pub const HEAD_TIME: Duration = Duration::from_secs(30);
+
+/// How long a client may send nothing of a body it has begun, where nobody else waits for the rest.
+pub const BODY_TIME: Duration = HEAD_TIME;

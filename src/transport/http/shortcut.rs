@@ -8,11 +8,15 @@
 use std::{
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use hyper::body::{Body, Frame, SizeHint};
-use tokio::io::ReadBuf;
+use tokio::{
+    io::ReadBuf,
+    time::{Sleep, sleep},
+};
 
 use super::{
     plain::{self, Fields, LastHead},
@@ -21,6 +25,10 @@ use super::{
 
 /// How long a plain request is at most, and how much of one is waited for here.
 const LONGEST: usize = 256 << 10;
+
+/// How long a request of which more has to come is waited for here: whoever serves it says what becomes of one that does
+/// not go on.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How much room is kept for the next response.
 const ROOM_KEPT: usize = 8 << 10;
@@ -55,6 +63,10 @@ pub(super) struct Direct {
     unsent: Vec<u8>,
     sent: usize,
     last: LastHead,
+    /// How long the request is whose head is unread, and not yet all of whose body has come.
+    part: Option<usize>,
+    /// When that is hyper's.
+    late: Option<Pin<Box<Sleep>>>,
 }
 
 /// Whose the next bytes are.
@@ -79,8 +91,8 @@ enum Ahead<'a> {
     Unknown,
     /// A part of a request.
     Part {
-        /// All of its head is there.
-        has_head: bool,
+        /// How long it is, where all of its head is there.
+        length: Option<usize>,
     },
 }
 
@@ -92,8 +104,27 @@ impl std::fmt::Debug for Direct {
 
 impl Direct {
     pub(super) fn new(shortcut: Box<dyn Shortcut>) -> Self {
-        let (unread, unsent, last) = Default::default();
-        Self { shortcut, turn: Turn::Ours, unread, unsent, sent: 0, last }
+        let (unread, unsent, last, part, late) = Default::default();
+        Self { shortcut, turn: Turn::Ours, unread, unsent, sent: 0, last, part, late }
+    }
+
+    /// Nothing has come. Whether what is here of a request is hyper's from now on.
+    pub(super) fn poll_late(&mut self, cx: &mut Context<'_>, control: &Control) -> Poll<()> {
+        if self.part.is_none() {
+            return Poll::Pending;
+        }
+        let late = self.late.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        ready!(late.as_mut().poll(cx));
+        self.lends_part(control);
+        Poll::Ready(())
+    }
+
+    fn lends_part(&mut self, control: &Control) {
+        self.late = None;
+        if let Some(length) = self.part.take() {
+            self.turn = Turn::Lent(length);
+            control.begins();
+        }
     }
 
     /// What is to be written.
@@ -195,7 +226,8 @@ impl Direct {
 
     /// Answers the plain requests that come first, and says whose turn it is then; how many bytes they have.
     fn answer(&mut self, bytes: &[u8], control: &Control) -> usize {
-        let Self { shortcut, turn, unsent, last, .. } = self;
+        (self.part, self.late) = (None, None);
+        let Self { shortcut, turn, unsent, last, part, .. } = self;
         let mut answered = 0;
         while answered < bytes.len() {
             let rest = &bytes[answered..];
@@ -216,10 +248,11 @@ impl Direct {
                     *turn = Turn::Lent(length);
                     break;
                 }
-                Ahead::Part { has_head } if rest.len() <= LONGEST => {
-                    if has_head {
+                Ahead::Part { length } if rest.len() <= LONGEST => {
+                    if length.is_some() {
                         control.head_is_read();
                     }
+                    *part = length;
                     break;
                 }
                 Ahead::Part { .. } | Ahead::Unknown => {
@@ -239,7 +272,7 @@ impl Direct {
 fn look<'a>(bytes: &'a [u8], last: &'a mut LastHead) -> Ahead<'a> {
     let head = match plain::request(bytes, last) {
         plain::Request::Head(head) => head,
-        plain::Request::Part => return Ahead::Part { has_head: false },
+        plain::Request::Part => return Ahead::Part { length: None },
         plain::Request::Unknown => return Ahead::Unknown,
     };
     let length = head.length + head.body.unwrap_or_default();
@@ -250,7 +283,7 @@ fn look<'a>(bytes: &'a [u8], last: &'a mut LastHead) -> Ahead<'a> {
         Some(body) => {
             Ahead::Plain(Plain { head: head.number, target: head.target, headers: head.fields, body }, length)
         }
-        None => Ahead::Part { has_head: true },
+        None => Ahead::Part { length: Some(length) },
     }
 }
 
@@ -377,6 +410,35 @@ mod tests {
                 let (answered, got) = sent([&bytes[..cut], &bytes[cut..]]);
                 assert_eq!((answered.lines().count(), &got), (2, &other), "{cut}");
             }
+        }
+    }
+
+    #[test]
+    fn a_request_that_does_not_go_on_is_lent_to_hyper_and_the_next_one_is_not() {
+        let (request, next) = (post("/a", "", "123"), post("/b", "", "4"));
+        let head = request.len() - 3;
+        for cut in 0..request.len() {
+            let control = Control::of_none();
+            let mut direct = Direct::new(Box::new(Echo));
+            let mut room = vec![0; 4096];
+            let mut buf = ReadBuf::new(&mut room);
+            buf.put_slice(&request.as_bytes()[..cut]);
+            direct.take_in(&mut buf, 0, &control);
+            direct.lends_part(&control);
+            // Of a head nobody knows how long the rest is, and it has a limit of its own.
+            assert_eq!(direct.is_our_turn(&control), cut < head, "{cut}");
+            if cut < head {
+                continue;
+            }
+            assert!(direct.hand_over(&mut buf));
+            assert_eq!(buf.filled(), &request.as_bytes()[..cut]);
+            buf.clear();
+            buf.put_slice([&request[cut..], &next].concat().as_bytes());
+            direct.has_read(&mut buf, 0);
+            assert_eq!(buf.filled(), &request.as_bytes()[cut..]);
+            control.ends();
+            assert!(direct.is_our_turn(&control), "{cut}");
+            assert!(direct.unsent().starts_with(b"/b "), "{cut}");
         }
     }
 

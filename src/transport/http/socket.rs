@@ -355,8 +355,13 @@ impl AsyncRead for Socket {
             if !direct.unsent().is_empty() {
                 continue;
             }
-            ready!(this.poll_read_on(cx, buf))?;
-            let Some(direct) = &mut this.direct else { return Poll::Ready(Ok(())) };
+            let read = this.poll_read_on(cx, buf);
+            let Some(direct) = &mut this.direct else { return read };
+            if read.is_pending() {
+                ready!(direct.poll_late(cx, &this.control));
+                continue;
+            }
+            ready!(read)?;
             if buf.filled().len() > before {
                 direct.take_in(buf, before, &this.control);
             } else if direct.has_ended() {

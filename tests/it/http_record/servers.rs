@@ -189,8 +189,18 @@ fn a_server_that_cannot_be_reached_is_an_error_with_the_callers_id() {
     assert!(heard.contains(&start), "{heard}");
     stop.stop();
     front.join().unwrap();
-    let lines = lines.0.lock().unwrap();
-    assert_eq!(lines[1..], [format!("1 > message {CALL}"), "1 < cut".to_owned()], "{lines:#?}");
+    // What the client heard is what a replay has to say.
+    let error = heard.split_once("\r\n\r\n").unwrap().1;
+    assert!(error.ends_with(r#","data":{"source":"tapedeck"}}}"#), "{error}");
+    let expected = [
+        format!("1 > message {CALL}"),
+        "1 < 502 content-type=application/json".to_owned(),
+        format!("1 < message {error}"),
+        "1 < closed".to_owned(),
+    ];
+    assert_eq!(lines.0.lock().unwrap()[1..], expected);
+    let text = lines.cassette();
+    assert!(text.contains("\"status\": 502") && text.contains("\"error\": {"), "{text}");
 }
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
@@ -250,7 +260,7 @@ fn a_call_to_a_server_that_is_gone_is_one_exchange_of_its_session() {
     let expected = [
         (0, "initialize @1", None),
         (0, "tools/call a @1", Some("lost")),
-        (0, "tools/call a @2", Some("lost")),
+        (0, "tools/call a @2", None),
         (0, "tools/call a @3", None),
     ];
     assert_eq!(found, expected, "{text}");
@@ -275,8 +285,14 @@ fn what_cannot_be_read_of_a_request_is_measured_though_no_server_is_there() {
     stop.stop();
     front.join().unwrap();
     let lines = lines.0.lock().unwrap();
-    assert_eq!(lines[1..3], ["1 > oversize 3000", "1 < cut"]);
-    assert_eq!(lines[4..], ["2 > oversize 6", "2 < cut"]);
+    let told = |lane: &str, lines: &[String]| {
+        assert_eq!(lines[1], format!("{lane} < 502 content-type=text/plain; charset=utf-8"));
+        let start = format!("{lane} < body tapedeck cannot reach the server at ");
+        assert!(lines[2].starts_with(&start) && lines[3] == format!("{lane} < closed"), "{lines:#?}");
+    };
+    assert_eq!((&*lines[1], &*lines[6]), ("1 > oversize 3000", "2 > oversize 6"));
+    told("1", &lines[1..5]);
+    told("2", &lines[6..]);
 }
 
 #[test]

@@ -136,6 +136,87 @@ fn a_request_that_was_cut_off_is_cut_off_as_soon_as_so_much_of_it_has_come() {
     }
 }
 
+/// What was answered before anything of its body had come is answered so, also to a client that waits to be told to go on,
+/// and no request without a body is.
+#[test]
+fn a_request_that_was_answered_at_its_head_is_answered_there() {
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n";
+    for (framing, expects) in [
+        ("Content-Length: 5000\r\n", "Expect: 100-continue\r\n"),
+        ("Content-Length: 5000\r\n", ""),
+        ("Transfer-Encoding: chunked\r\n", ""),
+    ] {
+        for answer in ["", STREAM, REFUSAL] {
+            let what = format!("{framing:?} {expects:?} {answer:?}");
+            let asked = format!("{head}{framing}{expects}\r\n");
+            let (heard, folder) = record(&asked, "\r\n\r\n", answer, false);
+            let text = fs::read_to_string(folder.path().join("c.json")).expect("a cassette");
+            assert!(text.contains(r#""body": "", "partial": true"#), "{what}: {text}");
+            assert_eq!(text.contains(r#"{"content-length": "5000"}"#), framing.contains("5000"), "{text}");
+            for said in replay(&folder, &[asked.clone(), asked]) {
+                assert_eq!(said, heard, "{what}");
+            }
+            let path = folder.path().join("c.json");
+            let checked = tapedeck(&["fmt", "--check", path.to_str().expect("text")]);
+            assert!(checked.status.success(), "{what}: {checked:?}");
+        }
+    }
+    let (_, folder) = record(&format!("{head}Content-Length: 5000\r\n\r\n"), "\r\n\r\n", REFUSAL, false);
+    let path = folder.path().join("c.json");
+    let front = Front::start(&["replay", path.to_str().expect("text")], folder.path());
+    let close = "Connection: close\r\n";
+    let (status, text, _) = hears(&front.origin, &format!("{head}{close}Content-Length: 0\r\n\r\n"));
+    assert!(status.contains(" 400 ") && text.contains("no JSON-RPC message"), "{status} {text}");
+    // One that goes on is none that stopped, however soon its first piece comes.
+    let whole = [BEGINNING, REST].concat();
+    let other = format!("{head}{close}Content-Length: {}\r\n\r\n{whole}", whole.len());
+    let (_, text, _) = hears(&front.origin, &other);
+    assert!(text.contains("never recorded"), "{text}");
+    front.end_with(1);
+}
+
+/// A whole call that begins alike and was never made does not keep a part from what stops there, nor does the part keep the
+/// call's answer from one that goes on.
+#[test]
+fn what_stops_is_the_part_and_what_goes_on_the_call() {
+    let call = |text: &str| BEGINNING.replace("first ", text) + "\"}}}";
+    let long = call(&"first ".repeat(20));
+    let part = |key: &str| {
+        format!(
+            r#"{{"key": "{key}", "client": {{"http": "POST /mcp", "body": "{}", "partial": true}}, "http": {{"request": {{"content-length": "{}"}}, "status": 413}}, "server": [{{"body": "{key}"}}]}}"#,
+            BEGINNING.replace('"', "\\\""),
+            long.len()
+        )
+    };
+    let whole = |key: &str, text: &str| {
+        format!(
+            r#"{{"key": "{key}", "client": {{"request": {{"id": 7, "method": "tools/call", "params": {{"name": "up", "arguments": {{"password": "correct-horse-4", "text": "{text}"}}}}}}}}, "server": [{{"result": {{"of": "{key}"}}}}]}}"#
+        )
+    };
+    let cassette = cassette(
+        &[whole("short", "first and"), whole("long", &"first ".repeat(20)), part("one"), part("two")]
+            .join(","),
+    );
+    let deck = Deck::new(&cassette, &["--redact", "off"]);
+    let session = format!("Mcp-Session-Id: {}\r\n", deck.initialize());
+    let stops = |length: usize| {
+        let mut peer = deck.connect();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\n",
+            deck.host()
+        );
+        peer.say(format!("{head}{session}Content-Length: {length}\r\n\r\n{BEGINNING}"));
+        peer.rest().0
+    };
+    assert!(stops(long.len()).ends_with("one"));
+    let (_, body, _) = deck.asks("POST /mcp", &session, &long);
+    assert!(body.contains(r#"{"of":"long"}"#), "{body}");
+    let (_, body, _) = deck.asks("POST /mcp", &session, &call("first and"));
+    assert!(body.contains(r#"{"of":"short"}"#), "{body}");
+    assert!(stops(long.len()).ends_with("two"));
+    deck.ends_well();
+}
+
 /// Who writes it frames it anew.
 fn unchunked((head, body, reset): (String, String, bool)) -> (String, String, bool) {
     (head, body.replace("4\r\n{\"a\"\r\n", "{\"a\""), reset)

@@ -50,6 +50,7 @@ impl Stage {
             origin: self.origin,
             headers: &headers,
             body: body.as_bytes(),
+            is_whole: true,
             opens_connection: true,
         };
         self.replayer.handle(self.now, Input::Request { lane: Lane(self.lanes), request: &request });

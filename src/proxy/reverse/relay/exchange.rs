@@ -91,7 +91,7 @@ impl Exchange {
         }
         inbox.take(asked.length);
         let mut exchange = Self {
-            said: Said::new(Arc::clone(&lane), asked.is_coded),
+            said: Said::new(Arc::clone(&lane), asked.is_coded, true),
             lane,
             bearing: asked.bearing,
             body: asked.body,
@@ -359,7 +359,13 @@ impl Exchange {
     }
 
     /// The client's connection has ended.
-    fn left(&self, front: &Front) -> Outcome {
+    fn left(&mut self, front: &Front) -> Outcome {
+        if let Response::Body(body) = &mut self.response
+            && !self.lane.goes_on_alone()
+        {
+            // Before it is told that nobody hears the rest.
+            body.breaks_off();
+        }
         let is_over = matches!(self.response, Response::Over(_));
         let goes_on = !is_over && self.lane.client_left() && !*front.closing.borrow();
         Outcome::Left { goes_on }

@@ -112,6 +112,11 @@ impl Body {
         came
     }
 
+    /// Nobody hears the rest of it.
+    pub(super) fn breaks_off(&mut self) {
+        self.heard.breaks_off();
+    }
+
     /// Nothing more comes of it.
     pub(super) fn ends(&mut self, end: End, out: &mut Outbox) {
         if let Some(changed) = &mut self.changed {

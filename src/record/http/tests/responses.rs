@@ -4,6 +4,11 @@ use super::*;
 
 #[test]
 fn what_comes_on_a_response_belongs_to_its_request() {
+    // What comes behind the end of all that can come belongs to nothing.
+    check_in_session(
+        &["1 > PUT /x @S", "1 < 200", "1 < partial a", "1 > .", "1 < partial b"],
+        &[r#"1 http PUT /x @1 {"status": 200, "partial": "a"} ! open"#],
+    );
     check_in_session(
         &[
             "1 > POST /mcp @S",
@@ -65,12 +70,24 @@ fn a_server_request_is_answered_by_another_post() {
 fn a_request_that_has_no_end_is_its_beginning() {
     let head = "1 > POST /mcp @S content-length=99";
     let part = "1 > partial {\"half\"";
-    let body = |http: &str, rest: &str| format!("1 http POST /mcp @1 in part{http}{rest}");
-    check_in_session(&[head, part, "1 < cut"], &[&body(r#" {"end": "cut"}"#, " ! lost")]);
-    check_in_session(&[head, part, "1 < reset"], &[&body(r#" {"end": "reset"}"#, " ! lost")]);
-    check_in_session(&[head, part, "1 > ."], &[&body("", " ! open")]);
-    check_in_session(&[head, "1 < 413", "1 < .", part], &[&body(r#" {"status": 413}"#, "")]);
-    check_in_session(&[head, "1 < 413", part, "1 < cut"], &[&body(r#" {"status": 413, "end": "cut"}"#, "")]);
+    let body = |http: &str, rest: &str| {
+        format!(r#"1 http POST /mcp @1 in part {{"request": {{"content-length": "99"}}{http}}}{rest}"#)
+    };
+    // Also where nothing of it had come.
+    for part in [part, "1 > partial "] {
+        check_in_session(&[head, part, "1 < cut"], &[&body(r#", "end": "cut""#, " ! lost")]);
+        check_in_session(&[head, part, "1 < reset"], &[&body(r#", "end": "reset""#, " ! lost")]);
+        check_in_session(&[head, part, "1 > ."], &[&body("", " ! open")]);
+        check_in_session(&[head, "1 < 413", "1 < .", part], &[&body(r#", "status": 413"#, "")]);
+        check_in_session(
+            &[head, "1 < 413", part, "1 < cut"],
+            &[&body(r#", "status": 413, "end": "cut""#, "")],
+        );
+        check_in_session(
+            &["1 > POST /mcp @S transfer-encoding=chunked", part, "1 < 413", "1 < ."],
+            &[r#"1 http POST /mcp @1 in part {"status": 413}"#],
+        );
+    }
 }
 
 #[test]
@@ -99,6 +116,9 @@ fn a_request_says_why_it_has_no_answer() {
         (&["1 < cut"], r#" {"end": "cut"}"#, "lost"),
         (&[stream], r#" {"stream": true}"#, "open"),
         (&["1 > ."], "", "open"),
+        // The recorder ended, or the client left and nobody heard more.
+        (&[stream, "1 < partial {\"jso"], r#" {"stream": true, "partial": "{\"jso"}"#, "open"),
+        (&[stream, "1 > .", "1 < partial {\"jso"], r#" {"stream": true, "partial": "{\"jso"}"#, "open"),
         (&["1 > .", "1 < 500", "1 < ."], r#" {"status": 500}"#, "ended"),
     ] {
         let mut all = vec!["1 > POST /mcp @S", r#"1 > {"jsonrpc":"2.0","id":1,"method":"a"}"#];

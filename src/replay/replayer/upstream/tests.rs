@@ -87,6 +87,7 @@ impl Stage {
             origin: "http://h",
             headers: &headers,
             body: body.as_bytes(),
+            is_whole: true,
             opens_connection: true,
         };
         self.0.handle(0, Input::Request { lane: Lane(lane), request: &request });
@@ -365,6 +366,7 @@ fn over_http_an_answer_is_a_body_or_where_more_was_said_before_it_a_stream() {
         origin: "http://h",
         headers: &headers,
         body: b"",
+        is_whole: true,
         opens_connection: false,
     };
     stage.0.handle(0, Input::Request { lane: Lane(4), request: &request });
