@@ -12,6 +12,7 @@
 //! - `finder` reads one text in one pass: where `filter` and `clues` see that something can begin, it asks the tables,
 //!   `assignment` (`"password": "x"`, `API_KEY=x`), `address` and `secrets`
 //! - `clean` knows headers that were looked at
+//! - [`Met`] has one session find what another has met
 //! - [`vars`] hides values that people named, and shows them again
 //! - `places` says where something stood, for the counts at the end of a recording
 
@@ -25,6 +26,7 @@ mod forms;
 #[doc(hidden)]
 pub mod fuzz;
 mod layers;
+mod met;
 mod names;
 pub mod pairing;
 mod placeholder;
@@ -39,6 +41,7 @@ mod shapes;
 mod tests;
 pub mod vars;
 
+pub use met::Met;
 pub use names::is_credential;
 pub use pairing::{Broken, Exempt, Pairing, Pairs};
 pub use placeholder::Placeholder;

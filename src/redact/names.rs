@@ -212,6 +212,11 @@ pub(super) fn secret(name: &[u8]) -> Option<&'static SecretName> {
     (!spared).then_some(row)
 }
 
+/// A kind of secret that a name has, by what a file calls it; any other is a secret as well.
+pub(super) fn kind(called: &str) -> &'static str {
+    NAMES.iter().map(|row| row.kind).find(|kind| *kind == called).unwrap_or("secret")
+}
+
 /// Whether a header of this name carries credentials.
 pub fn is_credential(name: &str) -> bool {
     secret(name.as_bytes()).is_some()
@@ -305,7 +310,7 @@ mod tests {
     use super::*;
 
     fn kind(name: &str) -> Option<&'static str> {
-        secret(name.as_bytes()).map(|row| row.kind)
+        super::secret(name.as_bytes()).map(|row| row.kind)
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 mod disguise;
 mod flags;
+mod met;
 mod oauth;
 mod settings;
 
