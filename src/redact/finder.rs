@@ -5,7 +5,7 @@ use super::assignment::{self, Assigned};
 use super::clues::{Clue, Clues};
 use super::filter::Window;
 use super::secrets::{Known, Secrets};
-use super::{names, placeholder, shapes};
+use super::{login, names, placeholder, shapes};
 use crate::wire::Span;
 
 /// A secret and its place in a text.
@@ -35,6 +35,8 @@ pub(super) struct Findings {
     pub(super) marks: Vec<usize>,
     /// Whether an object may speak OAuth.
     pub(super) may_grant: bool,
+    /// Whether a list of words may be a call of curl.
+    pub(super) calls_curl: bool,
 }
 
 /// Finds what is secret in a text.
@@ -115,6 +117,7 @@ impl Pass<'_> {
             Clue::Shape { index, at: prefix } => {
                 self.shape(usize::from(index), at, at.checked_add_signed(prefix.into()))
             }
+            Clue::Curl { from } => self.curl(at, at + usize::from(from)),
             Clue::Address { colon } => self.address(at, at + usize::from(colon)),
             Clue::Escape { digit } => self.escape(at, at + usize::from(digit)),
         }
@@ -212,6 +215,16 @@ impl Pass<'_> {
             }
             None => {}
         }
+    }
+
+    /// A call of curl, which may have a login: the words of a list are looked at one by one.
+    fn curl(&mut self, at: usize, curl: usize) {
+        let Some(call) = login::call(self.text, curl) else { return };
+        self.findings.calls_curl |= matches!(call, login::Call::List(..));
+        let mut found = Vec::new();
+        login::secrets(self.text, call, |span| found.push(span));
+        found.into_iter().for_each(|span| self.add_new(at, "password", span));
+        self.findings.marks.push(at);
     }
 
     fn shape(&mut self, index: usize, at: usize, prefix: Option<usize>) {

@@ -5,8 +5,10 @@ use std::borrow::Cow;
 mod disguise;
 mod flags;
 mod met;
+mod numbers;
 mod oauth;
 mod settings;
+mod shells;
 
 use super::{Options, Redactor, Rules};
 use crate::traffic::Direction::{ToClient, ToServer};
