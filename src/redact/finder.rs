@@ -39,6 +39,9 @@ pub(super) struct Findings {
     pub(super) calls_curl: bool,
 }
 
+/// So often each byte is looked at in calls of programs, at the most; a text that asks for more was made for it.
+const CALLS: usize = 16;
+
 /// Finds what is secret in a text.
 pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
     let clues = Clues::get();
@@ -51,6 +54,7 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
         query_to: 0,
         form_to: 0,
         code_to: 0,
+        in_calls: 0,
         has_values: None,
     };
     let mut from = 0;
@@ -63,6 +67,8 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
             continue;
         }
         match secrets.at(text, at, pass.known_to) {
+            // Passwords may be called so.
+            Some(Known::Found { span, .. }) if placeholder::is_within(text, span) => pass.known_to = span.end,
             Some(Known::Found { value, span }) => {
                 pass.known_to = span.end;
                 pass.add(at, span, Secret::Known(value));
@@ -91,6 +97,8 @@ struct Pass<'a> {
     form_to: usize,
     /// Where the last form that may grant a code ended.
     code_to: usize,
+    /// How many bytes were looked at in calls of curl, which may be arguments of each other.
+    in_calls: usize,
 }
 
 impl Pass<'_> {
@@ -221,10 +229,13 @@ impl Pass<'_> {
     fn curl(&mut self, at: usize, curl: usize) {
         let Some(call) = login::call(self.text, curl) else { return };
         self.findings.calls_curl |= matches!(call, login::Call::List(..));
-        let mut found = Vec::new();
-        login::secrets(self.text, call, |span| found.push(span));
-        found.into_iter().for_each(|span| self.add_new(at, "password", span));
         self.findings.marks.push(at);
+        if self.in_calls > CALLS * self.text.len() {
+            return;
+        }
+        let mut found = Vec::new();
+        self.in_calls += login::secrets(self.text, call, |span| found.push(span));
+        found.into_iter().for_each(|span| self.add_new(at, "password", span));
     }
 
     fn shape(&mut self, index: usize, at: usize, prefix: Option<usize>) {

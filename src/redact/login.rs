@@ -96,8 +96,8 @@ pub(super) fn call(text: &[u8], at: usize) -> Option<Call> {
     }
 }
 
-/// The secrets among the words of a call.
-pub(super) fn secrets(text: &[u8], call: Call, mut add: impl FnMut(Span)) {
+/// Adds the secrets among the words of a call; how many bytes were looked at.
+pub(super) fn secrets(text: &[u8], call: Call, mut add: impl FnMut(Span)) -> usize {
     let (from, parts): (usize, &[u8]) = match call {
         Call::Line(from) => (from, b" \t"),
         Call::List(from, _) => (from, b" \t,"),
@@ -122,6 +122,7 @@ pub(super) fn secrets(text: &[u8], call: Call, mut add: impl FnMut(Span)) {
             add(secret.shift(part.start));
         }
     }
+    at - from
 }
 
 /// The next word of a command; what stands in quotes is part of one.

@@ -7,6 +7,9 @@ use crate::wire::Span;
 /// What stands in a tag behind the element's name is shorter.
 const LONGEST_ATTRIBUTES: usize = 512;
 
+/// A secret in [`CDATA`] is shorter.
+const LONGEST_DATA: usize = 1 << 10;
+
 /// What begins and ends a text in which no sign means anything.
 const CDATA: [&[u8]; 2] = [b"<![CDATA[", b"]]>"];
 
@@ -66,7 +69,8 @@ fn inside_of(text: &[u8], start: usize, name: Span) -> Content {
     let is_data = text[value.start..].starts_with(begin);
     let behind = if is_data {
         value.start += begin.len();
-        let Some(length) = memchr::memmem::find(&text[value.start..], end) else { return Content::Other };
+        let rest = &text[value.start..text.len().min(value.start + LONGEST_DATA)];
+        let Some(length) = memchr::memmem::find(rest, end) else { return Content::Other };
         value.end = value.start + length;
         skip_gap(text, value.end + end.len())
     } else {

@@ -4,6 +4,9 @@ use super::{Assigned, backslashes_before_quote, ends_setting, refers, run, setti
 use crate::redact::names::SecretName;
 use crate::wire::Span;
 
+/// What stands in no quotes is shorter.
+const LONGEST_BARE: usize = 1024;
+
 /// What is assigned to the variable of this name; the outer none where it is no such variable.
 pub(super) fn variable(text: &[u8], name: Span, row: &'static SecretName) -> Option<Option<Assigned>> {
     let before = &text[..name.start];
@@ -30,8 +33,11 @@ pub(super) fn variable(text: &[u8], name: Span, row: &'static SecretName) -> Opt
         }
         Some(b'\\') => return Some(Some(Assigned::Look)),
         // What stands in no quotes is a command, where it is right.
-        _ => worth(text, Span::new(start, start + run(text, start, |byte| !ends_setting(byte))))
-            .filter(|value| is_mixed(value.of(text))),
+        _ => {
+            let text = &text[..text.len().min(start + LONGEST_BARE)];
+            worth(text, Span::new(start, start + run(text, start, |byte| !ends_setting(byte))))
+                .filter(|value| is_mixed(value.of(text)))
+        }
     };
     let value = value.filter(|value| !refers(text, value.start));
     Some(value.map(|value| Assigned::Secret(row, value)))
