@@ -3,7 +3,10 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
-use mcp_tapedeck::replay::{self, Timing};
+use mcp_tapedeck::{
+    redact::Met,
+    replay::{self, Timing},
+};
 
 use super::{
     failure::Failure, faults::FaultArgs, listen::Auth, output::Notices, privacy::Privacy, real::OnMiss,
@@ -139,6 +142,7 @@ impl PlayArgs {
             },
             skip_auth: self.auth == Auth::Skip,
             passes_on: self.on_miss != OnMiss::Error,
+            met: (self.on_miss == OnMiss::Record).then(Met::default),
             ..replay::Options::default()
         }
     }

@@ -11,11 +11,13 @@ use std::{
 
 use clap::Args;
 use mcp_tapedeck::{
+    cassette::model::Cassette,
     fault::Stranger,
     proxy::{
         listen::{Served, Serves},
         upstream::Upstreams,
     },
+    redact::Met,
     replay::{Options, ReplayError, Replayer},
     report::Report,
 };
@@ -26,6 +28,7 @@ use super::{
     files,
     output::Notices,
     privacy::PrivacyArgs,
+    real::Recording,
     values,
 };
 
@@ -49,6 +52,9 @@ struct Deck {
     name: String,
     /// Its cassette.
     path: PathBuf,
+    cassette: Arc<Cassette>,
+    /// The secrets that its clients show, for whoever records them.
+    met: Option<Met>,
     replayer: Replayer,
     /// Makes a replayer like it.
     again: Box<dyn Fn() -> Replayer + Send + Sync>,
@@ -210,8 +216,9 @@ impl Deck {
         let called = Some(name.as_str().into());
         (options.server, options.alone) = if front.is_named { (called, None) } else { (None, called) };
         let (cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
+        let met = options.met.clone();
         let again = {
-            let path = path.clone();
+            let (path, cassette) = (path.clone(), Arc::clone(&cassette));
             move |options: Options| {
                 Replayer::new(Arc::clone(&cassette), Arc::clone(&blobs) as Arc<_>, &path, options)
             }
@@ -227,7 +234,7 @@ impl Deck {
             again(options).expect("the first one was made of the same")
         });
         notices.info(format_args!("replaying {path}"));
-        Ok(Self { name, path: loaded.path, replayer, again })
+        Ok(Self { name, path: loaded.path, cassette, met, replayer, again })
     }
 }
 
@@ -286,9 +293,10 @@ impl Decks {
             .hint("`--on-miss` is for one cassette"))
     }
 
-    /// The first one's cassette.
-    pub(super) fn first(&self) -> &Path {
-        &self.decks[0].path
+    /// How the first one's cassette is added to.
+    pub(super) fn first<'a>(&'a self, privacy: &'a PrivacyArgs) -> Recording<'a> {
+        let Deck { path, cassette, met, .. } = &self.decks[0];
+        Recording { path, cassette, met, privacy }
     }
 
     /// The first one.

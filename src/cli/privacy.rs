@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use mcp_tapedeck::{
     proxy::record::{Hide, Part},
-    redact::{self, Count, Redactor, Rules, Vars},
+    redact::{self, Count, Met, Redactor, Rules, Vars},
     traffic::{Direction, Event},
 };
 
@@ -90,7 +90,21 @@ pub(super) struct Cleaner {
 impl Cleaner {
     /// For one recording.
     pub(super) fn new(privacy: Privacy) -> Self {
-        Self { vars: privacy.vars, redactor: Arc::new(RwLock::new(Redactor::new(&privacy.rules))) }
+        Self::of(privacy.vars, Redactor::new(&privacy.rules))
+    }
+
+    /// For a recording of what goes on with others, in a cassette of this text; what those meet is told there.
+    pub(super) fn behind(privacy: Privacy, text: &[u8], met: Option<Met>) -> Self {
+        Self::of(privacy.vars, Redactor::new(&privacy.rules).behind(text).telling(met))
+    }
+
+    fn of(vars: Vars, redactor: Redactor) -> Self {
+        Self { vars, redactor: Arc::new(RwLock::new(redactor)) }
+    }
+
+    /// Looks from now on for what others have met by now.
+    pub(super) fn listen(&self) {
+        self.alone(|alone| alone.redactor.listen());
     }
 
     /// Whether what was written may hold values that were met only afterwards.
@@ -133,6 +147,34 @@ impl Hide for Cleaner {
 
     fn event(&mut self, event: &mut Event<'_>) {
         self.alone(|alone| alone.event(event));
+    }
+}
+
+/// A [`Cleaner`] that hears before all else what others have met.
+pub(super) struct Listening(pub Cleaner);
+
+impl Listening {
+    fn informed(&mut self) -> &mut Cleaner {
+        self.0.listen();
+        &mut self.0
+    }
+}
+
+impl Hide for Listening {
+    fn message<'a>(&mut self, direction: Direction, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        self.informed().message(direction, bytes)
+    }
+
+    fn header<'a>(&mut self, name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
+        self.informed().header(name, value)
+    }
+
+    fn target<'a>(&mut self, target: &'a [u8]) -> Cow<'a, [u8]> {
+        self.informed().target(target)
+    }
+
+    fn event(&mut self, event: &mut Event<'_>) {
+        self.informed().event(event);
     }
 }
 

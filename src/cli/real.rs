@@ -11,13 +11,14 @@ use std::{
 use clap::ValueEnum;
 use hyper::header::{HeaderName, HeaderValue};
 use mcp_tapedeck::{
-    cassette::journal::MAGIC,
+    cassette::{journal::MAGIC, model::Cassette},
     proxy::{
         bridge::{Bridge, BridgeOptions},
         record::{self as proxy, Hide, RecordOptions, Sink},
         stop::Stop,
-        upstream::{Talk, Upstreams},
+        upstream::{Held, Talk, Upstreams},
     },
+    redact::Met,
     store::FoldOptions,
     traffic::{Event, Exit, STDIO_TO_HTTP},
     transport::{http::connect::ConnectOptions, stdio::Server},
@@ -27,7 +28,7 @@ use super::{
     connect::ServerArgs,
     failure::Failure,
     output::Notices,
-    privacy::{Cleaner, Privacy, PrivacyArgs},
+    privacy::{Cleaner, Listening, Privacy, PrivacyArgs},
     record::{self, Tape},
     record_bridge::refused,
 };
@@ -74,17 +75,28 @@ impl Sink for Paper {
 
 /// Where it is recorded.
 pub(super) struct Recording<'a> {
-    /// The cassette.
-    pub cassette: &'a Path,
+    /// The cassette's file, and what it holds.
+    pub path: &'a Path,
+    pub cassette: &'a Arc<Cassette>,
+    /// The secrets that clients show the replay.
+    pub met: &'a Option<Met>,
     /// What is kept out of it.
     pub privacy: &'a PrivacyArgs,
+}
+
+/// The same, while it goes on.
+struct Adding {
+    path: PathBuf,
+    cassette: Arc<Cassette>,
+    met: Option<Met>,
+    privacy: Privacy,
 }
 
 /// The real server of a replay.
 struct Real {
     way: Way,
     /// Where what it says is recorded, if it is.
-    cassette: Option<(PathBuf, Privacy)>,
+    adding: Option<Adding>,
     notices: Arc<Notices>,
 }
 
@@ -123,19 +135,24 @@ pub(super) fn prepare(
         // A mistake in it is told now, and not with the first miss.
         Bridge::to(url, (**options).clone()).map_err(refused)?;
     }
-    let cassette = match on_miss {
-        OnMiss::Record => Some((file(recording.cassette)?, recording.privacy.compile()?)),
+    let adding = match on_miss {
+        OnMiss::Record => Some(Adding {
+            path: file(recording.path)?,
+            cassette: Arc::clone(recording.cassette),
+            met: recording.met.clone(),
+            privacy: recording.privacy.compile()?,
+        }),
         OnMiss::Error | OnMiss::Upstream => None,
     };
-    let late = cassette.as_ref().map(|(path, _)| {
+    let late = adding.as_ref().map(|adding| {
         format!(
             "the session with the real server did not end in time; what was recorded of it stays in a journal beside \
              {0}, which every command reads with it, and `tapedeck recover {0}` adds it",
-            path.display()
+            adding.path.display()
         )
     });
-    let real = Real { way, cassette, notices: Arc::clone(notices) };
-    Ok(Some(Arc::new(Upstreams::new(Arc::new(move |talk| real.hold(talk)), late))))
+    let real = Arc::new(Real { way, adding, notices: Arc::clone(notices) });
+    Ok(Some(Arc::new(Upstreams::new(Arc::new(move |talk| Real::hold(&real, talk)), late))))
 }
 
 /// The cassette's file, which must be one that can be added to.
@@ -153,20 +170,25 @@ fn file(cassette: &Path) -> Result<PathBuf, Failure> {
 }
 
 impl Real {
-    /// Talks with the real server; why it answers nothing any more.
-    fn hold(&self, talk: Talk) -> String {
+    /// Talks with the real server.
+    fn hold(self: &Arc<Self>, talk: Talk) -> Held {
         let Talk { client, continues, asked } = talk;
         // It is begun before the server is, as its start may already say something.
-        let begin = |transport: &str| match &self.cassette {
+        let begin = |transport: &str| match &self.adding {
             None => (Paper::Nothing, None),
-            Some((cassette, privacy)) => {
-                let tape = Tape::behind(cassette, transport, privacy, continues);
-                (Paper::Tape(tape), Some(Cleaner::new(privacy.clone())))
+            Some(Adding { path, cassette, met, privacy }) => {
+                let tape = Tape::behind(path, transport, privacy, continues);
+                let cleaner = Cleaner::behind(privacy.clone(), &cassette.text, met.clone());
+                (Paper::Tape(tape), Some(cleaner))
             }
         };
         let hide = |cleaner: &Option<Cleaner>| match cleaner {
-            Some(cleaner) => Box::new(cleaner.clone()) as Box<dyn Hide>,
+            Some(cleaner) => Box::new(Listening(cleaner.clone())) as Box<dyn Hide>,
             None => Box::new(()),
+        };
+        let held = |why, paper, cleaner, missed, asked: Option<(i32, Instant)>| {
+            let (real, asked) = (Arc::clone(self), asked.map(|(_, at)| at));
+            Held { why, rest: Box::new(move || real.keep(paper, cleaner, missed, asked)) }
         };
         let warner = Arc::clone(&self.notices);
         let warn = Box::new(move |text: &str| warner.warn(text));
@@ -174,23 +196,20 @@ impl Real {
             Way::Command(command) => {
                 let server = match Server::start(command) {
                     Ok(server) => server,
-                    Err(error) => return error.to_string(),
+                    Err(error) => return Held::nothing(error),
                 };
                 let (paper, cleaner) = begin("stdio");
                 let ends = Some(asked);
                 let options = RecordOptions { ends, warn, hide: hide(&cleaner), ..RecordOptions::default() };
                 match proxy::record(server, client, paper, options) {
-                    Ok(ended) => {
-                        self.keep(ended.sink, cleaner, ended.missed, ended.asked.map(|(_, at)| at));
-                        ended_as(ended.exit)
-                    }
-                    Err(error) => error.to_string(),
+                    Ok(ended) => held(ended_as(ended.exit), ended.sink, cleaner, ended.missed, ended.asked),
+                    Err(error) => Held::nothing(error),
                 }
             }
             Way::Url { url, options, headers } => {
                 let bridge = match Bridge::to(url, (**options).clone()) {
                     Ok(bridge) => bridge,
-                    Err(error) => return error.to_string(),
+                    Err(error) => return Held::nothing(error),
                 };
                 let (paper, cleaner) = begin(STDIO_TO_HTTP);
                 let (headers, hide) = (headers.clone(), hide(&cleaner));
@@ -199,11 +218,11 @@ impl Real {
                     BridgeOptions { headers, signals: false, ends, warn, hide, ..BridgeOptions::default() };
                 match bridge.record(client, paper, options) {
                     Ok(ended) => {
-                        self.keep(ended.sink, cleaner, ended.missed, ended.asked.map(|(_, at)| at));
                         let over = || "the session with the real server is over".to_owned();
-                        ended.unreachable.unwrap_or_else(over)
+                        let why = ended.unreachable.unwrap_or_else(over);
+                        held(why, ended.sink, cleaner, ended.missed, ended.asked)
                     }
-                    Err(error) => error.to_string(),
+                    Err(error) => Held::nothing(error),
                 }
             }
         }
@@ -211,12 +230,12 @@ impl Real {
 
     /// Adds what was recorded to the cassette.
     fn keep(&self, paper: Option<Paper>, cleaner: Option<Cleaner>, missed: u64, asked: Option<Instant>) {
-        let (Some((cassette, _)), Some(cleaner)) = (&self.cassette, cleaner) else { return };
+        let (Some(Adding { path, .. }), Some(cleaner)) = (&self.adding, cleaner) else { return };
+        // What was met behind the last message may stand in those before it.
+        cleaner.listen();
         record::tell_of_end("the real server's session", missed, &cleaner, &self.notices);
         match paper {
-            Some(Paper::Tape(tape)) => {
-                tape.end(cassette, FoldOptions::default(), asked, &cleaner, &self.notices)
-            }
+            Some(Paper::Tape(tape)) => tape.end(path, FoldOptions::default(), asked, &cleaner, &self.notices),
             Some(Paper::Nothing) => {}
             None => self.notices.warn(record::HELD_UP),
         }

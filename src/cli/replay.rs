@@ -157,7 +157,7 @@ impl Session {
         (command, server): (&[OsString], &ServerArgs),
         names: &str,
     ) -> Result<Self, Failure> {
-        let recording = real::Recording { cassette: self.decks.first(), privacy };
+        let recording = self.decks.first(privacy);
         self.upstreams = real::prepare(play.on_miss, command, server, &recording, names, &self.notices)?;
         if self.upstreams.is_some() {
             self.decks.for_one_server()?;

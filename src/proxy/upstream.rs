@@ -42,8 +42,29 @@ pub struct Talk {
     pub asked: mpsc::Receiver<i32>,
 }
 
-/// Holds a talk with the real server until either side ends it; says why nothing more is answered, a sentence.
-pub type Hold = dyn Fn(Talk) -> String + Send + Sync;
+/// Holds a talk with the real server until either side ends it.
+pub type Hold = dyn Fn(Talk) -> Held + Send + Sync;
+
+/// A talk that was held.
+pub struct Held {
+    /// Why nothing more is answered, a sentence.
+    pub why: String,
+    /// What is still to be done once the front says nothing more either.
+    pub rest: Box<dyn FnOnce() + Send>,
+}
+
+impl Held {
+    /// It is over, and nothing is to be done.
+    pub fn nothing(why: impl fmt::Display) -> Self {
+        Self { why: why.to_string(), rest: Box::new(|| ()) }
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("why", &self.why).finish_non_exhaustive()
+    }
+}
 
 /// The real servers of a front.
 pub struct Upstreams {
@@ -114,16 +135,18 @@ impl Upstreams {
         let number = self.shared.begun.fetch_add(1, Ordering::Relaxed);
         lock(&self.shared.talks).insert(number, ask);
         let (hold, shared) = (Arc::clone(&self.hold), Arc::clone(&self.shared));
-        let held = thread::spawn(move || {
+        let held = thread::spawn(move || hold(talk));
+        let (link, lines) = mpsc::channel::<Vec<u8>>();
+        let said = thread::spawn(move || write(our_output.into(), &lines));
+        thread::spawn(move || {
             // It is over even where a fault of ours ends it.
             let _over = Over(shared, number);
-            hold(talk)
-        });
-        let (link, lines) = mpsc::channel::<Vec<u8>>();
-        thread::spawn(move || write(our_output.into(), &lines));
-        thread::spawn(move || {
             read(&our_input.into(), |line| tell(Heard::Line(line)));
-            tell(Heard::Ended(held.join().unwrap_or_else(|_| "a fault in tapedeck itself".to_owned())));
+            let held = held.join().unwrap_or_else(|_| Held::nothing("a fault in tapedeck itself"));
+            tell(Heard::Ended(held.why));
+            // A thread that does not write any more has heard the end too.
+            let _ = said.join();
+            (held.rest)();
         });
         Ok(Link(link))
     }
@@ -207,12 +230,11 @@ impl Drop for Over {
 }
 
 fn write(output: OwnedFd, lines: &mpsc::Receiver<Vec<u8>>) {
-    let mut output = File::from(output);
+    let mut output = Some(File::from(output));
     for mut line in lines {
         line.push(b'\n');
-        if output.write_all(&line).is_err() {
-            return;
-        }
+        // What nobody reads is no longer said; the front may go on all the same.
+        output.take_if(|output| output.write_all(&line).is_err());
     }
 }
 
@@ -258,7 +280,7 @@ mod tests {
             for line in BufReader::new(File::from(talk.client.input)).lines() {
                 writeln!(output, "heard {}", line.unwrap()).unwrap();
             }
-            "it is over".to_owned()
+            Held::nothing("it is over")
         });
         let upstreams = Upstreams::new(hold, None);
         let (told, heard) = mpsc::channel();

@@ -105,7 +105,9 @@ pub(super) fn parameters(
         let name = decoded(name.of(text));
         let named = in_brackets(&name).filter(|name| names::is_oauth_field(name)).unwrap_or(&name);
         let kind = names::secret_parameter(named, oauth);
-        let is_value = || !value.is_empty() && is_secret(value.of(text)) && !refers(text, value.start);
+        let holds = || names::secret(named).is_none_or(|row| row.may_hold(value.of(text)));
+        let is_value =
+            || !value.is_empty() && is_secret(value.of(text)) && !refers(text, value.start) && holds();
         if let Some(kind) = kind.filter(|_| is_value()) {
             add(kind, value);
         }

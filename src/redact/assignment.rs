@@ -1,12 +1,15 @@
 //! Secrets that stand behind their name in a text: `"password": "x"`, `API_KEY=x`, `?token=x`, `X-Api-Key: x`,
-//! `--password x`.
+//! `--password x`, `<password>x</password>`, `$env:API_KEY = "x"`.
 //!
 //! The rules read texts at any level of escaping, since they also see JSON inside strings before it is decoded:
 //! `\"password\":\"x\"`. Prose that only speaks of tokens and secrets is told by what follows the name.
 
+mod element;
+mod environment;
 mod flags;
 mod settings;
 
+use self::element::Content;
 pub(super) use self::flags::{flag, is_flags_word};
 pub(super) use self::settings::is_mixed;
 use self::settings::{begins_line, begins_string, colon, ends_line, spaced};
@@ -35,7 +38,19 @@ const LONGEST: usize = 80;
 /// The name that these bytes are part of, and what is assigned to it.
 pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
     let name = name_around(text, part)?;
-    let row = names::secret(name.of(text))?;
+    let row = names::secret(name.of(text)).or_else(|| flag(name.of(text)))?;
+    let holds = |value: Span| row.may_hold(value.of(text));
+    let held = |assigned: &Assigned| !matches!(assigned, Assigned::Secret(_, value) if !holds(*value));
+    if let Some(content) = element::content(text, name) {
+        return match content {
+            Content::Text(value) => Some(Assigned::Secret(row, value)).filter(held),
+            Content::Hidden => Some(Assigned::Look),
+            Content::Other => None,
+        };
+    }
+    if let Some(assigned) = environment::variable(text, name, row) {
+        return assigned.filter(held);
+    }
     let slashes = backslashes(text, name.end);
     let assigned = match text.get(name.end + slashes)? {
         b'"' => quoted(text, name, row, slashes, b'"'),
@@ -52,8 +67,7 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
         },
         _ => flags::word_behind(text, name),
     };
-    let holds = |value: Span| row.may_hold(value.of(text));
-    assigned.filter(|assigned| !matches!(assigned, Assigned::Secret(_, value) if !holds(*value)))
+    assigned.filter(held)
 }
 
 /// What was found behind a name; where that is nothing, and a string may begin with the name, it is to be looked at by
@@ -105,10 +119,19 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
             (!value.is_empty() && is_secret(value.of(text))).then_some(Assigned::Secret(row, value))
         }
         b'"' | b'\'' | b'[' => Some(Assigned::Look),
+        b'0'..=b'9' if escapes == 0 => number(text, at, row),
         b'u' if escapes > 0 => Some(Assigned::Look),
         b'{' if row.deep && !begins_schema(text, at + 1) => Some(Assigned::Look),
         _ => None,
     }
+}
+
+/// The number at `at`, where it may be a secret of this name.
+fn number(text: &[u8], at: usize, row: &'static SecretName) -> Option<Assigned> {
+    let value = Span::new(at, at + run(text, at, |byte| byte.is_ascii_digit()));
+    let goes_on = |byte: &u8| is_name_byte(*byte) || *byte == b'+';
+    (row.may_hold_number(value.of(text)) && !text.get(value.end).is_some_and(goes_on))
+        .then_some(Assigned::Secret(row, value))
 }
 
 /// What a string says, as it is spelled, that is the value of the member with this name in quotes.

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use super::filter::{Filter, Window, WindowHash};
-use super::{names, shapes};
+use super::{
+    names::{self, End},
+    shapes,
+};
 
 /// What may stand at a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +38,11 @@ pub(super) enum Clue {
         /// Its place; the window may begin one behind it.
         colon: u8,
     },
+    /// `curl`: its first letter's place in the window.
+    Curl {
+        /// The place.
+        from: u8,
+    },
     /// `\u00`, or its part behind the backslash: the digits' place in the window.
     Escape {
         /// The place of the third digit.
@@ -55,7 +63,13 @@ const TOKEN: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789_-./+";
 
 /// Bytes behind a name: quotes, escapes, separators, blanks (those beyond ASCII begin so), and the digits of
 /// `password2`.
-const BEHIND_NAME: &[u8] = b"\"'\\=:% \t\r\n\xc2\xe2\xe3]0123456789";
+const BEHIND_NAME: &[u8] = b"\"'\\=:% \t\r\n\xc2\xe2\xe3]}>0123456789";
+
+/// Bytes before a name that has more letters before it, or none: signs, and the letters of escapes.
+const BEFORE_NAME: &[u8] = b"\"' \t\n\\,;:?&(`{[%<_-.nrt";
+
+/// Bytes before the name of a program.
+const BEFORE_PROGRAM: &[u8] = b"\"'` \t\n\\/,;:?&|=(){[<>$@nrt";
 
 /// Separators inside names of two words.
 const JOINTS: [&str; 5] = ["", "_", "-", ".", " "];
@@ -79,6 +93,7 @@ impl Clues {
         build.codes();
         build.shapes();
         build.addresses();
+        build.programs();
         build.add(b"\\u00", Clue::Escape { digit: 4 });
         for digit in b"234567" {
             build.add(&[b'u', b'0', b'0', *digit], Clue::Escape { digit: 3 });
@@ -104,20 +119,24 @@ impl Build {
     fn names(&mut self) {
         for row in names::NAMES {
             match row.words.rsplit(' ').collect::<Vec<_>>()[..] {
-                [word] => self.name(word.as_bytes(), word.len().saturating_sub(5) / 2),
+                [word] => self.name(word.as_bytes(), word.len().saturating_sub(5) / 2, row.end),
                 [last, before, ..] => {
                     for joint in JOINTS {
                         let joined = format!("{before}{joint}{last}");
-                        self.name(joined.as_bytes(), before.len() - 2);
+                        self.name(joined.as_bytes(), before.len() - 2, row.end);
                     }
                 }
                 [] => {}
             }
         }
+        // Flags alone: the word stands in many texts.
+        for part in [b"--pa", b"-pas"] {
+            self.add(part, Clue::Name { from: 0, to: 4 });
+        }
     }
 
     /// Windows of a name from `at` on.
-    fn name(&mut self, name: &[u8], at: usize) {
+    fn name(&mut self, name: &[u8], at: usize, end: End) {
         let inside = Clue::Name { from: 0, to: 4 };
         match name.len() {
             0..3 => unreachable!("names have three letters or more"),
@@ -125,7 +144,8 @@ impl Build {
                 for &byte in BEHIND_NAME {
                     self.add(&[name, &[byte]].concat(), Clue::Name { from: 0, to: 3 });
                 }
-                for &byte in TOKEN.iter().chain(b"\"' \t\n\\,;:?&(`{[%") {
+                let inner = TOKEN.iter().filter(|_| end == End::Any);
+                for &byte in inner.chain(BEFORE_NAME) {
                     self.add(&[&[byte], name].concat(), Clue::Name { from: 1, to: 4 });
                 }
             }
@@ -196,6 +216,13 @@ impl Build {
     /// A window that begins one byte before its prefix.
     fn before(&mut self, byte: u8, prefix: &[u8], index: u8) {
         self.add(&[&[byte], prefix].concat(), Clue::Shape { index, at: 1 });
+    }
+
+    fn programs(&mut self) {
+        self.add(b"curl", Clue::Curl { from: 0 });
+        for &byte in BEFORE_PROGRAM {
+            self.add(&[byte, b'c', b'u', b'r'], Clue::Curl { from: 1 });
+        }
     }
 
     fn addresses(&mut self) {
@@ -279,6 +306,16 @@ mod tests {
                     assert!(always(&text, wanted), "{text}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn programs_and_flags_leave_clues() {
+        for text in ["curl -u a:b", "curl.exe", "\"curl\"", "/bin/curl ", "\\ncurl -u a:b", "$(curl -u"] {
+            assert!(always(text, |clue| matches!(clue, Clue::Curl { .. })), "{text}");
+        }
+        for text in ["--pass x", "\"--pass\"", "--PASS=x"] {
+            assert!(always(text, |clue| matches!(clue, Clue::Name { .. })), "{text}");
         }
     }
 

@@ -5,7 +5,7 @@ use super::assignment::{self, Assigned};
 use super::clues::{Clue, Clues};
 use super::filter::Window;
 use super::secrets::{Known, Secrets};
-use super::{names, placeholder, shapes};
+use super::{login, names, placeholder, shapes};
 use crate::wire::Span;
 
 /// A secret and its place in a text.
@@ -35,7 +35,12 @@ pub(super) struct Findings {
     pub(super) marks: Vec<usize>,
     /// Whether an object may speak OAuth.
     pub(super) may_grant: bool,
+    /// Whether a list of words may be a call of curl.
+    pub(super) calls_curl: bool,
 }
+
+/// So often each byte is looked at in calls of programs, at the most; a text that asks for more was made for it.
+const CALLS: usize = 16;
 
 /// Finds what is secret in a text.
 pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
@@ -49,6 +54,7 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
         query_to: 0,
         form_to: 0,
         code_to: 0,
+        in_calls: 0,
         has_values: None,
     };
     let mut from = 0;
@@ -61,6 +67,8 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
             continue;
         }
         match secrets.at(text, at, pass.known_to) {
+            // Passwords may be called so.
+            Some(Known::Found { span, .. }) if placeholder::is_within(text, span) => pass.known_to = span.end,
             Some(Known::Found { value, span }) => {
                 pass.known_to = span.end;
                 pass.add(at, span, Secret::Known(value));
@@ -89,6 +97,8 @@ struct Pass<'a> {
     form_to: usize,
     /// Where the last form that may grant a code ended.
     code_to: usize,
+    /// How many bytes were looked at in calls of curl, which may be arguments of each other.
+    in_calls: usize,
 }
 
 impl Pass<'_> {
@@ -115,6 +125,7 @@ impl Pass<'_> {
             Clue::Shape { index, at: prefix } => {
                 self.shape(usize::from(index), at, at.checked_add_signed(prefix.into()))
             }
+            Clue::Curl { from } => self.curl(at, at + usize::from(from)),
             Clue::Address { colon } => self.address(at, at + usize::from(colon)),
             Clue::Escape { digit } => self.escape(at, at + usize::from(digit)),
         }
@@ -212,6 +223,19 @@ impl Pass<'_> {
             }
             None => {}
         }
+    }
+
+    /// A call of curl, which may have a login: the words of a list are looked at one by one.
+    fn curl(&mut self, at: usize, curl: usize) {
+        let Some(call) = login::call(self.text, curl) else { return };
+        self.findings.calls_curl |= matches!(call, login::Call::List(..));
+        self.findings.marks.push(at);
+        if self.in_calls > CALLS * self.text.len() {
+            return;
+        }
+        let mut found = Vec::new();
+        self.in_calls += login::secrets(self.text, call, |span| found.push(span));
+        found.into_iter().for_each(|span| self.add_new(at, "password", span));
     }
 
     fn shape(&mut self, index: usize, at: usize, prefix: Option<usize>) {

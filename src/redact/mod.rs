@@ -10,8 +10,9 @@
 //! - `search` walks the message: its strings, the JSON inside them, the places that options name
 //! - `layers` carries what is found in decoded strings back to the message's bytes
 //! - `finder` reads one text in one pass: where `filter` and `clues` see that something can begin, it asks the tables,
-//!   `assignment` (`"password": "x"`, `API_KEY=x`), `address` and `secrets`
+//!   `assignment` (`"password": "x"`, `API_KEY=x`), `address`, `login` (`curl -u user:x`) and `secrets`
 //! - `clean` knows headers that were looked at
+//! - [`Met`] has one session find what another has met
 //! - [`vars`] hides values that people named, and shows them again
 //! - `places` says where something stood, for the counts at the end of a recording
 
@@ -25,6 +26,8 @@ mod forms;
 #[doc(hidden)]
 pub mod fuzz;
 mod layers;
+mod login;
+mod met;
 mod names;
 pub mod pairing;
 mod placeholder;
@@ -39,6 +42,7 @@ mod shapes;
 mod tests;
 pub mod vars;
 
+pub use met::Met;
 pub use names::is_credential;
 pub use pairing::{Broken, Exempt, Pairing, Pairs};
 pub use placeholder::Placeholder;

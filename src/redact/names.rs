@@ -3,8 +3,14 @@
 //! A name is compared without its case and separators, and by its end: `github_token`, `GITHUB-TOKEN` and
 //! `githubToken` all end in `token`. To add a name: one line in [`NAMES`]; to spare one: a line in [`PROTOCOL`].
 
+use super::rules::SHORTEST;
+
 /// Names longer than this (separators not counted) are no names of secrets.
 const LONGEST: usize = 64;
+
+/// Digits that people type to prove who they are.
+const SHORTEST_PIN: usize = 4;
+const LONGEST_PIN: usize = 12;
 
 /// A kind of name that keeps secrets.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,12 +31,32 @@ impl SecretName {
     pub(super) fn may_hold(&self, value: &[u8]) -> bool {
         let is_path = [&b"/"[..], b"~/", b"./", b"../"].iter().any(|start| value.starts_with(start))
             || matches!(value, [letter, b':', b'\\', ..] if letter.is_ascii_alphabetic());
+        let is_number = value.iter().all(u8::is_ascii_digit);
         match (self.words, self.kind) {
             ("pwd", _) => !is_path,
+            // Of a chip, or on a map.
+            ("pin", _) => is_number && (SHORTEST_PIN..=LONGEST_PIN).contains(&value.len()),
+            // How often something is done.
+            ("pass", _) => !is_number || value.len() >= SHORTEST_PIN,
             // Base64 may begin like a path, and has no dots.
             (_, "private-key" | "credential") => !(is_path && value.contains(&b'.')),
             _ => true,
         }
+    }
+}
+
+impl SecretName {
+    /// Whether what stands under the name is often no secret at all.
+    pub(super) fn may_be_none(&self) -> bool {
+        self.words == "pin"
+    }
+
+    /// Whether a number under the name may be the secret: passwords are typed, and tokens are long. Others count
+    /// something.
+    pub(super) fn may_hold_number(&self, number: &[u8]) -> bool {
+        let is_typed = matches!(self.kind, "password" | "secret" | "otp");
+        let shortest = if is_typed { SHORTEST_PIN } else { SHORTEST };
+        number.iter().all(u8::is_ascii_digit) && number.len() >= shortest && self.may_hold(number)
     }
 }
 
@@ -72,6 +98,8 @@ pub(super) const NAMES: &[SecretName] = &[
     any("admin pass", "password"),
     any("proxy pass", "password"),
     any("ssh pass", "password"),
+    any("key pass", "password"),
+    any("store pass", "password"),
     any("secret", "secret"),
     deep("secrets", "secret"),
     any("secret key", "secret"),
@@ -81,6 +109,7 @@ pub(super) const NAMES: &[SecretName] = &[
     any("token", "token"),
     any("token value", "token"),
     whole("bearer", "token"),
+    any("oauth2 bearer", "token"),
     deep("access tokens", "token"),
     deep("refresh tokens", "token"),
     any("api key", "api-key"),
@@ -110,7 +139,11 @@ pub(super) const NAMES: &[SecretName] = &[
     whole("otp", "otp"),
     whole("totp", "otp"),
     any("mfa code", "otp"),
+    whole("pin", "otp"),
 ];
+
+/// A flag of this name has a secret, and a member or variable of it has not.
+static PASS: SecretName = whole("pass", "password");
 
 /// Tokens that are none: names that end like one above and belong to the protocol, to paging, or to language models.
 const PROTOCOL: &[&str] = &[
@@ -212,6 +245,16 @@ pub(super) fn secret(name: &[u8]) -> Option<&'static SecretName> {
     (!spared).then_some(row)
 }
 
+/// What kind of secret the word behind a flag is, if any; `name` is the flag's, without its dashes.
+pub(super) fn secret_flag(name: &[u8]) -> Option<&'static SecretName> {
+    secret(name).or_else(|| name.eq_ignore_ascii_case(b"pass").then_some(&PASS))
+}
+
+/// A kind of secret that a name has, by what a file calls it; any other is a secret as well.
+pub(super) fn kind(called: &str) -> &'static str {
+    NAMES.iter().map(|row| row.kind).find(|kind| *kind == called).unwrap_or("secret")
+}
+
 /// Whether a header of this name carries credentials.
 pub fn is_credential(name: &str) -> bool {
     secret(name.as_bytes()).is_some()
@@ -305,7 +348,7 @@ mod tests {
     use super::*;
 
     fn kind(name: &str) -> Option<&'static str> {
-        secret(name.as_bytes()).map(|row| row.kind)
+        super::secret(name.as_bytes()).map(|row| row.kind)
     }
 
     #[test]

@@ -75,6 +75,14 @@ fn start_before(text: &[u8], from: usize, end: usize) -> Option<usize> {
     }
 }
 
+/// Whether what stands there is part of a placeholder, in whatever spelling: `password` in `<redacted:password-1>`.
+pub(super) fn is_within(text: &[u8], part: Span) -> bool {
+    const LONGEST: usize = 96;
+    let from = part.start.saturating_sub(LONGEST);
+    let around = &text[from..text.len().min(part.end.saturating_add(LONGEST))];
+    spelled(around).any(|(span, _)| span.start + from <= part.start && part.end <= span.end + from)
+}
+
 fn plain_end(text: &[u8]) -> Option<usize> {
     text.starts_with(b">").then_some(1)
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::clean::Clean;
 use super::finder::{self, Secret};
+use super::met::Met;
 use super::placeholder::{self, Placeholder};
 use super::places::{self, Place};
 use super::rules::Rules;
@@ -40,6 +41,8 @@ pub struct Redactor {
     met_late: bool,
     /// Placeholders that come in are secrets of somebody else, with numbers of their own.
     renumbers: bool,
+    /// Who else is to know what it meets, and how much of that it has heard itself.
+    shared: Option<(Met, u64)>,
 }
 
 /// How often a kind of secret was replaced at a place.
@@ -65,6 +68,7 @@ impl Redactor {
             has_begun: AtomicBool::new(false),
             met_late: false,
             renumbers: false,
+            shared: None,
         }
     }
 
@@ -72,6 +76,29 @@ impl Redactor {
     /// client, and is numbered like any other secret, so that its numbers and the session's are not mixed up.
     pub fn for_replay(rules: &Rules) -> Self {
         Self { renumbers: true, ..Self::new(rules) }
+    }
+
+    /// The same, which tells there what it meets, if anybody is to know.
+    pub fn telling(self, met: Option<Met>) -> Self {
+        Self { shared: met.map(|met| (met, 0)), ..self }
+    }
+
+    /// The same, whose numbers go on behind those of the placeholders in this text: such as these may come in too.
+    pub fn behind(mut self, text: &[u8]) -> Self {
+        placeholder::spelled(text).for_each(|(_, placeholder)| self.secrets.count_behind(placeholder));
+        self
+    }
+
+    /// Looks from now on for what others have told where it [tells](Self::telling) what it meets.
+    pub fn listen(&mut self) {
+        let Some((met, heard)) = &mut self.shared else { return };
+        let (secrets, mut is_new) = (&mut self.secrets, false);
+        *heard = met.behind(*heard, |kind, value| {
+            let before = secrets.met();
+            secrets.learn(kind, value);
+            is_new |= secrets.met() > before;
+        });
+        self.met_late |= is_new && *self.has_begun.get_mut();
     }
 
     /// Redacts one message or line as it stood on the wire.
@@ -189,7 +216,15 @@ impl Redactor {
 
     /// The placeholder of a value that stands where a recording has a secret of this kind. It is one of this session
     /// from now on, but is looked for only when it is met as a secret: it may be a word that says nothing elsewhere.
+    ///
+    /// Who records it looks for it all the same where it is no word.
     pub(crate) fn stands(&mut self, kind: &str, value: &[u8]) -> Placeholder {
+        if let Some((met, _)) = &self.shared
+            && address::may_be_granted(value)
+            && self.secrets.known(value).is_none()
+        {
+            met.tell(names::kind(kind), value);
+        }
         self.secrets.stands(kind, value)
     }
 
@@ -307,15 +342,24 @@ impl Redactor {
                 self.secrets.placeholder(value.kind, &value.bytes)
             }
             Secret::New(kind, value) => {
+                let met = self.secrets.met();
                 self.met_late |= *self.has_begun.get_mut() && self.secrets.exactly(value).is_none();
                 if let Some(password) =
                     shapes::password_of_basic(value).filter(|_| matches!(*kind, "basic" | "authorization"))
                 {
                     self.secrets.learn("password", &password);
                 }
-                self.secrets.placeholder(kind, value)
+                let placeholder = self.secrets.placeholder(kind, value);
+                self.tell(self.secrets.met() - met);
+                placeholder
             }
         }
+    }
+
+    /// Tells so many values that it has met last.
+    fn tell(&self, count: u64) {
+        let Some((met, _)) = &self.shared else { return };
+        self.secrets.last(count).for_each(|value| met.tell(value.kind, &value.bytes));
     }
 
     fn count(&mut self, kind: &str, place: String) {

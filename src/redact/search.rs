@@ -5,7 +5,7 @@ use super::layers::Layers;
 use super::names::{self, SecretName};
 use super::rules::Rules;
 use super::secrets::Secrets;
-use super::{address, assignment};
+use super::{address, assignment, login};
 use crate::wire::Span;
 use crate::wire::scan::{self, Lexer, Token, unescape};
 
@@ -145,6 +145,8 @@ struct Walk<'a> {
     marks: &'a [usize],
     /// Whether an object may speak OAuth.
     may_grant: bool,
+    /// Whether a list of words may be a call of curl.
+    calls_curl: bool,
     open: Vec<Open>,
     /// The steps that lead to the value at hand; kept only where places are asked for.
     steps: Option<Vec<Vec<u8>>>,
@@ -162,6 +164,8 @@ struct Open {
     elements: Option<usize>,
     /// What the element at hand is by the flag before it, in an array of words.
     flag: Option<&'static SecretName>,
+    /// What the element at hand is to curl, by the word before it.
+    login: Option<login::Word>,
     /// The name of the member at hand, in an object.
     name: Span,
     /// What the member at hand is by its name.
@@ -184,6 +188,11 @@ struct Open {
 }
 
 impl Open {
+    /// What the value at hand is by its name, or by one further up.
+    fn named(&self) -> Option<&'static SecretName> {
+        self.named.filter(|row| self.above.is_none() || !row.may_be_none()).or(self.above)
+    }
+
     /// Whether its `code` was granted, by what it looks like and what stands beside it.
     fn has_grant(&self, text: &[u8]) -> bool {
         self.code.is_some_and(|code| {
@@ -202,6 +211,7 @@ impl<'a> Walk<'a> {
             is_message: layer == 0,
             marks: &findings.marks,
             may_grant: findings.may_grant,
+            calls_curl: findings.calls_curl,
             open: Vec::new(),
             steps: wants_steps.then(Vec::new),
             hits: Vec::new(),
@@ -264,12 +274,18 @@ impl<'a> Walk<'a> {
             }
             *count += 1;
         }
-        let named = self.open.last().and_then(|open| open.named.or(open.above));
+        let named = self.open.last().and_then(Open::named);
         let flag = self.open.last_mut().and_then(|open| open.flag.take());
         match token {
             Token::ObjectStart | Token::ArrayStart => self.enter(token, span, named),
             Token::String => self.string(span, named, flag),
-            _ => self.word(span),
+            _ => {
+                // What else stands below a name counts and dates.
+                let is_list = self.open.last().is_some_and(|open| open.elements.is_some());
+                let named =
+                    named.filter(|_| is_list || self.open.last().is_some_and(|open| open.named.is_some()));
+                self.word(span, named);
+            }
         }
     }
 
@@ -290,6 +306,7 @@ impl<'a> Walk<'a> {
         self.open.push(Open {
             elements: (!is_object).then_some(0),
             flag: None,
+            login: None,
             name: Span::default(),
             named: None,
             above,
@@ -312,10 +329,14 @@ impl<'a> Walk<'a> {
             steps.pop();
         }
         let Some(object) = self.open.pop() else { return };
-        if let (Some(row), Some(value)) = (object.given, object.value) {
-            self.secret_string(value, row);
-        }
         let text = self.text;
+        match (object.given, object.value) {
+            (Some(row), Some(value)) if text[value.start] == b'"' => self.secret_string(value, row),
+            (Some(row), Some(value)) if row.may_hold_number(value.of(text)) => {
+                self.hit(value, row.kind, value.of(text), Some(0));
+            }
+            _ => {}
+        }
         let grants = object.grants;
         // Where only the code itself tells, what stands beside it may be a state of something else.
         let looks_granted = |value: Span| address::may_be_granted(&unescape(value.of(text)));
@@ -346,6 +367,8 @@ impl<'a> Walk<'a> {
             self.hit(inside, "place", &unescape(span.of(self.text)), None);
         } else if let Some(row) = named.or(flag) {
             self.secret_string(span, row);
+        } else if let Some((part, value)) = self.login(span) {
+            self.hit(part, "password", &value, None);
         } else if marked || self.search.always_looks() {
             match self.of_envelope() {
                 None => {
@@ -388,15 +411,42 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The secret part of a word of a list that curl is given, and what it says.
+    fn login(&mut self, span: Span) -> Option<(Span, Vec<u8>)> {
+        let text = self.text;
+        let array = self.open.last_mut().filter(|open| open.elements.is_some() && !open.in_schema)?;
+        let before = array.login.take();
+        if !self.calls_curl {
+            return None;
+        }
+        let word = unescape(span.of(text));
+        let from = match (before, login::word(&word)) {
+            (Some(login::Word::Next), _) => 0,
+            (Some(_), _) => return None,
+            (None, login::Word::Within(from)) => from,
+            (None, login::Word::Nothing) => return None,
+            (None, says) => {
+                array.login = Some(says);
+                return None;
+            }
+        };
+        let part = login::password(&word[from..])?.shift(from);
+        let inside = Span::new(span.start + 1, span.end - 1);
+        let place = if word.len() == inside.len() { part.shift(inside.start) } else { inside };
+        Some((place, part.of(&word).to_vec()))
+    }
+
     fn hit(&mut self, span: Span, kind: &'static str, value: &[u8], bare: Option<u8>) {
         if assignment::is_secret(value) && !value.is_empty() {
             self.hits.push((span, Hit { secret: Secret::New(kind, value.into()), bare }));
         }
     }
 
-    fn word(&mut self, span: Span) {
+    /// A word in no quotes; `named` says what it is by its name.
+    fn word(&mut self, span: Span, named: Option<&'static SecretName>) {
         let marked = self.is_marked(span);
-        let word = span.of(self.text);
+        let text = self.text;
+        let word = span.of(text);
         if matches!(word, b"true" | b"false" | b"null") {
             return;
         }
@@ -406,11 +456,17 @@ impl<'a> Walk<'a> {
         }
         if self.is_place() {
             self.hit(span, "place", word, Some(0));
+        } else if let Some(row) = named.filter(|row| row.may_hold_number(word)) {
+            self.hit(span, row.kind, word, Some(0));
         } else if !scan::is_number(word) && (marked || self.search.always_looks()) {
             // No JSON: a text in brackets, say.
             self.inside.push((span, false));
         } else if let Some(value) = self.search.secrets.exactly(word).filter(|_| marked) {
             self.hits.push((span, Hit { secret: Secret::Known(value), bare: Some(0) }));
+        } else if let Some(object) =
+            self.open.last_mut().filter(|object| object.name.of(text) == b"\"value\"")
+        {
+            object.value = Some(span);
         }
     }
 

@@ -13,7 +13,7 @@ use super::rules::{Named, SHORTEST};
 use crate::wire::Span;
 
 /// Values that are looked for at once; past it the older half is forgotten (it keeps its numbers).
-const MOST: usize = 4096;
+pub(super) const MOST: usize = 4096;
 
 /// Longer values are replaced where they stand and not looked for elsewhere.
 const LONGEST: usize = 16 << 10;
@@ -196,6 +196,12 @@ impl Secrets {
         &self.values[index]
     }
 
+    /// So many that are looked for since last.
+    pub(super) fn last(&self, count: u64) -> impl Iterator<Item = &Value> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.values.len());
+        self.values[self.values.len() - count..].iter()
+    }
+
     /// The placeholder of a secret; a new secret gets the next number of its kind, and is looked for from now on.
     pub(super) fn placeholder(&mut self, kind: &'static str, bytes: &[u8]) -> Placeholder {
         let named = self.values.iter().take_while(|value| value.named);
@@ -234,6 +240,13 @@ impl Secrets {
                 Err(entry.insert(Placeholder { kind: kind.into(), number: *number }).clone())
             }
         }
+    }
+
+    /// Counts on behind this placeholder.
+    pub(super) fn count_behind(&mut self, placeholder: Placeholder) {
+        let last = self.next.entry(placeholder.kind).or_default();
+        // Nobody counts so far: a file says what it likes.
+        *last = placeholder.number.min(u32::MAX / 2).max(*last);
     }
 
     /// Looks for a value from now on, unless it is too short, too long, or an ordinary word.

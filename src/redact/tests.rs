@@ -5,8 +5,11 @@ use std::borrow::Cow;
 mod disguise;
 mod flags;
 mod looks;
+mod met;
+mod numbers;
 mod oauth;
 mod settings;
+mod shells;
 
 use super::{Options, Redactor, Rules};
 use crate::traffic::Direction::{ToClient, ToServer};

@@ -52,6 +52,8 @@ pub struct Options {
     pub tended: bool,
     /// A request that would be a miss goes to the real server instead.
     pub passes_on: bool,
+    /// Where the secrets of live requests are told, for whoever records what is passed on.
+    pub met: Option<redact::Met>,
 }
 
 /// When recorded messages are sent.
@@ -107,6 +109,7 @@ impl Default for Options {
             events: None,
             tended: false,
             passes_on: false,
+            met: None,
         }
     }
 }

@@ -291,7 +291,7 @@ impl Replayer {
             at_hand: AtHand::default(),
             is_http: sessions.iter().any(|&at| cassette.sessions[at as usize].is_http()),
             legacy_recording,
-            redactor: Redactor::for_replay(&options.redact),
+            redactor: Redactor::for_replay(&options.redact).telling(options.met.clone()),
             pairings: HashMap::new(),
             streams: ByNumber::default(),
             origin: Arc::default(),

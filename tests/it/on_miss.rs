@@ -1,5 +1,7 @@
 //! `--on-miss`: what nobody recorded is answered by the real server.
 
+mod secrets;
+
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,

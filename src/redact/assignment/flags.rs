@@ -20,7 +20,7 @@ pub(in super::super) fn flag(name: &[u8]) -> Option<&'static SecretName> {
     if name.starts_with(b"-") || name.starts_with(b"no-") || !name.iter().copied().all(is_name_byte) {
         return None;
     }
-    names::secret(name)
+    names::secret_flag(name)
 }
 
 /// Whether a word can be what the flag before it says.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{env, plain, redact, redactor};
+use super::{env, plain, redact, redactor, session};
 use crate::traffic::Direction::ToServer;
 use crate::wire::scan;
 
@@ -115,6 +115,21 @@ fn document() -> impl Strategy<Value = String> {
     .prop_map(|document| format!("{{\"d\": {document}, \"e\": @}}"))
 }
 
+#[test]
+fn a_secret_that_is_called_as_its_kind_is_not_found_in_placeholders() {
+    session(
+        &mut plain(),
+        &[
+            (r#"{"password":"password"}"#, r#"{"password":"<redacted:password-1>"}"#),
+            (r#"{"x":"the password is"}"#, r#"{"x":"the <redacted:password-1> is"}"#),
+            (r#"{"token":"password-1"}"#, r#"{"token":"<redacted:token-1>"}"#),
+            (r#"{"x":"a password-2"}"#, r#"{"x":"a <redacted:password-1>-2"}"#),
+            (r#"{"x":"\u003credacted:password-3\u003e"}"#, r#"{"x":"\u003credacted:password-3\u003e"}"#),
+            ("password <redacted:password-3>", "<redacted:password-1> <redacted:password-3>"),
+        ],
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -159,6 +174,8 @@ proptest! {
                 "{", "}", "[", "]", "\"", ":", ",", " ", "\\", "\\\"", "password", "token", "API_KEY=", "Bearer ",
                 "http://u:p@h", "?token=", "hunter2hunter2", "sk-", "ghp_012345678901234567890123456789012345",
                 "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc", "\\u0041", "n", "1234", "name", "value", "\n", "é", ";", "Cookie: ",
+                "curl -u ", "\"curl\"", "\"-u\"", "a:b1", "--pass ", "<password>", "</password>", "<![CDATA[", "]]>", "$env:",
+                "${env:", "}=", "pin", "12345678",
             ]),
             0..24,
         ),

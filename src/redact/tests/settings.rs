@@ -3,14 +3,14 @@
 use super::{plain, redact};
 
 /// Each text with `<>` for its secret: alone, in a message, and in JSON in a message, where it is hidden too.
-fn hidden(kind: &str, secret: &str, texts: &[&str]) {
+pub(super) fn hidden(kind: &str, secret: &str, texts: &[&str]) {
     for text in texts {
         let spell = |secret: &str| text.replace("<>", secret);
         check(&spell(secret), &spell(&format!("<redacted:{kind}-1>")));
     }
 }
 
-fn stays(texts: &[&str]) {
+pub(super) fn stays(texts: &[&str]) {
     texts.iter().for_each(|text| check(text, text));
 }
 

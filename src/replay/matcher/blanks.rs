@@ -41,6 +41,20 @@ pub(in crate::replay) fn fillings<'a>(
     (live_at == live.len()).then_some(filled)
 }
 
+/// In how many bytes a recorded form and a live one agree that fills its blanks: all but those.
+pub(in crate::replay) fn agreed(recorded: &[u8]) -> usize {
+    let (mut at, mut agreed) = (0, 0);
+    while at < recorded.len() {
+        let Some(text) = text_at(recorded, at) else {
+            (at, agreed) = (at + 1, agreed + 1);
+            continue;
+        };
+        let blanks: usize = placeholders(&recorded[text.clone()]).map(|(span, _)| span.len()).sum();
+        (at, agreed) = (text.end, agreed + text.len() - blanks);
+    }
+    agreed
+}
+
 /// Where the text stands that a form has here behind its length.
 fn text_at(form: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = form.get(at..)?.strip_prefix(b"\"")?;
@@ -186,9 +200,19 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_around_blanks_is_what_agrees() {
+        let agreed = |params: &str| agreed(&form(params));
+        let whole = agreed(r#"["<redacted:a-1>"]"#);
+        assert_eq!(agreed(r#"["<redacted:a-long-kind-1234>"]"#), whole);
+        assert_eq!(agreed(r#"["say <redacted:a-1> now"]"#), whole + "say  now".len());
+        assert_eq!(agreed(r#"["<redacted:a-1><redacted:b-1>","x"]"#), agreed(r#"["","x"]"#));
+    }
+
+    #[test]
     fn forms_that_are_none_are_read_to_their_ends() {
         for recorded in [&b"\""[..], b"\"9:a", b"\"99999999999999999999:", b"\"x:", b"\":", b"\"1:ab"] {
             assert_eq!(fillings(recorded, recorded, true).is_some(), recorded == b"\"1:ab", "{recorded:?}");
+            assert!(agreed(recorded) <= recorded.len());
         }
         assert_eq!(fillings(b"{", b"", true), None);
         assert_eq!(fillings(b"", b"{", true), None);

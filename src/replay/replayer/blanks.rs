@@ -4,6 +4,8 @@
 //! it yet, or know it as another kind of secret. What fills a blank is paired with it as other secrets are. What is
 //! not known as a secret is looked at here and gets a number, but is told nowhere.
 
+use std::collections::BTreeMap;
+
 use super::{
     Found, Replayer,
     secrets::{Paired, numbered},
@@ -13,7 +15,7 @@ use crate::{
     replay::{
         matcher::{
             Matcher,
-            blanks::{Filling, fillings},
+            blanks::{Filling, agreed, fillings},
             canonical::holds_placeholder,
         },
         script::{StepKind, look},
@@ -25,12 +27,20 @@ use crate::{
 const MOST_ASKED: usize = 20_000;
 /// So many of the same name are compared with a live one.
 const MOST_COMPARED: usize = 1_000;
-/// Of so many that were not played yet one is chosen.
-const MOST_CHOICE: usize = 64;
+/// Of so many one is chosen.
+const MOST_CHOICE: usize = 128;
 
 /// A recorded message that equals a live one but for its blanks: its step, and what it would pair if that breaks no
 /// pair.
 pub(super) type Filled = (u32, Option<Paired>);
+
+/// Recorded messages that equal a live one but for their blanks and agree with it in as much, in recorded order: those
+/// that break no pair, and those that do.
+#[derive(Default)]
+struct Alike {
+    holding: Vec<Filled>,
+    broken: Vec<Filled>,
+}
 
 impl Replayer {
     /// Where the exchange stands whose message equals a live one but for its blanks, in one of these plays.
@@ -42,25 +52,36 @@ impl Replayer {
             _ => return None,
         };
         let unpaired = self.at_hand.unpaired;
-        let found = plays.into_iter().flatten().find_map(|play| {
-            let [holding, broken] = self.filled_in(play, message, kind);
-            let mut look = |filled: Vec<Filled>| {
-                (!filled.is_empty()).then(|| self.look_in(play, message, Some(filled))).flatten()
-            };
-            look(holding).or_else(|| look(broken))
-        });
+        let found = plays.into_iter().flatten().find_map(|play| self.find_blank_in(play, message, kind));
         // What equals it at the first look is nearer.
         self.at_hand.unpaired = unpaired.or(self.at_hand.unpaired);
         found
     }
 
-    /// What equals it so in one play: those that break no pair, and those that do.
-    fn filled_in(&mut self, play: usize, message: &Message<'_>, kind: StepKind) -> [Vec<Filled>; 2] {
+    /// The same in one play. What agrees with it in more is meant before what agrees in less, where a blank may take
+    /// anything: if it would break a pair, nothing else is.
+    fn find_blank_in(&mut self, play: usize, message: &Message<'_>, kind: StepKind) -> Option<Found> {
+        for (_, Alike { holding, broken }) in self.filled_in(play, message, kind).into_iter().rev() {
+            for filled in [holding, broken].into_iter().filter(|filled| !filled.is_empty()) {
+                let before = self.at_hand.unpaired.take();
+                let found = self.look_in(play, message, Some(filled));
+                if found.is_some() || self.at_hand.unpaired.is_some() {
+                    return found;
+                }
+                self.at_hand.unpaired = before;
+            }
+        }
+        None
+    }
+
+    /// What equals it so in one play, by how much agrees.
+    fn filled_in(&mut self, play: usize, message: &Message<'_>, kind: StepKind) -> BTreeMap<usize, Alike> {
+        let mut found: BTreeMap<usize, Alike> = BTreeMap::new();
         let script = &self.scripts[self.plays[play].script];
         let (cassette, blobs) = (&self.cassette, &*self.blobs);
         let blank = script.blank(cassette, blobs);
         if blank.is_empty() {
-            return Default::default();
+            return found;
         }
         let (method, name) = (message.method(), message.name());
         let is_asked = |step: &&u32| {
@@ -70,8 +91,7 @@ impl Replayer {
         let plain = plain_of(&self.at_hand.plain, message);
         let mut seen = Seen { matcher: &mut self.matcher, versions: [Some(*message), plain], forms: None };
         let fresh = Pairing::new();
-        let (mut room, mut holding, mut broken) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut compared, mut not_played) = (0, 0);
+        let (mut room, mut compared, mut count) = (Vec::new(), 0, 0);
         for &step in blank.iter().filter(is_asked).take(MOST_ASKED) {
             let exchange = script.steps[step as usize].exchange;
             let entry = &cassette.exchanges[exchange as usize];
@@ -82,34 +102,43 @@ impl Replayer {
                 continue;
             }
             compared += 1;
-            if compared > MOST_COMPARED || not_played == MOST_CHOICE {
+            if compared > MOST_COMPARED {
                 break;
             }
-            let Some(fills) = seen.fillings(&recorded, script.index.own_table(step)) else { continue };
+            let Some((agreed, fills)) = seen.fillings(&recorded, script.index.own_table(step)) else {
+                continue;
+            };
             // How an address spells a value is not told here.
             if kind == StepKind::Line && fills.iter().any(|(_, by)| matches!(by, Filling::Text(_))) {
                 continue;
             }
             let (pairs, unknown) = paired(&self.redactor, fills);
             let pairing = self.pairings.get(&(play, numbered(cassette, exchange))).unwrap_or(&fresh);
+            let alike = found.entry(agreed).or_default();
             match pairing.check(&pairs) {
-                Err(_) if broken.len() < MOST_CHOICE => broken.push((step, None)),
+                Err(_) if alike.broken.len() < MOST_CHOICE => alike.broken.push((step, None)),
                 Err(_) => {}
                 Ok(()) => {
-                    holding.push((step, Some(Paired { play, exchange, pairs, unknown })));
-                    not_played += usize::from(!self.plays[play].is_taken(step));
-                    // Of those that were played the last is repeated.
-                    let spare = |(step, _): &Filled| self.plays[play].is_taken(*step);
-                    if holding.len() > 2 * MOST_CHOICE
-                        && let Some(spare) = holding.iter().position(spare)
-                    {
-                        holding.remove(spare);
+                    alike.holding.push((step, Some(Paired { play, exchange, pairs, unknown })));
+                    count += 1;
+                    if count > MOST_CHOICE {
+                        count -= usize::from(drop_one(&mut found, |step| self.plays[play].is_taken(step)));
                     }
                 }
             }
         }
-        [holding, broken]
+        found
     }
+}
+
+/// Drops one of those that break no pair and agree in least: the first that was played, as the last of them is
+/// repeated; else the last.
+fn drop_one(found: &mut BTreeMap<usize, Alike>, is_taken: impl Fn(u32) -> bool) -> bool {
+    let mut holding = found.values_mut().map(|alike| &mut alike.holding);
+    let Some(least) = holding.find(|holding| !holding.is_empty()) else { return false };
+    let taken = least.iter().position(|(step, _)| is_taken(*step));
+    least.remove(taken.unwrap_or(least.len() - 1));
+    true
 }
 
 /// Forms of a message as it is redacted, and as it came; none where there is no such form.
@@ -125,12 +154,12 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     /// What fills the blanks of a recorded message whose own table is given: by what is redacted, or else by what is
-    /// not. None where it has no blanks that count.
+    /// not; and how much agrees. None where it has no blanks that count.
     fn fillings(
         &mut self,
         recorded: &Message<'_>,
         own: Option<usize>,
-    ) -> Option<Vec<(Placeholder, Filling<'_>)>> {
+    ) -> Option<(usize, Vec<(Placeholder, Filling<'_>)>)> {
         let recorded = self.matcher.numbered_form(recorded, own)?;
         let Self { matcher, versions, forms } = self;
         if forms.as_ref().is_none_or(|(table, _)| *table != own) {
@@ -140,7 +169,8 @@ impl Seen<'_> {
         let [redacted, plain] = &forms.as_ref()?.1;
         let by_redacted = redacted.as_ref().and_then(|form| fillings(&recorded, form, true));
         let by_plain = || fillings(&recorded, plain.as_ref()?, false);
-        by_redacted.or_else(by_plain).filter(|fillings| !fillings.is_empty())
+        let filled = by_redacted.or_else(by_plain).filter(|fillings| !fillings.is_empty())?;
+        Some((agreed(&recorded), filled))
     }
 }
 

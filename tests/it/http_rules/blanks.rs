@@ -252,3 +252,36 @@ fn a_miss_tells_of_a_secret_what_it_told_before() {
     assert_eq!(report.misses.len(), 1);
     assert!(!format!("{report:?}").contains("-secret"), "{report:?}");
 }
+
+#[test]
+fn what_agrees_in_more_is_meant_before_what_takes_anything() {
+    let whole = r#"{"q": "<redacted:token-1>"}"#;
+    let say = r#"{"q": "say <redacted:token-2> now"}"#;
+    let here = r#"{"q": "say <redacted:token-3> now, here"}"#;
+    let [said, other] = [r#"{"q":"say projectx1 now"}"#, r#"{"q":"anything at all"}"#];
+    for (recorded, at) in [([whole, say, here], 2), ([say, here, whole], 1), ([here, whole, say], 3)] {
+        let of_whole = recorded.iter().position(|params| *params == whole).unwrap() + 1;
+        plays(&recorded, &[(said, Call(at)), (other, Call(of_whole)), (said, Call(at))]);
+        plays(&recorded, &[(other, Call(of_whole)), (said, Call(at)), (other, Call(of_whole))]);
+    }
+    // Equal ones are still played in their order, and the last of them is repeated.
+    let twice = [whole, say, r#"{"q": "say <redacted:token-2> now"}"#];
+    plays(&twice, &[(said, Call(2)), (said, Call(3)), (said, Call(3)), (other, Call(1))]);
+}
+
+#[test]
+fn what_would_break_a_pair_is_no_other_call_that_takes_anything() {
+    let recorded = [r#"{"q": "<redacted:token-1>"}"#, r#"{"q": "say <redacted:token-2> now"}"#];
+    let [one, two] = [r#"{"q":"say projectx1 now"}"#, r#"{"q":"say projecty2 now"}"#];
+    plays(&recorded, &[(one, Call(2)), (two, Miss(Reason::RedactionDiffers)), (one, Call(2))]);
+}
+
+#[test]
+fn many_that_take_anything_hide_none_that_agrees_in_more() {
+    let mut recorded = vec![r#"{"q": "<redacted:token-1>"}"#; 200];
+    recorded.push(r#"{"q": "say <redacted:token-2> now"}"#);
+    plays(
+        &recorded,
+        &[(r#"{"q":"say projectx1 now"}"#, Call(201)), (r#"{"q":"x"}"#, Call(1)), (r#"{"q":"x"}"#, Call(2))],
+    );
+}

@@ -1,0 +1,92 @@
+//! Elements of XML: `<password>x</password>`, `<wsse:Password Type="…">x</wsse:Password>`.
+
+use super::{refers, run, skip_gap, worth};
+use crate::redact::names::is_name_byte;
+use crate::wire::Span;
+
+/// What stands in a tag behind the element's name is shorter.
+const LONGEST_ATTRIBUTES: usize = 512;
+
+/// A secret in [`CDATA`] is shorter.
+const LONGEST_DATA: usize = 1 << 10;
+
+/// What begins and ends a text in which no sign means anything.
+const CDATA: [&[u8]; 2] = [b"<![CDATA[", b"]]>"];
+
+/// What an element has.
+pub(super) enum Content {
+    /// This text.
+    Text(Span),
+    /// What escapes say.
+    Hidden,
+    /// Nothing that may be a secret: other elements, words, a reference.
+    Other,
+}
+
+/// What the element has whose name this is; none where no tag begins with it.
+pub(super) fn content(text: &[u8], name: Span) -> Option<Content> {
+    if name.of(text).starts_with(b"u003c") && text[..name.start].ends_with(b"\\") {
+        return Some(Content::Hidden);
+    }
+    let tag = begin_of_tag(text, name)?;
+    let inside = name.end + run(text, name.end, is_name_byte_or_colon);
+    if inside != name.end {
+        return None;
+    }
+    let start = behind_tag(text, name.end)?;
+    Some(inside_of(text, start, Span::new(tag, name.end)))
+}
+
+/// Where the name with its prefix begins, if a tag does there.
+fn begin_of_tag(text: &[u8], name: Span) -> Option<usize> {
+    match text[..name.start].last()? {
+        b'<' => Some(name.start),
+        b':' => {
+            let before = text[..name.start - 1].iter().rev().take_while(|byte| is_name_byte(**byte)).count();
+            let start = name.start - 1 - before;
+            (before > 0 && text[..start].last() == Some(&b'<')).then_some(start)
+        }
+        _ => None,
+    }
+}
+
+const fn is_name_byte_or_colon(byte: u8) -> bool {
+    is_name_byte(byte) || byte == b':'
+}
+
+/// Where a tag ends, of which the name ends at `at`; none for one that has no content.
+fn behind_tag(text: &[u8], at: usize) -> Option<usize> {
+    let is_apart = matches!(text.get(at)?, b'>' | b' ' | b'\t' | b'\r' | b'\n' | b'\\');
+    let rest = text[at..].iter().take(LONGEST_ATTRIBUTES);
+    let end = at + rest.take_while(|byte| !matches!(byte, b'<' | b'>')).count();
+    (is_apart && text.get(end) == Some(&b'>') && text[end - 1] != b'/').then_some(end + 1)
+}
+
+/// What stands from `start` on up to the tag that ends the element of this name.
+fn inside_of(text: &[u8], start: usize, name: Span) -> Content {
+    let mut value = Span::new(skip_gap(text, start), 0);
+    let [begin, end] = CDATA;
+    let is_data = text[value.start..].starts_with(begin);
+    let behind = if is_data {
+        value.start += begin.len();
+        let rest = &text[value.start..text.len().min(value.start + LONGEST_DATA)];
+        let Some(length) = memchr::memmem::find(rest, end) else { return Content::Other };
+        value.end = value.start + length;
+        skip_gap(text, value.end + end.len())
+    } else {
+        let takes = |byte: u8| byte > b' ' && !matches!(byte, b'<' | b'>');
+        value.end = value.start + run(text, value.start, takes);
+        skip_gap(text, value.end)
+    };
+    let rest = &text[behind..];
+    let is_whole = rest
+        .strip_prefix(b"</")
+        .and_then(|rest| rest.strip_prefix(name.of(text)))
+        .is_some_and(|rest| rest.first() == Some(&b'>'));
+    let hides = || value.of(text).contains(&b'\\') || matches!(rest, [b'\\', ..] | [b'<', b'\\', ..]);
+    match worth(text, value).filter(|_| is_whole) {
+        Some(value) if !refers(text, value.start) => Content::Text(value),
+        None if !is_whole && hides() => Content::Hidden,
+        _ => Content::Other,
+    }
+}

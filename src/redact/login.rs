@@ -1,0 +1,209 @@
+//! Logins that curl is given: `curl -u user:password`, `["curl", "--user=user:password"]`.
+//!
+//! The options say nothing by themselves: to other programs `-u` and `--user` are a user and a group, and more.
+
+use super::assignment::{is_mixed, is_secret, refers};
+use crate::wire::Span;
+
+/// The program.
+const CURL: &[u8] = b"curl";
+
+/// Options whose word is a login.
+const OPTIONS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
+
+/// Options of one letter whose word is a login, and those that have no word: more may stand behind these.
+const LETTERS: &[u8] = b"uU";
+const WORDLESS: &[u8] = b"#012346BGIJLMNORSVZafgijklnpqsv";
+
+/// A command is read so far.
+const LONGEST: usize = 4096;
+
+/// What a word tells curl of a login.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// The next one is one.
+    Next,
+    /// From this byte on it is one itself.
+    Within(usize),
+    /// The next one is something else.
+    Other,
+    /// Nothing.
+    Nothing,
+}
+
+/// What a word is that curl is given.
+pub(super) fn word(word: &[u8]) -> Word {
+    let is_long = word.starts_with(b"--");
+    let long = || {
+        OPTIONS.into_iter().find_map(|option| match word.strip_prefix(option)? {
+            b"" => Some(Word::Next),
+            [b'=', ..] => Some(Word::Within(option.len() + 1)),
+            _ => None,
+        })
+    };
+    let short = || {
+        let letters = word.strip_prefix(b"-").filter(|letters| !letters.is_empty())?;
+        let at = letters.iter().position(|letter| !WORDLESS.contains(letter))?;
+        let is_all = at + 1 == letters.len();
+        match (LETTERS.contains(&letters[at]), is_all) {
+            (true, true) => Some(Word::Next),
+            (true, false) => Some(Word::Within(at + 2)),
+            (false, true) => Some(Word::Other),
+            (false, false) => None,
+        }
+    };
+    if is_long { long() } else { short() }.unwrap_or(Word::Nothing)
+}
+
+/// The secret part of a login: its password; a long key that stands in the user's place has none.
+pub(super) fn password(login: &[u8]) -> Option<Span> {
+    let colon = login.iter().position(|byte| *byte == b':').filter(|_| !login.starts_with(b"<"))?;
+    let (user, password) = (Span::new(0, colon), Span::new(colon + 1, login.len()));
+    let is_number = |part: Span| part.of(login).iter().all(u8::is_ascii_digit);
+    if password.is_empty() {
+        return (is_mixed(user.of(login)) && is_secret(user.of(login))).then_some(user);
+    }
+    let are_numbers = is_number(user) && is_number(password);
+    let is_none = are_numbers || password.of(login).starts_with(b"//") || refers(login, password.start);
+    (!is_none && is_secret(password.of(login))).then_some(password)
+}
+
+/// How curl is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// In a command line, whose words begin at this offset.
+    Line(usize),
+    /// In a list of words, in which it stands in quotes like this one.
+    List(usize, u8),
+}
+
+/// How curl is called whose name begins at `at`, if it is.
+pub(super) fn call(text: &[u8], at: usize) -> Option<Call> {
+    let rest = text.get(at..)?.strip_prefix(CURL)?;
+    let is_apart = at == 0 || !text[at - 1].is_ascii_alphanumeric() && !b"-_.".contains(&text[at - 1]);
+    // Of an escape: `\n`.
+    let is_escaped = at > 1 && text[at - 2] == b'\\' && matches!(text[at - 1], b'n' | b'r' | b't');
+    let rest = rest.strip_prefix(b".exe").unwrap_or(rest);
+    let behind = text.len() - rest.len();
+    match rest.first().filter(|_| is_apart || is_escaped)? {
+        b' ' | b'\t' => Some(Call::Line(behind)),
+        quote @ (b'"' | b'\'') => Some(Call::List(behind + 1, *quote)),
+        b'\\' => match rest.iter().find(|byte| **byte != b'\\')? {
+            quote @ (b'"' | b'\'') => Some(Call::List(behind + 1, *quote)),
+            _ => Some(Call::Line(behind)),
+        },
+        _ => None,
+    }
+}
+
+/// Adds the secrets among the words of a call; how many bytes were looked at.
+pub(super) fn secrets(text: &[u8], call: Call, mut add: impl FnMut(Span)) -> usize {
+    let (from, parts): (usize, &[u8]) = match call {
+        Call::Line(from) => (from, b" \t"),
+        Call::List(from, _) => (from, b" \t,"),
+    };
+    let end = text.len().min(from + LONGEST);
+    let (mut at, mut is_login, mut is_other) = (from, false, false);
+    while let Some(span) = next_word(&text[..end], at, parts) {
+        at = span.end;
+        let spelled = without_quotes(text, span);
+        let mut part = is_login.then_some(spelled);
+        let is_plain = !std::mem::take(&mut is_other) && !std::mem::take(&mut is_login);
+        match word(spelled.of(text)) {
+            _ if !is_plain => {}
+            Word::Next => is_login = true,
+            Word::Other => is_other = true,
+            Word::Within(from) => {
+                part = Some(without_quotes(text, Span::new(spelled.start + from, spelled.end)));
+            }
+            Word::Nothing => {}
+        }
+        if let Some((part, secret)) = part.and_then(|part| Some((part, password(part.of(text))?))) {
+            add(secret.shift(part.start));
+        }
+    }
+    at - from
+}
+
+/// The next word of a command; what stands in quotes is part of one.
+fn next_word(text: &[u8], mut at: usize, parts: &[u8]) -> Option<Span> {
+    loop {
+        match text.get(at..)? {
+            [byte, ..] if parts.contains(byte) => at += 1,
+            [b'\\' | b'^' | b'`', b'\n', ..] => at += 2,
+            [b'\\' | b'^' | b'`', b'\r', b'\n', ..] => at += 3,
+            [byte, ..] if !ends_command(*byte) => break,
+            _ => return None,
+        }
+    }
+    let mut quote = None;
+    let mut end = at;
+    while let Some(&byte) = text.get(end) {
+        match quote {
+            Some(open) if byte == open => quote = None,
+            None if matches!(byte, b'"' | b'\'') => quote = Some(byte),
+            None if parts.contains(&byte) || ends_command(byte) => break,
+            _ => {}
+        }
+        end += 1;
+    }
+    (end > at).then_some(Span::new(at, end))
+}
+
+const fn ends_command(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r' | b';' | b'|' | b'&' | b'`' | b')' | b']' | b'<' | b'>')
+}
+
+/// A word without the quotes around it, each of which may stand behind backslashes.
+fn without_quotes(text: &[u8], word: Span) -> Span {
+    let bytes = word.of(text);
+    let slashes = bytes.iter().take_while(|byte| **byte == b'\\').count();
+    let Some(quote) = bytes.get(slashes).filter(|byte| matches!(byte, b'"' | b'\'')) else { return word };
+    let Some(inside) = bytes[slashes + 1..].strip_suffix(&[*quote]) else { return word };
+    let behind = inside.iter().rev().take_while(|byte| **byte == b'\\').count().min(slashes);
+    Span::new(word.start + slashes + 1, word.start + slashes + 1 + inside.len() - behind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_one_letter_may_stand_together() {
+        for (given, expected) in [
+            ("-u", Word::Next),
+            ("-sSLu", Word::Next),
+            ("-uann:x", Word::Within(2)),
+            ("-su", Word::Next),
+            ("-suann:x", Word::Within(3)),
+            ("--user", Word::Next),
+            ("--user=ann:x", Word::Within(7)),
+            ("--proxy-user", Word::Next),
+            ("-U", Word::Next),
+            ("-X", Word::Other),
+            ("-sX", Word::Other),
+            ("-Hu: x", Word::Nothing),
+            ("--user-agent", Word::Nothing),
+            ("-", Word::Nothing),
+            ("--", Word::Nothing),
+            ("u", Word::Nothing),
+        ] {
+            assert_eq!(word(given.as_bytes()), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_login_has_a_password_or_is_a_key() {
+        let secret =
+            |login: &'static str| password(login.as_bytes()).map(|part| &login[part.start..part.end]);
+        assert_eq!(secret("ann:x"), Some("x"));
+        assert_eq!(secret("ann:x:y"), Some("x:y"));
+        assert_eq!(secret(":x"), Some("x"));
+        assert_eq!(secret("k3y0fann00:"), Some("k3y0fann00"));
+        for none in
+            ["ann", "ann:", "ann:$PASS", "ann:<password>", "1000:1000", "ann:***", "http://h", "<key>:"]
+        {
+            assert_eq!(secret(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Command lines, environments of shells, and elements of XML.
+
+use super::settings::{hidden, stays};
+use super::{plain, redact, session};
+
+#[test]
+fn the_login_that_curl_is_given_has_a_password() {
+    hidden(
+        "password",
+        "hunter2",
+        &[
+            "curl -u ann:<> https://h",
+            "curl https://h -sSLu ann:<>",
+            "curl -uann:<> https://h",
+            "curl -X POST -H 'A: b' -u 'ann:<>' https://h",
+            "curl --user ann:<> https://h",
+            "curl --user=ann:<>",
+            "curl --user \"ann:<>\" https://h",
+            "curl --proxy-user ann:<> -x http://p https://h",
+            "curl -U ann:<>",
+            "$ /usr/bin/curl -s \\\n  -u ann:<> \\\n  https://h",
+            "x=$(curl -u ann:<> https://h)",
+            "run `curl -u ann:<> h` now",
+            "cd /x\ncurl -u ann:<>\n",
+            "curl.exe -u ann:<>",
+            "first | curl -u ann:<> -d @- https://h",
+            "subprocess.run(['curl', '-u', 'ann:<>', 'https://h'])",
+            "exec [\"curl\", \"-s\", \"--user=ann:<>\"]",
+        ],
+    );
+    hidden("password", "k3y0fann00", &["curl -u <>: https://h", "curl -u \"<>:\" https://h"]);
+    hidden("token", "abc123def456", &["curl --oauth2-bearer <> https://h"]);
+}
+
+#[test]
+fn a_list_of_words_that_curl_is_given_has_it_too() {
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"{"command":"curl","args":["-s","-u","ann:hunter2-one","https://h"]}"#,
+                r#"{"command":"curl","args":["-s","-u","ann:<redacted:password-1>","https://h"]}"#,
+            ),
+            (
+                r#"{"args":["--user","ann:a\"b","-sUann:c","-X","-u","x:y"],"command":"/usr/bin/curl"}"#,
+                r#"{"args":["--user","<redacted:password-2>","-sUann:<redacted:password-3>","-X","-u","x:y"],"command":"/usr/bin/curl"}"#,
+            ),
+            (
+                r#"{"t":"{\"argv\": [\"curl\", \"--user=ann:hunter3\"]}","x":"hunter2-one"}"#,
+                r#"{"t":"{\"argv\": [\"curl\", \"--user=ann:<redacted:password-4>\"]}","x":"<redacted:password-1>"}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn users_of_others_and_what_is_no_login_stay() {
+    stays(&[
+        "docker run -u 1000:1000 -v /a:/b image",
+        "docker run --user node:node image",
+        "docker run -u 1000:1000 curlimages/curl https://h",
+        "curl -u ann https://h",
+        "curl -u ann: https://h",
+        "curl -u $USER:$PASS https://h",
+        "curl -u \"$USER:${PASS}\" https://h",
+        "curl -u <user>:<password> https://h",
+        "curl --user-agent a:b https://h",
+        "curl -H 'u: x' -o u:v https://h -w u:v",
+        "curl https://h; sudo -u ann:x ls",
+        "curl https://h\nsudo -u ann:x",
+        "curl -d '-u a:b' https://h",
+        "a curl -u is for users: see the manual",
+        "libcurl -u a:b",
+        "curly -u a:b",
+        "curl: (6) Could not resolve host: h",
+    ]);
+    for message in [
+        r#"{"command":"docker","args":["run","-u","node:node","x"]}"#,
+        r#"{"command":"docker","args":["run","-u","1000:1000","curl"]}"#,
+        r#"{"command":"curl","args":["-u","ann","-o","-u","a:b","https://h:80"],"user":"a:b"}"#,
+        r#"{"enum":["curl","wget"],"args":["-u"],"x":["a:b"]}"#,
+    ] {
+        assert_eq!(redact(&mut plain(), message), message);
+    }
+}
+
+#[test]
+fn the_word_behind_pass_is_one_where_that_is_a_flag() {
+    hidden(
+        "password",
+        "hunter2",
+        &[
+            "x --pass <> -v",
+            "x --pass=<>",
+            "x --pass '<>'",
+            "[\"--pass\", \"<>\"]",
+            "--pass <>",
+            "-keypass <>",
+        ],
+    );
+    hidden("password", "letters", &["x --pass=<>", "[\"x\", \"--pass\", \"<>\"]", "STORE_PASS=<>"]);
+    stays(&[
+        "pass=<>1",
+        "x --pass 2",
+        "[\"--pass\", \"2\"]",
+        "x --passive hunter22",
+        "x --no-pass hunter22",
+        "the pass hunter22",
+        "bypass: hunter22",
+        "x --pass-through hunter22",
+        "x --pass $PASS22",
+    ]);
+}
+
+#[test]
+fn variables_of_powershell_are_variables() {
+    hidden(
+        "token",
+        "hunter2",
+        &[
+            "$env:GITHUB_TOKEN=\"<>\"",
+            "$env:GITHUB_TOKEN = \"<>\"",
+            "$Env:github_token = '<>'; npm x",
+            "x; $env:GITHUB_TOKEN='<>'",
+            "${env:GITHUB_TOKEN}=\"<>\"",
+            "${env:GITHUB_TOKEN} = '<>'",
+            "PS C:\\> $env:MY_TOKEN = \"<>\"\nnpm x",
+        ],
+    );
+    hidden("password", "two words", &["$env:MYSQL_PWD = \"<>\"", "${env:MYSQL_PWD}='<>'"]);
+    hidden("token", "abcdef123456", &["$env:MY_TOKEN=<>"]);
+    stays(&[
+        "$env:TOKEN = $other",
+        "$env:TOKEN = \"$other\"",
+        "$env:TOKEN = Get-Token -Name x1",
+        "$env:TOKEN == \"x\"",
+        "echo $env:TOKEN \"x\"",
+        "${env:TOKEN = \"x\"",
+        "$env:TOKEN} = \"x\"",
+        "$env:TOKEN_COUNT = \"12\"",
+        "$env:TOKEN = \"\"",
+    ]);
+}
+
+#[test]
+fn an_element_of_a_secret_name_has_a_secret() {
+    hidden(
+        "password",
+        "hunter2",
+        &[
+            "<password><></password>",
+            "<a><Password> <>\n</Password><b/></a>",
+            "<wsse:Password Type=\"Text\"><></wsse:Password>",
+            "<password><![CDATA[<>]]></password>",
+            "<db.password><></db.password>",
+            "<user>x</user>\r\n  <password><></password>",
+        ],
+    );
+    hidden("password", "p\\w\"d", &["<password><></password>"]);
+    hidden("password", "two words", &["<password><![CDATA[<>]]></password>"]);
+    hidden("api-key", "letters", &["<add><apiKey><></apiKey></add>", "<api-key><></api-key>"]);
+    hidden("password", "x1", &["<pwd><></pwd>"]);
+    stays(&[
+        "<password></password>",
+        "<password/>",
+        "<password>two words</password>",
+        "<password>${db.password}</password>",
+        "<password>********</password>",
+        "<password><value>x</value></password>",
+        "<token id=\"1\"><word>x</word></token>",
+        "<token>x</other>",
+        "<token>x",
+        "<tokens>12</tokens>",
+        "<passwordPolicy>x</passwordPolicy>",
+        "use <token> for x, <token> for y",
+    ]);
+    for [text, expected] in [
+        [
+            r"\u003cpassword\u003ehunter2\u003c/password\u003e",
+            r"\u003cpassword\u003e<redacted:password-1>\u003c/password\u003e",
+        ],
+        [r"<password>hunter2<\/password>", r"<password><redacted:password-1><\/password>"],
+        [
+            r"\u003cpassword a='b'>hunter2</password>",
+            r"\u003cpassword a='b'><redacted:password-1></password>",
+        ],
+    ] {
+        let [text, expected] = [text, expected].map(|text| format!(r#"{{"v":"{text}"}}"#));
+        assert_eq!(redact(&mut plain(), &text), expected);
+    }
+}
