@@ -285,13 +285,14 @@ mod tests {
         let mut ask = |params: &str| {
             let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
             replayer.handle(0, Input::Message { lane: Lane(0), bytes: line.as_bytes() });
-            let Some(Output::Send { bytes, .. }) = replayer.poll(0) else { panic!("no answer") };
-            let answer = String::from_utf8(bytes).unwrap();
-            answer
-                .strip_prefix(r#"{"jsonrpc":"2.0","id":1,"result":"#)
-                .unwrap()
-                .trim_end_matches('}')
-                .to_owned()
+            let said = replayer.poll(0).expect("an answer");
+            let Output::Send { bytes, .. } = &said else { panic!("{said:?}") };
+            let answer = std::str::from_utf8(bytes).unwrap();
+            let result = answer.strip_prefix(r#"{"jsonrpc":"2.0","id":1,"result":"#).unwrap();
+            let result = result.trim_end_matches('}').to_owned();
+            // Nothing of it is in the next one.
+            replayer.take_back(said);
+            result
         };
         let asked = [other, r#"{"x":7}"#, r#"{"x":1,"y":[2,3]}"#, r#"{"x":1e0,"y":[2,3]}"#, one, other];
         assert_eq!(asked.map(&mut ask), ["1", "9", "2", "3", "4", "4"]);

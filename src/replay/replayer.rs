@@ -188,6 +188,8 @@ pub struct Replayer {
     /// Requests without an end are among what is played, and what counts of them, by their exchanges.
     has_parts: bool,
     parts: HashMap<u32, Arc<parts::Part>>,
+    /// Room for the next message that is sent.
+    room: Vec<u8>,
 }
 
 /// How clients have spoken.
@@ -311,6 +313,7 @@ impl Replayer {
             report,
             repeats: Repeats::default(),
             members: HashMap::new(),
+            room: Vec::new(),
         };
         replayer.check_plan(None)?;
         Ok(replayer)
@@ -330,6 +333,22 @@ impl Replayer {
             Input::UpstreamEnded { upstream, why } => self.upstream_ended(upstream as usize, why),
         }
         self.advance(now);
+    }
+
+    /// Takes back what was [polled](Self::poll) and is done: the room of its bytes serves again. Nobody has to give
+    /// anything back.
+    pub fn take_back(&mut self, done: Output) {
+        /// More is not kept.
+        const MOST: usize = 16 << 10;
+        let bytes = match done {
+            Output::Send { bytes, .. } | Output::Body { bytes, .. } => bytes,
+            Output::Event { event, .. } => event.data.into_owned(),
+            _ => return,
+        };
+        if (self.room.capacity()..=MOST).contains(&bytes.capacity()) {
+            self.room = bytes;
+            self.room.clear();
+        }
     }
 
     /// The next thing to do now.

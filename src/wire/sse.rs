@@ -305,6 +305,12 @@ impl Block {
 /// each line of it, unless it had none.
 pub fn encode(event: &SseEvent<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(event.data.len() + 64);
+    push(event, &mut out);
+    out
+}
+
+/// Appends an event as [`encode`] gives it.
+pub fn push(event: &SseEvent<'_>, out: &mut Vec<u8>) {
     let mut field = |name: &[u8], value: &[u8]| {
         out.extend_from_slice(name);
         out.extend_from_slice(b": ");
@@ -328,7 +334,6 @@ pub fn encode(event: &SseEvent<'_>) -> Vec<u8> {
         rest = end.map(|end| &lines[end + 1 + usize::from(lines[end..].starts_with(b"\r\n"))..]);
     }
     out.push(b'\n');
-    out
 }
 
 #[cfg(test)]

@@ -152,7 +152,7 @@ impl Take {
         let mut state = lock(&self.state);
         let (lane, mut outputs) = self.take_in(&mut state, request);
         if plain::write(&outputs, response) {
-            outputs.clear();
+            outputs.drain(..).for_each(|output| state.replayer.take_back(output));
             outputs.shrink_to(ROOM_KEPT);
             state.own = outputs;
             return None;

@@ -6,6 +6,7 @@ use hyper::StatusCode;
 
 use crate::{
     fault::step::{Output, ResponseHead},
+    traffic::SseEvent,
     wire::{
         http::{is_field_value, is_of_connection},
         sse,
@@ -29,11 +30,7 @@ pub(in crate::proxy) fn write(outputs: &[Output], response: &mut Vec<u8>) -> boo
             response.extend_from_slice(b"transfer-encoding: chunked\r\n\r\n");
             for said in said {
                 if let Output::Event { event, .. } = said {
-                    let event = sse::encode(event);
-                    push_number(event.len(), 16, response);
-                    response.extend_from_slice(b"\r\n");
-                    response.extend_from_slice(&event);
-                    response.extend_from_slice(b"\r\n");
+                    write_chunk(event, response);
                 }
             }
             response.extend_from_slice(b"0\r\n\r\n");
@@ -69,6 +66,18 @@ fn write_body(head: &ResponseHead, body: &[u8], response: &mut Vec<u8>) {
     response.extend_from_slice(body);
 }
 
+/// Appends an event as one chunk. Its length stands before it, and is known behind it.
+fn write_chunk(event: &SseEvent<'_>, response: &mut Vec<u8>) {
+    let from = response.len();
+    response.reserve(event.data.len() + 128);
+    sse::push(event, response);
+    let to = response.len();
+    push_number(to - from, 16, response);
+    response.extend_from_slice(b"\r\n");
+    response[from..].rotate_left(to - from);
+    response.extend_from_slice(b"\r\n");
+}
+
 /// Appends a number. All responses have one, and what formats anything takes longer for it than for the rest of a head.
 fn push_number(number: usize, base: usize, response: &mut Vec<u8>) {
     let mut digits = [0; 20];
@@ -100,10 +109,7 @@ fn write_head(head: &ResponseHead, response: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        cassette::model::StreamEnd,
-        traffic::{Lane, SseEvent},
-    };
+    use crate::{cassette::model::StreamEnd, traffic::Lane};
 
     const LANE: Lane = Lane(1);
 

@@ -197,7 +197,7 @@ impl Replayer {
     }
 
     /// A recorded answer with the live id; none where more than that may have to change.
-    fn answer(&self, exchange: u32, item: u32, to: &Correlators, is_refusal: bool) -> Option<Vec<u8>> {
+    fn answer(&mut self, exchange: u32, item: u32, to: &Correlators, is_refusal: bool) -> Option<Vec<u8>> {
         let entry = &self.cassette.exchanges[exchange as usize];
         let message = &entry.server[item as usize].message;
         // As nearly all servers do it.
@@ -217,7 +217,8 @@ impl Replayer {
                 Some(Cow::Owned(rewrite::answer_id(&to.recorded_id(), &recorded, &to.live_id)))
             }
         };
-        let mut bytes = Vec::with_capacity(payload.len() + 64);
+        let mut bytes = std::mem::take(&mut self.room);
+        bytes.reserve(payload.len() + 64);
         let id = id.as_deref();
         self.cassette.wire(entry.session, false, message, id, &*self.blobs, &mut bytes).ok()?;
         Some(bytes)

@@ -216,14 +216,14 @@ pub(super) fn is_line(entry: &Exchange) -> bool {
 pub(super) fn event(data: Vec<u8>, sse: Option<&Sse>) -> SseEvent<'static> {
     let usual = Sse::default();
     let sse = sse.unwrap_or(&usual);
-    let name: Option<&str> = match &sse.event {
-        EventType::Message => Some("message"),
+    let name: Option<Cow<'static, [u8]>> = match &sse.event {
+        EventType::Message => Some(b"message"[..].into()),
         EventType::Unnamed => None,
-        EventType::Named(name) => Some(name),
+        EventType::Named(name) => Some(name.as_bytes().to_vec().into()),
     };
     SseEvent {
         id: sse.id.as_ref().map(|id| Cow::Owned(id.as_bytes().to_vec())),
-        event: name.map(|name| Cow::Owned(name.as_bytes().to_vec())),
+        event: name,
         retry: sse.retry,
         data: Cow::Owned(data),
         no_data: sse.no_data,
