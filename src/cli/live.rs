@@ -117,7 +117,7 @@ impl Acting {
             max_message,
             signals,
             happened: Box::new(move |happened| log.iter().for_each(|log| log.append(&happened))),
-            tell: Box::new(move |latest| replay::write(file.as_deref(), latest, &notices)),
+            tell: Box::new(move |latest| file.iter().for_each(|file| file.write_again(latest, &notices))),
         };
         let (faults, client, ends) = Faults::between(live, client, options).map_err(|error| {
             Failure::peer(format_args!("cannot stand between client and server: {error}"))
@@ -164,10 +164,10 @@ fn tell(last: &Report, unreachable: Option<&str>, file: Option<&ReportFile>, not
         let mut last = last.clone();
         last.verdict = Verdict::Bad;
         last.warnings.push(why.to_owned());
-        replay::write(file, &last, notices);
+        file.iter().for_each(|file| file.write_again(&last, notices));
         return ExitCode::Bad;
     }
-    replay::write(file, last, notices);
+    file.iter().for_each(|file| file.write_again(last, notices));
     if last.verdict == Verdict::Good {
         return ExitCode::Good;
     }

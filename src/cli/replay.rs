@@ -27,7 +27,7 @@ use super::{
     output::{self, Notices},
     privacy::PrivacyArgs,
     real,
-    report_file::ReportFile,
+    report_file::{ReportFile, Telling},
 };
 
 /// Longer messages of a client are looked at by their envelope only, as a recorder's default has it.
@@ -172,12 +172,8 @@ impl Session {
         let stop =
             Stop::install().map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
         let client = front::take_client(&notices)?;
-        let mut tell = |latest: &Report| {
-            if let Some(miss) = latest.misses.last().filter(|_| latest.verdict == Verdict::Open) {
-                notices.log("miss", &miss.message);
-            }
-            write(report.as_ref(), latest, &notices);
-        };
+        let mut telling = Telling::new(report.as_ref(), &notices);
+        let mut tell = |latest: &Report| telling.tell(latest);
         let Client { input, output } = client;
         let mut happened = |happened: Vec<Event>| events.iter().for_each(|events| events.append(&happened));
         let options = ServeOptions {
@@ -188,7 +184,7 @@ impl Session {
         let ended = serve(&mut replayer, input.as_fd(), output, options, &mut tell, &mut happened);
         happened(replayer.take_events(true));
         let last = replayer.finish();
-        write(report.as_ref(), &last, &notices);
+        telling.tell(&last);
         drop(input);
         if let Some(upstreams) = upstreams {
             let asked = matches!(ended, Ok(Ended::Stopped)).then(|| stop.signal()).flatten();
@@ -208,12 +204,6 @@ impl Session {
             Ended::Stopped => end_like(Exit { status: None, signal: stop.signal(), by_itself: false }),
             Ended::AsRecorded(_) | Ended::ByClient => Ok(own),
         }
-    }
-}
-
-pub(super) fn write(file: Option<&ReportFile>, report: &Report, notices: &Notices) {
-    if let Some(Err(failure)) = file.map(|file| file.write(report)) {
-        notices.warn(failure.one_line());
     }
 }
 

@@ -1,15 +1,20 @@
 //! The file a replay's report stands in.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use mcp_tapedeck::report::Report;
 
-use super::{args, failure::Failure, files};
+use super::{args, failure::Failure, files, output::Notices};
 
 /// A report's file. It is replaced as a whole each time, so a reader never sees half a report.
 #[derive(Debug)]
 pub(super) struct ReportFile {
     path: PathBuf,
+    has_failed: AtomicBool,
 }
 
 impl ReportFile {
@@ -19,12 +24,46 @@ impl ReportFile {
         if args::is_folder(&path) {
             path.push(format!("{}-{}.json", args::now_in_name(), std::process::id()));
         }
-        Ok(Self { path })
+        Ok(Self { path, has_failed: AtomicBool::new(false) })
     }
 
     /// Writes the report.
     pub(super) fn write(&self, report: &Report) -> Result<(), Failure> {
         files::replace(&self.path, report)
             .map_err(|error| Failure::io("write the report", &self.path, &error))
+    }
+
+    /// Writes it again; where that fails it is said once, and the session goes on.
+    pub(super) fn write_again(&self, report: &Report, notices: &Notices) {
+        if let Err(failure) = self.write(report)
+            && !self.has_failed.swap(true, Ordering::Relaxed)
+        {
+            notices.warn(failure.one_line());
+        }
+    }
+}
+
+/// A report that is told again and again: as a whole to its file, and to the log what is new in it.
+pub(super) struct Telling<'a> {
+    file: Option<&'a ReportFile>,
+    notices: &'a Notices,
+    logged: HashSet<String>,
+}
+
+impl<'a> Telling<'a> {
+    pub(super) fn new(file: Option<&'a ReportFile>, notices: &'a Notices) -> Self {
+        Self { file, notices, logged: HashSet::new() }
+    }
+
+    pub(super) fn tell(&mut self, latest: &Report) {
+        let misses = latest.misses.iter().map(|miss| ("miss", &miss.message));
+        let not_joined = latest.not_joined.iter().map(|joined| ("could not join", &joined.why));
+        for (what, text) in misses.chain(not_joined) {
+            if !self.logged.contains(text) {
+                self.notices.log(what, text);
+                self.logged.insert(text.clone());
+            }
+        }
+        self.file.iter().for_each(|file| file.write_again(latest, self.notices));
     }
 }

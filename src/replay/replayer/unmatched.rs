@@ -237,6 +237,7 @@ impl Replayer {
     }
 
     pub(super) fn remember(&mut self, miss: Miss) {
+        self.missed += 1;
         let misses = &mut self.report.misses;
         let full = misses.len() >= MOST_MISSES;
         match misses.iter_mut().rev().find(|known| full || known.message == miss.message) {
