@@ -296,11 +296,6 @@ impl Signals {
         if is_ignored(SIGCHLD) {
             flag::register(SIGCHLD, Arc::default())?;
         }
-        // A limit on the size of files is to be an error of one write, not our end. A handler, since a server would
-        // inherit it as ignored.
-        if !is_ignored(SIGXFSZ) {
-            flag::register(SIGXFSZ, Arc::default())?;
-        }
         Self::listen(heeded_signals())
     }
 
@@ -352,6 +347,18 @@ impl Drop for Signals {
         self.is_over.store(true, Ordering::SeqCst);
         OVER.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.defaults);
     }
+}
+
+/// From now on a limit on the size of files is an error of the write that meets it, and not the end of this process.
+///
+/// # Errors
+/// When the system refuses.
+pub fn outlive_size_limit() -> io::Result<()> {
+    // A handler, since a child would inherit it as ignored; and where it was ignored before, it stays so for children.
+    if !is_ignored(SIGXFSZ) {
+        flag::register(SIGXFSZ, Arc::default())?;
+    }
+    Ok(())
 }
 
 /// The signals that ask us to end and that were not ignored when we were started.

@@ -484,6 +484,7 @@ fn a_command_that_cannot_be_started_says_why_and_what_to_do() {
 #[test]
 fn records_in_a_process_of_its_own() {
     let Ok(script) = std::env::var("TAPEDECK_TEST_RECORD") else { return };
+    super::super::shutdown::outlive_size_limit().unwrap();
     let signals = Some(Signals::install().unwrap());
     let options = RecordOptions { grace: PATIENT, signals, ..RecordOptions::default() };
     let server = server(&["sh", "-c", &script]).unwrap();

@@ -150,3 +150,33 @@ fn standard_output_on_a_full_disk_is_a_file_that_cannot_be_written() {
         deck.talk_apart(&full, ping).status(ExitCode::File).stderr("error: ").stderr(says);
     }
 }
+
+/// Whoever sets a limit on the size of files sets it for a session, not for this program alone.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_on_the_size_of_files_is_the_error_of_one_write() {
+    // Longer than one of the blocks that limits are counted in, and not in canonical form.
+    let long = super::files::CASSETTE
+        .replacen("no such day", &"no such day ".repeat(200), 1)
+        .replacen("  ", "   ", 1);
+    let deck = Deck::new().with("c.json", &long);
+    let limited = |words: &str, input: &str| {
+        let line = format!("ulimit -f 1; exec '{}' {words}", env!("CARGO_BIN_EXE_tapedeck"));
+        deck.start(std::process::Command::new("sh").args(["-c", &line]), input)
+    };
+    for words in ["fmt c.json", "edit c.json note 'tools/call report @1' why", "convert c.json d.json"] {
+        let ran = limited(words, "");
+        assert!(ran.stderr.starts_with("error: failed to write to file "), "{words}: {ran:#?}");
+        ran.status(ExitCode::File).stderr("File too large");
+        assert_eq!((deck.names(), deck.read("c.json")), (vec!["c.json".to_owned()], long.clone()), "{words}");
+    }
+    let asked = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/list\"}\n".repeat(20);
+    let ran = limited("replay c.json --events e.jsonl --log log", &asked);
+    assert_eq!(ran.stdout.lines().count(), 20, "the session goes on: {ran:#?}");
+    ran.stderr("cannot write events to").stderr("cannot write the log");
+    // What is started by us has the limit as everybody else has it.
+    let program = "sh -c 'head -c 9999 /dev/zero > big; echo \"head: $?\"'";
+    for words in [format!("proxy -- {program}"), format!("run c.json -- {program}")] {
+        limited(&words, "").stdout("head: 153\n");
+    }
+}
