@@ -28,7 +28,7 @@ use super::{
     failure::Failure,
     files, real,
     replay::{self, Session},
-    report_file::Telling,
+    report_file::{Telling, status},
     values,
 };
 
@@ -269,13 +269,17 @@ impl Opened {
     pub(super) fn serve(self, command: Option<TestCommand>) -> Result<(Option<Exit>, ExitCode), Failure> {
         let Self { front, session: Session { decks, report, events, notices, upstreams }, options } = self;
         let mut telling = Telling::new(report.as_ref(), &notices);
-        let mut missed = |latest: &Report| telling.tell(latest);
-        let happened =
-            events.map(|events| Arc::new(move |happened: Vec<Event>| events.append(&happened)) as Happened);
+        let mut missed = |latest: &Report| {
+            telling.tell(latest);
+        };
+        let events = events.map(Arc::new);
+        let happened = events
+            .clone()
+            .map(|events| Arc::new(move |happened: Vec<Event>| events.append(&happened)) as Happened);
         let options = ListenOptions { happened, ..options };
         let ended = front.serve(decks.into_served(upstreams.clone()), command, options, &mut missed);
         let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
-        telling.tell(&ended.report);
+        let all_written = telling.tell(&ended.report) && events.is_none_or(|events| events.is_whole());
         replay::say_unused(&ended.report, &notices);
         // A command that failed has said so itself.
         let has_passed = ended.command.as_ref().is_some_and(|end| end.status == Some(0));
@@ -285,10 +289,9 @@ impl Opened {
         if let Some(upstreams) = upstreams {
             real::end(&upstreams, ended.command.is_none().then_some(real::TERM), None, &notices);
         }
-        if ended.report.verdict == Verdict::Good {
-            return Ok((ended.command, ExitCode::Good));
+        if ended.report.verdict != Verdict::Good {
+            notices.warn(replay::in_short(&ended.report));
         }
-        notices.warn(replay::in_short(&ended.report));
-        Ok((ended.command, ExitCode::Bad))
+        Ok((ended.command, status(ended.report.verdict, all_written)))
     }
 }

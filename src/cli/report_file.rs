@@ -6,7 +6,10 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use mcp_tapedeck::report::Report;
+use mcp_tapedeck::{
+    exit_code::ExitCode,
+    report::{Report, Verdict},
+};
 
 use super::{args, failure::Failure, files, output::Notices};
 
@@ -33,13 +36,15 @@ impl ReportFile {
             .map_err(|error| Failure::io("write the report", &self.path, &error))
     }
 
-    /// Writes it again; where that fails it is said once, and the session goes on.
-    pub(super) fn write_again(&self, report: &Report, notices: &Notices) {
-        if let Err(failure) = self.write(report)
+    /// Writes it again; where that fails it is said once, and the session goes on. Whether it was written.
+    pub(super) fn write_again(&self, report: &Report, notices: &Notices) -> bool {
+        let written = self.write(report);
+        if let Err(failure) = &written
             && !self.has_failed.swap(true, Ordering::Relaxed)
         {
             notices.warn(failure.one_line());
         }
+        written.is_ok()
     }
 }
 
@@ -55,7 +60,8 @@ impl<'a> Telling<'a> {
         Self { file, notices, logged: HashSet::new() }
     }
 
-    pub(super) fn tell(&mut self, latest: &Report) {
+    /// Whether its file holds it.
+    pub(super) fn tell(&mut self, latest: &Report) -> bool {
         let misses = latest.misses.iter().map(|miss| ("miss", &miss.message));
         let not_joined = latest.not_joined.iter().map(|joined| ("could not join", &joined.why));
         for (what, text) in misses.chain(not_joined) {
@@ -64,6 +70,16 @@ impl<'a> Telling<'a> {
                 self.logged.insert(text.clone());
             }
         }
-        self.file.iter().for_each(|file| file.write_again(latest, self.notices));
+        self.file.is_none_or(|file| file.write_again(latest, self.notices))
+    }
+}
+
+/// The status of a session of our own: bad where the verdict is, and otherwise that of a file which does not hold all
+/// that it was to hold.
+pub(super) fn status(verdict: Verdict, all_written: bool) -> ExitCode {
+    match (verdict, all_written) {
+        (Verdict::Good, true) => ExitCode::Good,
+        (Verdict::Good, false) => ExitCode::File,
+        (Verdict::Open | Verdict::Bad, _) => ExitCode::Bad,
     }
 }

@@ -59,8 +59,8 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(super) enum Happened {
     /// The client closed its side, and the server's input is closed.
     InputClosed,
-    /// The client takes no more output.
-    ClientGone,
+    /// The client takes no more output: what the system said.
+    ClientGone(io::Error),
     /// The server's output ended.
     OutputClosed,
     /// The server's process ended.
@@ -110,6 +110,8 @@ pub(super) struct Ending {
     exited: Option<Instant>,
     /// The output ended, or the process, before the input was closed and before any signal of ours.
     by_itself: bool,
+    /// Nobody hears the server any more.
+    is_unheard: bool,
     /// A signal to pass on.
     received: Option<i32>,
     /// Whether a signal of ours went to the group.
@@ -131,6 +133,7 @@ impl Ending {
             output_closed: None,
             exited: None,
             by_itself: false,
+            is_unheard: false,
             received: None,
             signalled: false,
             kill_at: None,
@@ -150,10 +153,11 @@ impl Ending {
     }
 
     pub(super) fn happened(&mut self, now: Instant, what: &Happened) {
-        let untouched = self.input_closed.is_none() && !self.signalled;
+        let untouched = self.input_closed.is_none() && !self.signalled && !self.is_unheard;
         match what {
             Happened::InputClosed => self.input_closed = self.input_closed.or(Some(now)),
-            Happened::ClientGone => {
+            Happened::ClientGone(_) => {
+                self.is_unheard = true;
                 self.must_close = self.input_closed.is_none();
                 self.output_closed = self.output_closed.or(Some(now));
             }

@@ -145,9 +145,45 @@ fn standard_output_on_a_full_disk_is_a_file_that_cannot_be_written() {
         ("--version", "cannot write the output: "),
         ("replay c.json", client),
         ("auto c.json -- cat", client),
+        // One server runs into it, the other one is told first to end.
+        ("record d.json -- yes", "cannot write to the client: "),
+        ("record e.json -- cat", "cannot write to the client: "),
+        ("proxy -- yes", "cannot write to the client: "),
+        ("proxy -- cat", "cannot write to the client: "),
+        ("proxy --events f.jsonl -- cat", "cannot write to the client: "),
     ] {
         let full = format!("{words} > /dev/full");
         deck.talk_apart(&full, ping).status(ExitCode::File).stderr("error: ").stderr(says);
+    }
+}
+
+/// A server that runs into the closed pipe dies of it, another one is told first to end: neither is told by the status,
+/// nor did it end by itself.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_that_has_left_is_no_failure_whatever_the_server_makes_of_it() {
+    let deck = Deck::new();
+    let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    for (at, words) in
+        ["record 0.json -- yes", "record 1.json -- cat", "proxy -- yes", "proxy --events f -- yes"]
+            .iter()
+            .enumerate()
+    {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tapedeck"));
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        command.args(words.split(' ')).current_dir(deck.path("")).stdout(writer);
+        command.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        // It stays open: only what is said to the client tells that it has left.
+        let mut stdin = child.stdin.take().expect("a pipe");
+        // Or it has found that out by now.
+        let _ = std::io::Write::write_all(&mut stdin, ping.as_bytes());
+        let ran = super::deck::Ran::of(&child.wait_with_output().expect("it ends"));
+        ran.status(ExitCode::Good).silent();
+        if words.starts_with("record") {
+            assert!(!deck.read(&format!("{at}.json")).contains("\"end\""), "{words}");
+        }
     }
 }
 
