@@ -224,6 +224,8 @@ impl Listen {
                 closing: watch::Sender::new(false),
                 not_joined: Mutex::default(),
                 astray: Mutex::default(),
+                rules: redact::Rules::new(&redact::Options::default())
+                    .expect("the built-in rules are in order"),
             })
         };
         let doors = Doors { listener, meeting, admin, signals: Some(signals), command };
@@ -324,6 +326,8 @@ struct Front {
     not_joined: Mutex<Vec<String>>,
     /// Requests for none of the servers.
     astray: Mutex<Vec<Miss>>,
+    /// What is hidden in those.
+    rules: redact::Rules,
 }
 
 impl Front {
@@ -343,8 +347,7 @@ impl Front {
         if method == "HEAD" || method == "GET" && replay::is_lookup(path) {
             return;
         }
-        let rules = redact::Rules::new(&redact::Options::default()).expect("the built-in rules are in order");
-        let line = format!("{method} {}", Redactor::new(&rules).url(path));
+        let line = format!("{method} {}", Redactor::new(&self.rules).url(path));
         let mut astray = lock(&self.astray);
         let message = format!("tapedeck: `{line}` is for no server of this run: {why}");
         let is_full = astray.len() >= MOST_ASTRAY;
