@@ -1,5 +1,5 @@
-//! What a replay, or live traffic under faults, reports: one JSON object, written at the start, at each miss and at
-//! the end.
+//! What a replay, or live traffic under faults, reports: one JSON object, written at the start, while misses come, and
+//! at the end.
 
 pub mod events;
 pub(crate) mod ledger;

@@ -9,7 +9,7 @@ use mcp_tapedeck::{report::events::Event, store::EventLog};
 
 use super::{args, failure::Failure, output::Notices};
 
-/// A log of events. Where it cannot be written, that is said once, and the replay goes on.
+/// A log of events. Where it can no longer be written, that is said once, and the session goes on.
 #[derive(Debug)]
 pub(super) struct EventFile {
     path: PathBuf,
@@ -20,14 +20,14 @@ pub(super) struct EventFile {
 impl EventFile {
     /// Where `--events` says.
     pub(super) fn at(given: &Path, notices: &Arc<Notices>) -> Result<Self, Failure> {
-        let file = Self { path: args::absolute(given)?, log: Mutex::new(None), notices: Arc::clone(notices) };
-        match EventLog::open(&file.path) {
-            Ok(log) => Ok(Self { log: Mutex::new(Some(log)), ..file }),
-            Err(error) => {
-                file.say(&error);
-                Ok(file)
-            }
-        }
+        let path = args::absolute(given)?;
+        let log = EventLog::open(&path).map_err(|error| cannot_be_written(&path, &error))?;
+        Ok(Self { path, log: Mutex::new(Some(log)), notices: Arc::clone(notices) })
+    }
+
+    /// Whether all events are in it.
+    pub(super) fn is_whole(&self) -> bool {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Appends events.
@@ -35,12 +35,12 @@ impl EventFile {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Err(error)) = log.as_mut().map(|log| log.append(events)) {
             *log = None;
-            self.say(&error);
+            let failure = cannot_be_written(&self.path, &error);
+            self.notices.warn(format_args!("{}; the session goes on without them", failure.one_line()));
         }
     }
+}
 
-    fn say(&self, error: &std::io::Error) {
-        let failure = Failure::io("write events to", &self.path, error);
-        self.notices.warn(format_args!("{}; the replay goes on without them", failure.one_line()));
-    }
+fn cannot_be_written(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::io("write events to", path, error)
 }

@@ -84,7 +84,7 @@ pub(super) fn replace_by(
     output::create_parent(path)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let file = tempfile::Builder::new().prefix(".tapedeck-").suffix(".tmp").tempfile_in(folder)?;
-    // A report is written again for each miss, in very small pieces.
+    // Documents come in very small pieces.
     let mut file = BufWriter::new(file);
     write(&mut file)?;
     let file = file.into_inner().map_err(IntoInnerError::into_error)?;

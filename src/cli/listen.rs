@@ -28,6 +28,7 @@ use super::{
     failure::Failure,
     files, real,
     replay::{self, Session},
+    report_file::{Telling, status},
     values,
 };
 
@@ -267,25 +268,18 @@ impl Opened {
     /// Serves clients until the command has ended (how), or without one until a signal comes; and the verdict.
     pub(super) fn serve(self, command: Option<TestCommand>) -> Result<(Option<Exit>, ExitCode), Failure> {
         let Self { front, session: Session { decks, report, events, notices, upstreams }, options } = self;
-        let mut logged = (0, 0);
+        let mut telling = Telling::new(report.as_ref(), &notices);
         let mut missed = |latest: &Report| {
-            let misses: u64 = latest.misses.iter().map(|miss| miss.count).sum();
-            let not_joined: u64 = latest.not_joined.iter().map(|joined| joined.count).sum();
-            let before = std::mem::replace(&mut logged, (misses, not_joined));
-            if let Some(miss) = latest.misses.last().filter(|_| misses > before.0) {
-                notices.log("miss", &miss.message);
-            }
-            if let Some(joined) = latest.not_joined.last().filter(|_| not_joined > before.1) {
-                notices.log("could not join", &joined.why);
-            }
-            replay::write(report.as_ref(), latest, &notices);
+            telling.tell(latest);
         };
-        let happened =
-            events.map(|events| Arc::new(move |happened: Vec<Event>| events.append(&happened)) as Happened);
+        let events = events.map(Arc::new);
+        let happened = events
+            .clone()
+            .map(|events| Arc::new(move |happened: Vec<Event>| events.append(&happened)) as Happened);
         let options = ListenOptions { happened, ..options };
         let ended = front.serve(decks.into_served(upstreams.clone()), command, options, &mut missed);
         let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
-        replay::write(report.as_ref(), &ended.report, &notices);
+        let all_written = telling.tell(&ended.report) && events.is_none_or(|events| events.is_whole());
         replay::say_unused(&ended.report, &notices);
         // A command that failed has said so itself.
         let has_passed = ended.command.as_ref().is_some_and(|end| end.status == Some(0));
@@ -295,10 +289,9 @@ impl Opened {
         if let Some(upstreams) = upstreams {
             real::end(&upstreams, ended.command.is_none().then_some(real::TERM), None, &notices);
         }
-        if ended.report.verdict == Verdict::Good {
-            return Ok((ended.command, ExitCode::Good));
+        if ended.report.verdict != Verdict::Good {
+            notices.warn(replay::in_short(&ended.report));
         }
-        notices.warn(replay::in_short(&ended.report));
-        Ok((ended.command, ExitCode::Bad))
+        Ok((ended.command, status(ended.report.verdict, all_written)))
     }
 }

@@ -1,6 +1,7 @@
 //! Faults on live traffic, and what is told of it: what `record` and `proxy` share.
 
 use std::{
+    io,
     path::PathBuf,
     sync::{Arc, mpsc::Receiver},
 };
@@ -25,8 +26,13 @@ use mcp_tapedeck::{
 };
 
 use super::{
-    event_file::EventFile, failure::Failure, faults::FaultArgs, output::Notices, privacy::PrivacyArgs,
-    replay, report_file::ReportFile,
+    event_file::EventFile,
+    failure::Failure,
+    faults::FaultArgs,
+    output::Notices,
+    privacy::PrivacyArgs,
+    replay,
+    report_file::{ReportFile, status},
 };
 
 /// What goes wrong on purpose in live traffic, and where it is told.
@@ -92,13 +98,14 @@ impl Acting {
         (Live::new(self.plan, options), self.events, self.report)
     }
 
-    /// What acts on clients over HTTP, and where the report goes.
-    pub(super) fn over_http(self) -> (reverse::Faults, Option<ReportFile>) {
+    /// What acts on clients over HTTP, and where it is told.
+    pub(super) fn over_http(self) -> (reverse::Faults, Files) {
         let (live, events, report) = self.into_live();
-        let happened = events.map(|events| {
+        let files = Files { report: report.map(Arc::new), events: events.map(Arc::new) };
+        let happened = files.events.clone().map(|events| {
             Box::new(move |happened: Vec<Event>| events.append(&happened)) as reverse::Happened
         });
-        (reverse::Faults { live, happened }, report)
+        (reverse::Faults { live, happened }, files)
     }
 
     /// Begins to act between a client on stdio and a session. What comes with it is the session's client, and what
@@ -111,38 +118,91 @@ impl Acting {
         notices: &Arc<Notices>,
     ) -> Result<(Running, Client, Receiver<i32>), Failure> {
         let (live, events, report) = self.into_live();
-        let (events, report) = (events.map(Arc::new), report.map(Arc::new));
-        let (log, file, notices) = (events.clone(), report.clone(), Arc::clone(notices));
+        let files = Files { report: report.map(Arc::new), events: events.map(Arc::new) };
+        let (Files { report: file, events: log }, notices) = (files.clone(), Arc::clone(notices));
         let options = FaultOptions {
             max_message,
             signals,
             happened: Box::new(move |happened| log.iter().for_each(|log| log.append(&happened))),
-            tell: Box::new(move |latest| replay::write(file.as_deref(), latest, &notices)),
+            tell: Box::new(move |latest| {
+                if let Some(file) = &file {
+                    file.write_again(latest, &notices);
+                }
+            }),
         };
         let (faults, client, ends) = Faults::between(live, client, options).map_err(|error| {
             Failure::peer(format_args!("cannot stand between client and server: {error}"))
         })?;
-        Ok((Running { faults, report, events }, client, ends))
+        Ok((Running { faults, files }, client, ends))
+    }
+}
+
+/// What is our own at the end of a session with a client on stdio.
+pub(super) struct Outcome {
+    /// The verdict, where nobody else's status wins.
+    pub code: ExitCode,
+    /// The client left before it had heard all, which is its own affair. What the server made of that is not told by a
+    /// status: whether it ran into a closed pipe or was told first to end is a matter of chance.
+    pub has_left: bool,
+}
+
+impl Outcome {
+    /// Of a session that is over, because of a signal if it `was_asked` to end; `gone` is why its client did not take all.
+    ///
+    /// # Errors
+    /// When standard output is a file that cannot be written.
+    pub(super) fn of(
+        running: Option<Running>,
+        was_asked: bool,
+        unreachable: Option<&str>,
+        gone: Option<io::Error>,
+        notices: &Notices,
+    ) -> Result<Self, Failure> {
+        let (code, of_faults) = match running {
+            Some(running) => running.end(was_asked, unreachable, notices),
+            None => (ExitCode::Good, None),
+        };
+        let has_left = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+        };
+        match of_faults.or(gone) {
+            Some(error) if !has_left(&error) => {
+                Err(Failure::client(format_args!("cannot write to the client: {error}"), &error))
+            }
+            gone => Ok(Self { code, has_left: gone.is_some() && !was_asked }),
+        }
     }
 }
 
 /// Faults at work.
 pub(super) struct Running {
     faults: Faults,
+    files: Files,
+}
+
+/// Where it is told what happens.
+#[derive(Clone)]
+pub(super) struct Files {
     report: Option<Arc<ReportFile>>,
     events: Option<Arc<EventFile>>,
 }
 
 impl Running {
     /// The session is over, because of a signal if it `was_asked` to end: tells what became of it, and ends as a fault
-    /// says that the server did. What comes back is our own verdict; it is bad where the server was never reached.
-    pub(super) fn end(self, was_asked: bool, unreachable: Option<&str>, notices: &Notices) -> ExitCode {
-        let Self { faults, report, events } = self;
+    /// says that the server did. What comes back is our own verdict, which is bad where the server was never reached, and why
+    /// the client did not take all.
+    fn end(
+        self,
+        was_asked: bool,
+        unreachable: Option<&str>,
+        notices: &Notices,
+    ) -> (ExitCode, Option<io::Error>) {
+        let Self { faults, files } = self;
         let mut ended = faults.finish(was_asked);
         let last = ended.live.take_events(true);
-        events.iter().for_each(|events| events.append(&last));
-        let verdict = tell(&ended.live.finish(), unreachable, report.as_deref(), notices);
-        let Some(End { exit, signal, .. }) = ended.end else { return verdict };
+        files.events.iter().for_each(|events| events.append(&last));
+        let verdict = tell(&ended.live.finish(), unreachable, &files, notices);
+        let Some(End { exit, signal, .. }) = ended.end else { return (verdict, ended.gone) };
         let status = exit.filter(|status| *status != 0).unwrap_or_else(|| verdict.code().into());
         end_like(Exit { status: Some(status), signal, by_itself: true })
     }
@@ -152,25 +212,25 @@ impl Running {
 pub(super) fn told(
     last: Option<&Report>,
     unreachable: Option<&str>,
-    file: Option<&ReportFile>,
+    files: Option<&Files>,
     notices: &Notices,
 ) -> ExitCode {
-    last.map_or(ExitCode::Good, |last| tell(last, unreachable, file, notices))
+    last.zip(files).map_or(ExitCode::Good, |(last, files)| tell(last, unreachable, files, notices))
 }
 
 /// Writes the report of the end, and says it where it is bad; that the server was never reached is said elsewhere.
-fn tell(last: &Report, unreachable: Option<&str>, file: Option<&ReportFile>, notices: &Notices) -> ExitCode {
+fn tell(last: &Report, unreachable: Option<&str>, files: &Files, notices: &Notices) -> ExitCode {
+    let write = |last: &Report| files.report.as_ref().is_none_or(|file| file.write_again(last, notices));
     if let Some(why) = unreachable {
         let mut last = last.clone();
         last.verdict = Verdict::Bad;
         last.warnings.push(why.to_owned());
-        replay::write(file, &last, notices);
+        write(&last);
         return ExitCode::Bad;
     }
-    replay::write(file, last, notices);
-    if last.verdict == Verdict::Good {
-        return ExitCode::Good;
+    let all_written = write(last) && files.events.as_ref().is_none_or(|events| events.is_whole());
+    if last.verdict != Verdict::Good {
+        notices.warn(replay::in_short(last));
     }
-    notices.warn(replay::in_short(last));
-    ExitCode::Bad
+    status(last.verdict, all_written)
 }

@@ -88,6 +88,9 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub(crate) fn main() -> process::ExitCode {
+    // Without it everything works but where such a limit is met.
+    #[cfg(unix)]
+    let _ = mcp_tapedeck::proxy::shutdown::outlive_size_limit();
     let code = parse(env::args_os().collect()).map_or_else(
         |code| code,
         |command| {

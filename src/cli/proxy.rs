@@ -17,7 +17,7 @@ use super::{
     args::LogArgs,
     failure::Failure,
     front,
-    live::{Acting, LiveArgs},
+    live::{Acting, LiveArgs, Outcome},
     output::Notices,
     privacy::PrivacyArgs,
     proxy_url,
@@ -111,9 +111,10 @@ impl Session {
         let Begun { running, client, signals, ends } =
             begin(acting, client, max_message, Some(signals), &notices)?;
         let options = RecordOptions { max_message, signals, ends, ..RecordOptions::default() };
-        let Ended { exit, asked, .. } = record(server, client, Nothing, options).map_err(Failure::peer)?;
-        let own = running.map(|running| running.end(asked.is_some(), None, &notices));
-        end_as(exit, asked.map(|(signal, _)| signal), own.unwrap_or(ExitCode::Good))
+        let Ended { exit, asked, gone, .. } =
+            record(server, client, Nothing, options).map_err(Failure::peer)?;
+        let own = Outcome::of(running, asked.is_some(), None, gone, &notices)?;
+        end_as(exit, asked.map(|(signal, _)| signal), &own)
     }
 }
 

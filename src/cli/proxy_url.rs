@@ -13,7 +13,7 @@ use mcp_tapedeck::{
 use super::{
     failure::Failure,
     front,
-    live::{Acting, told},
+    live::{Acting, Outcome, told},
     output::Notices,
     proxy::{Nothing, ProxyArgs},
     record::{self, Begun},
@@ -28,7 +28,7 @@ pub(super) fn run(url: &str, listen: &str, args: &ProxyArgs) -> Result<ExitCode,
     let privacy = args.privacy.sending(&args.url.server)?.compile()?;
     let (url, clients) = (privacy.address(url), privacy.address(&front.url()));
     notices.info(format_args!("passing {url} on; clients use {clients}"));
-    let (faults, report) = acting.map(Acting::over_http).unzip();
+    let (faults, files) = acting.map(Acting::over_http).unzip();
     let warner = Arc::clone(&notices);
     let options = ReverseOptions {
         max_message: args.max_message,
@@ -40,7 +40,7 @@ pub(super) fn run(url: &str, listen: &str, args: &ProxyArgs) -> Result<ExitCode,
         ..ReverseOptions::default()
     };
     let ReverseEnded { unreachable, report: last, .. } = front.pass(options).map_err(Failure::peer)?;
-    let own = told(last.as_ref(), unreachable.as_deref(), report.flatten().as_ref(), &notices);
+    let own = told(last.as_ref(), unreachable.as_deref(), files.as_ref(), &notices);
     match unreachable {
         Some(why) => Err(Failure::peer(why)),
         None => Ok(own),
@@ -73,12 +73,12 @@ pub(super) fn bridge(url: &str, args: &ProxyArgs) -> Result<ExitCode, Failure> {
         hide: Box::new(()),
         warn: Box::new(|_| ()),
     };
-    let BridgeEnded { asked, unreachable, .. } =
+    let BridgeEnded { asked, gone, unreachable, .. } =
         bridge.record(client, Nothing, options).map_err(Failure::peer)?;
-    let own = running.map(|running| running.end(asked.is_some(), unreachable.as_deref(), &notices));
+    let own = Outcome::of(running, asked.is_some(), unreachable.as_deref(), gone, &notices)?;
     match unreachable {
         Some(why) => Err(Failure::peer(why)),
-        None => Ok(own.unwrap_or(ExitCode::Good)),
+        None => Ok(own.code),
     }
 }
 

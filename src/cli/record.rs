@@ -26,7 +26,7 @@ use super::{
     args::{self, CassetteArgs, LogArgs, TapeArgs},
     failure::Failure,
     files, front,
-    live::{Acting, LiveArgs, Running},
+    live::{Acting, LiveArgs, Outcome, Running},
     output::{self, Notices},
     privacy::{Cleaner, Privacy, PrivacyArgs},
     record_bridge,
@@ -185,14 +185,14 @@ impl Session {
         let options =
             RecordOptions { signals, ends, warn: Box::new(move |text| warner.warn(text)), ..options };
         let ended = proxy::record(server, client, tape, options);
-        let Ended { exit, asked, missed, sink } = ended.map_err(Failure::file)?;
+        let Ended { exit, asked, gone, missed, sink } = ended.map_err(Failure::file)?;
         tell_of_end("this session", missed, &cleaner, &notices);
         match sink {
             Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
             None => notices.warn(HELD_UP),
         }
-        let own = running.map(|running| running.end(asked.is_some(), None, &notices));
-        end_as(exit, asked.map(|(signal, _)| signal), own.unwrap_or(ExitCode::Good))
+        let own = Outcome::of(running, asked.is_some(), None, gone, &notices)?;
+        end_as(exit, asked.map(|(signal, _)| signal), &own)
     }
 }
 
@@ -297,10 +297,11 @@ pub(super) fn begin(
     Ok(Begun { running: Some(running), client, signals: None, ends: Some(ends) })
 }
 
-/// Ends this process as the server ended; where that was well, with a status of our `own`.
-pub(super) fn end_as(exit: Exit, asked: Option<i32>, own: ExitCode) -> Result<ExitCode, Failure> {
+/// Ends this process as the server ended; where that was well, or because its client had left, with a status of our `own`.
+pub(super) fn end_as(exit: Exit, asked: Option<i32>, own: &Outcome) -> Result<ExitCode, Failure> {
     match exit {
-        Exit { status: Some(0), .. } => Ok(own),
+        _ if own.has_left => Ok(own.code),
+        Exit { status: Some(0), .. } => Ok(own.code),
         Exit { status: None, signal: None, .. } => end_like(Exit { signal: asked, ..exit }),
         _ => end_like(exit),
     }

@@ -18,7 +18,7 @@ use super::{
     connect::{self, ServerArgs},
     failure::Failure,
     front,
-    live::Acting,
+    live::{Acting, Outcome},
     output::Notices,
     privacy::{Cleaner, PrivacyArgs},
     record::{self, Begun, Tape},
@@ -114,7 +114,7 @@ impl Session {
             BridgeError::Sink(_) => Failure::file(error),
             error => Failure::peer(error),
         });
-        let BridgeEnded { asked, missed, unreachable, has_answered, sink } = ended?;
+        let BridgeEnded { asked, gone, missed, unreachable, has_answered, sink } = ended?;
         record::tell_of_end("this session", missed, &cleaner, &notices);
         match sink {
             Some(tape) if unreachable.is_some() && !has_answered => tape.discard(&notices),
@@ -122,10 +122,10 @@ impl Session {
             Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
             None => {}
         }
-        let own = running.map(|running| running.end(asked.is_some(), unreachable.as_deref(), &notices));
+        let own = Outcome::of(running, asked.is_some(), unreachable.as_deref(), gone, &notices)?;
         match unreachable {
             Some(why) => Err(Failure::peer(why)),
-            None => Ok(own.unwrap_or(ExitCode::Good)),
+            None => Ok(own.code),
         }
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     let cleaner = Cleaner::new(privacy);
     let front = args.url.tell(front)?;
     notices.info(format_args!("recording {url} into {}; clients use {clients}", cassette.display()));
-    let (faults, report) = acting.map(Acting::over_http).unzip();
+    let (faults, files) = acting.map(Acting::over_http).unzip();
     let warner = Arc::clone(&notices);
     let options = ReverseOptions {
         max_message: args.tape.max_message,
@@ -103,7 +103,7 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     cleaner.told().iter().for_each(|replaced| notices.info(replaced));
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };
     sink.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices);
-    let own = told(last.as_ref(), unreachable.as_deref(), report.flatten().as_ref(), &notices);
+    let own = told(last.as_ref(), unreachable.as_deref(), files.as_ref(), &notices);
     match unreachable {
         Some(why) => Err(Failure::peer(why)),
         None => Ok(own),

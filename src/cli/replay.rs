@@ -27,7 +27,7 @@ use super::{
     output::{self, Notices},
     privacy::PrivacyArgs,
     real,
-    report_file::ReportFile,
+    report_file::{ReportFile, Telling, status},
 };
 
 /// Longer messages of a client are looked at by their envelope only, as a recorder's default has it.
@@ -172,11 +172,9 @@ impl Session {
         let stop =
             Stop::install().map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
         let client = front::take_client(&notices)?;
+        let mut telling = Telling::new(report.as_ref(), &notices);
         let mut tell = |latest: &Report| {
-            if let Some(miss) = latest.misses.last().filter(|_| latest.verdict == Verdict::Open) {
-                notices.log("miss", &miss.message);
-            }
-            write(report.as_ref(), latest, &notices);
+            telling.tell(latest);
         };
         let Client { input, output } = client;
         let mut happened = |happened: Vec<Event>| events.iter().for_each(|events| events.append(&happened));
@@ -188,7 +186,7 @@ impl Session {
         let ended = serve(&mut replayer, input.as_fd(), output, options, &mut tell, &mut happened);
         happened(replayer.take_events(true));
         let last = replayer.finish();
-        write(report.as_ref(), &last, &notices);
+        let all_written = telling.tell(&last) && events.as_ref().is_none_or(EventFile::is_whole);
         drop(input);
         if let Some(upstreams) = upstreams {
             let asked = matches!(ended, Ok(Ended::Stopped)).then(|| stop.signal()).flatten();
@@ -198,7 +196,7 @@ impl Session {
         if last.verdict == Verdict::Bad {
             notices.warn(in_short(&last));
         }
-        let own = if last.verdict == Verdict::Good { ExitCode::Good } else { ExitCode::Bad };
+        let own = status(last.verdict, all_written);
         match ended.map_err(|error| {
             Failure::client(format_args!("cannot read from the client or write to it: {error}"), &error)
         })? {
@@ -208,12 +206,6 @@ impl Session {
             Ended::Stopped => end_like(Exit { status: None, signal: stop.signal(), by_itself: false }),
             Ended::AsRecorded(_) | Ended::ByClient => Ok(own),
         }
-    }
-}
-
-pub(super) fn write(file: Option<&ReportFile>, report: &Report, notices: &Notices) {
-    if let Some(Err(failure)) = file.map(|file| file.write(report)) {
-        notices.warn(failure.one_line());
     }
 }
 

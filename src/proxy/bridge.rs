@@ -113,6 +113,8 @@ impl Default for BridgeOptions {
 pub struct BridgeEnded<S> {
     /// The signal that ended it, and when.
     pub asked: Option<(i32, Instant)>,
+    /// Why the client did not take all that it was told, where that is so.
+    pub gone: Option<io::Error>,
     /// How many messages the sink did not take.
     pub missed: u64,
     /// Why the server could not be reached, where that happened.
@@ -202,7 +204,7 @@ impl Bridge {
             has_answered: AtomicBool::new(false),
             max_message,
         });
-        let mut watch = Watch { tellings, warn, asked: None, failure: None, unreachable: None };
+        let mut watch = Watch { tellings, warn, asked: None, failure: None, unreachable: None, gone: None };
         let (end, ended) = oneshot::channel();
         if let Some(ends) = ends {
             std::thread::spawn(move || ends.recv().map(|signal| end.send(signal)));
@@ -219,6 +221,7 @@ impl Bridge {
             Some(error) => Err(BridgeError::Sink(error)),
             None => Ok(BridgeEnded {
                 asked: watch.asked,
+                gone: watch.gone,
                 missed: missed.unwrap_or(0),
                 unreachable: watch.unreachable,
                 has_answered: core.has_answered.load(Ordering::Relaxed),
@@ -235,6 +238,7 @@ struct Watch {
     asked: Option<(i32, Instant)>,
     failure: Option<io::Error>,
     unreachable: Option<String>,
+    gone: Option<io::Error>,
 }
 
 impl Watch {
@@ -246,7 +250,10 @@ impl Watch {
             )),
             Told::Wrong(text) => (self.warn)(&text),
             Told::Unreached(why) => self.unreachable = Some(why),
-            Told::Gone => return false,
+            Told::Gone(error) => {
+                self.gone = Some(error);
+                return false;
+            }
             Told::Refused(error) => {
                 self.failure = Some(error);
                 return false;

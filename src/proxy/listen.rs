@@ -26,7 +26,7 @@ use std::{
 use tokio::{
     runtime::Runtime,
     sync::{Notify, watch},
-    time::timeout,
+    time::{sleep_until, timeout},
 };
 
 use self::{
@@ -34,10 +34,10 @@ use self::{
     clock::Clock,
     deck::Deck,
 };
-use super::{join::Meeting, lock, run::TestCommand, signals::Signals, upstream::Upstreams};
+use super::{join::Meeting, lock, pace::Pace, run::TestCommand, signals::Signals, upstream::Upstreams};
 use crate::{
     redact::{self, Redactor},
-    replay::{self, Replayer},
+    replay::{self, Due, Replayer},
     report::{Miss, Report, Verdict, events::Event},
     traffic::Exit,
     transport::http::{
@@ -182,7 +182,8 @@ impl Listen {
     }
 
     /// Serves clients until `command` has ended, which is passed all signals; without one, until a signal comes.
-    /// `missed` gets the report as it stands when a miss has come.
+    /// `missed` gets the report as it stands when a miss has come, but is given at most a tenth of the time, and what came
+    /// meanwhile together.
     ///
     /// # Errors
     /// When the system has no room for it.
@@ -223,6 +224,8 @@ impl Listen {
                 closing: watch::Sender::new(false),
                 not_joined: Mutex::default(),
                 astray: Mutex::default(),
+                rules: redact::Rules::new(&redact::Options::default())
+                    .expect("the built-in rules are in order"),
             })
         };
         let doors = Doors { listener, meeting, admin, signals: Some(signals), command };
@@ -253,7 +256,10 @@ async fn accept(doors: Doors, front: Arc<Front>, missed: &mut dyn FnMut(&Report)
         Some(admin) => Some(tokio::net::TcpListener::from_std(admin.listener)?),
         None => None,
     };
+    let (mut pace, clock) = (Pace::default(), &front.shared.clock);
     let ended = loop {
+        pace.tell(|| clock.now().real, || missed(&front.report(false)));
+        let wakes = pace.due().and_then(|due| clock.wakes(Due::real(due)));
         tokio::select! {
             signal = Signals::next(&mut signals) => match &command {
                 Some(command) => command.signal(signal),
@@ -262,7 +268,8 @@ async fn accept(doors: Doors, front: Arc<Front>, missed: &mut dyn FnMut(&Report)
             ended = async { command.as_mut().expect("guarded").ended().await }, if command.is_some() => {
                 break Some(ended?);
             }
-            () = front.shared.missing.notified() => missed(&front.report(false)),
+            () = front.shared.missing.notified() => pace.note(),
+            () = async { sleep_until(wakes.expect("guarded").into()).await }, if wakes.is_some() => {}
             (stream, _) = server::next(|| listener.accept()) => {
                 drop(tokio::spawn(connection::serve(stream, Arc::clone(&front))));
             }
@@ -319,6 +326,8 @@ struct Front {
     not_joined: Mutex<Vec<String>>,
     /// Requests for none of the servers.
     astray: Mutex<Vec<Miss>>,
+    /// What is hidden in those.
+    rules: redact::Rules,
 }
 
 impl Front {
@@ -338,8 +347,7 @@ impl Front {
         if method == "HEAD" || method == "GET" && replay::is_lookup(path) {
             return;
         }
-        let rules = redact::Rules::new(&redact::Options::default()).expect("the built-in rules are in order");
-        let line = format!("{method} {}", Redactor::new(&rules).url(path));
+        let line = format!("{method} {}", Redactor::new(&self.rules).url(path));
         let mut astray = lock(&self.astray);
         let message = format!("tapedeck: `{line}` is for no server of this run: {why}");
         let is_full = astray.len() >= MOST_ASTRAY;

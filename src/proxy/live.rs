@@ -76,6 +76,8 @@ pub struct Ended {
     pub live: Live,
     /// How a fault has ended the server, as the client is to see it.
     pub end: Option<End>,
+    /// Why the client did not take all that it was told, where that is so.
+    pub gone: Option<io::Error>,
 }
 
 impl Faults {
@@ -114,13 +116,14 @@ impl Faults {
             leaving: None,
             has_left: false,
             end: None,
+            gone: None,
             ends,
             tell,
             buffer: vec![0; READ],
         };
         let thread = thread::spawn(move || {
             while relay.turn(&mut *happened) {}
-            Ended { live: relay.live, end: relay.end }
+            Ended { live: relay.live, end: relay.end, gone: relay.gone }
         });
         Ok((Self { thread, over: tell_over.into(), signals }, Client { input, output }, ended))
     }
@@ -179,6 +182,7 @@ struct Relay {
     leaving: Option<Leaving>,
     has_left: bool,
     end: Option<End>,
+    gone: Option<io::Error>,
     ends: Sender<i32>,
     tell: Box<dyn FnMut(&Report) + Send>,
     buffer: Vec<u8>,
@@ -304,12 +308,15 @@ impl Relay {
         if ready.asked {
             self.hear_signals();
         }
-        if ready.client_takes && !written(&mut self.client) {
+        if ready.client_takes
+            && let Err(error) = written(&mut self.client)
+        {
             // The session learns of it as it would without us.
+            self.gone = Some(error).filter(|_| !self.client.outbox.is_empty());
             self.client.is_gone();
             self.server.input = None;
         }
-        if ready.server_takes && !written(&mut self.server) {
+        if ready.server_takes && written(&mut self.server).is_err() {
             self.server.is_gone();
             self.client.input = None;
         }
@@ -462,8 +469,11 @@ fn read_some(input: Option<&OwnedFd>, buffer: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// Writes what there is room for; false where nobody takes it.
-fn written(side: &mut Side) -> bool {
-    let Side { output: Some(output), outbox, .. } = side else { return true };
-    outbox.write(output.as_fd()).unwrap_or(false)
+/// Writes what there is room for; an error where nobody takes it.
+fn written(side: &mut Side) -> io::Result<()> {
+    let Side { output: Some(output), outbox, .. } = side else { return Ok(()) };
+    match outbox.write(output.as_fd())? {
+        true => Ok(()),
+        false => Err(io::ErrorKind::BrokenPipe.into()),
+    }
 }

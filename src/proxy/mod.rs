@@ -12,6 +12,7 @@
 //! - [`bridge`]: a client on stdio and a server on HTTP, with a tap between them
 //! - [`upstream`]: the real servers behind a replay
 //! - [`front`]: what speaks where a session cannot start
+//! - `pace`: when a report is told again
 
 #[cfg(unix)]
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -54,6 +55,8 @@ mod hide;
 mod nowait;
 #[cfg(unix)]
 mod outbox;
+#[cfg(unix)]
+mod pace;
 #[cfg(unix)]
 mod recorder;
 #[cfg(unix)]

@@ -86,6 +86,9 @@ pub struct Ended<S> {
     pub exit: Exit,
     /// The signal that asked us to end, and when: the caller has until two seconds after that.
     pub asked: Option<(i32, Instant)>,
+    /// Why the client did not take all that the server said, where that is so: how the server ended then, who ran into
+    /// the same or noticed nothing of it, is a matter of chance.
+    pub gone: Option<io::Error>,
     /// How many messages the sink did not take; where it is none, nobody knows.
     pub missed: u64,
     /// The sink, with all events in it. None: it still held the last of them up when we had to end.
@@ -149,6 +152,7 @@ pub fn record<S: Sink + 'static>(
         warn,
         asked: None,
         failure: None,
+        gone: None,
         limit: grace.limit,
     };
     supervisor.run();
@@ -193,9 +197,9 @@ impl<S: Sink> Session<S> {
             if !passes(self.tap.chunk(Direction::ToClient, chunk), happened) {
                 return;
             }
-            if self.to_client.write(chunk).is_err() {
+            if let Err(error) = self.to_client.write(chunk) {
                 self.to_client.close();
-                return tell(happened, Happened::ClientGone);
+                return tell(happened, Happened::ClientGone(error));
             }
             self.quiet_since.store(self.tap.now(), Ordering::Relaxed);
         }
@@ -277,6 +281,7 @@ struct Supervisor<S> {
     warn: Box<dyn FnMut(&str) + Send>,
     asked: Option<(i32, Instant)>,
     failure: Option<io::Error>,
+    gone: Option<io::Error>,
     /// See [`Grace::limit`].
     limit: Duration,
 }
@@ -305,7 +310,8 @@ impl<S: Sink + 'static> Supervisor<S> {
                 "the recording has a gap, the session goes on: the journal cannot be written ({error})"
             )),
             Happened::SinkRefused(error) => self.failure = self.failure.take().or(Some(error)),
-            Happened::InputClosed | Happened::ClientGone | Happened::OutputClosed | Happened::Exited => {}
+            Happened::ClientGone(error) => self.gone = Some(error),
+            Happened::InputClosed | Happened::OutputClosed | Happened::Exited => {}
         }
     }
 
@@ -322,7 +328,7 @@ impl<S: Sink + 'static> Supervisor<S> {
         self.session.to_server.close();
         match self.failure {
             Some(error) => Err(RecordError::Sink(error)),
-            None => Ok(Ended { exit, asked: self.asked, missed: missed.unwrap_or(0), sink }),
+            None => Ok(Ended { exit, asked: self.asked, gone: self.gone, missed: missed.unwrap_or(0), sink }),
         }
     }
 }

@@ -19,6 +19,7 @@ use rustix::{
 use super::{
     nowait,
     outbox::Outbox,
+    pace::Pace,
     upstream::{Heard, Link, Mailbox, Upstreams},
 };
 use crate::{
@@ -59,8 +60,8 @@ pub struct ServeOptions<'a> {
 
 /// Serves one client on a pair of pipes until it leaves, the recorded server ends, or a signal comes.
 ///
-/// `tell` gets the report as it stands after each input that brought a new miss, so that one on disk can be kept up to
-/// date; and that of the end where a fault lets us stay although we should end, since who waits for that may lose
+/// `tell` gets the report as it stands when a new miss has come, so that one on disk can be kept up to date, but is given
+/// at most a tenth of the time, and what came meanwhile together; and that of the end where a fault lets us stay although we should end, since who waits for that may lose
 /// patience. `happened` gets the events of what has become of messages (the last ones the replayer still has). Where a
 /// fault closes the output, the client is heard until it leaves.
 ///
@@ -85,6 +86,7 @@ pub fn serve(
         should_end: None,
         is_gone: false,
         real: upstreams.map(Real::new).transpose()?,
+        pace: Pace::default(),
     };
     let mut output = Some(output);
     let mut misses = 0;
@@ -92,8 +94,10 @@ pub fn serve(
         front.collect(replayer);
         if replayer.misses() > misses {
             misses = replayer.misses();
-            tell(&replayer.report());
+            front.pace.note();
         }
+        let start = front.start;
+        front.pace.tell(|| since(start), || tell(&replayer.report()));
         let events = replayer.take_events(false);
         if !events.is_empty() {
             happened(events);
@@ -134,6 +138,8 @@ struct Front<'r> {
     /// Nobody reads what we write.
     is_gone: bool,
     real: Option<Real<'r>>,
+    /// When the report is told again.
+    pace: Pace,
 }
 
 /// The real servers behind the cassette.
@@ -177,7 +183,7 @@ impl<'r> Real<'r> {
 
 impl Front<'_> {
     fn now(&self) -> Micros {
-        self.start.elapsed().as_micros() as Micros
+        since(self.start)
     }
 
     /// We are to end, at once unless a fault lets us stay.
@@ -286,7 +292,8 @@ impl Front<'_> {
             fds.len() - 1
         });
         let ends = self.should_end.as_ref().map(|(since, _)| since.saturating_add(replayer.lingers()));
-        let timeout = replayer.deadline().into_iter().chain(ends).min().map(|deadline| {
+        let due = replayer.deadline().into_iter().chain(ends).chain(self.pace.due());
+        let timeout = due.min().map(|deadline| {
             let wait = deadline.saturating_sub(self.now());
             Timespec { tv_sec: (wait / 1_000_000) as i64, tv_nsec: (wait % 1_000_000 * 1_000) as i64 }
         });
@@ -325,6 +332,10 @@ impl Front<'_> {
         }
         Ok(())
     }
+}
+
+fn since(start: Instant) -> Micros {
+    start.elapsed().as_micros() as Micros
 }
 
 #[derive(Default)]

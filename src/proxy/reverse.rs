@@ -320,16 +320,25 @@ impl Reverse {
             reach: Mutex::default(),
             closing,
         });
+        let mut hears = |told| match told {
+            Told::Failed(error) => {
+                warn(&format!(
+                    "the recording has a gap, traffic goes on: the journal cannot be written ({error})"
+                ));
+                Ok(())
+            }
+            Told::Refused(error) => Err(ReverseError::Sink(error)),
+            Told::Odd(odd) => {
+                warn(&odd.sentence());
+                Ok(())
+            }
+        };
         let end = loop {
             tokio::select! {
                 signal = Signals::next(&mut signals) => break Ok(Some((signal, Instant::now()))),
                 () = self.stop.0.notified() => break Ok(None),
-                Some(told) = tellings.recv() => match told {
-                    Told::Failed(error) => warn(&format!(
-                        "the recording has a gap, traffic goes on: the journal cannot be written ({error})"
-                    )),
-                    Told::Refused(error) => break Err(ReverseError::Sink(error)),
-                    Told::Odd(odd) => warn(&odd.sentence()),
+                Some(told) = tellings.recv() => if let Err(refused) = hears(told) {
+                    break Err(refused);
                 },
                 (stream, _) = server::next(|| listener.accept()) => {
                     drop(tokio::spawn(connection::serve(stream, Arc::clone(&front))));
@@ -340,6 +349,9 @@ impl Reverse {
         // Nobody listens where no client is connected.
         let _ = close.send(true);
         let _ = timeout(LAST_CALLS, front.tape.settle()).await;
+        // What was told as the end came, and on the last calls.
+        let told = std::iter::from_fn(|| tellings.try_recv().ok()).try_for_each(hears);
+        let end = end.and_then(|asked| told.map(|()| asked));
         let reach = std::mem::take(&mut *lock(&front.reach));
         let unreachable = reach.why_never.filter(|_| !reach.was_reached);
         let report = front.faults.as_ref().or(told_of.as_ref()).map(|stand| stand.finish());

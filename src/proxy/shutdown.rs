@@ -59,8 +59,8 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(super) enum Happened {
     /// The client closed its side, and the server's input is closed.
     InputClosed,
-    /// The client takes no more output.
-    ClientGone,
+    /// The client takes no more output: what the system said.
+    ClientGone(io::Error),
     /// The server's output ended.
     OutputClosed,
     /// The server's process ended.
@@ -110,6 +110,8 @@ pub(super) struct Ending {
     exited: Option<Instant>,
     /// The output ended, or the process, before the input was closed and before any signal of ours.
     by_itself: bool,
+    /// Nobody hears the server any more.
+    is_unheard: bool,
     /// A signal to pass on.
     received: Option<i32>,
     /// Whether a signal of ours went to the group.
@@ -131,6 +133,7 @@ impl Ending {
             output_closed: None,
             exited: None,
             by_itself: false,
+            is_unheard: false,
             received: None,
             signalled: false,
             kill_at: None,
@@ -150,10 +153,11 @@ impl Ending {
     }
 
     pub(super) fn happened(&mut self, now: Instant, what: &Happened) {
-        let untouched = self.input_closed.is_none() && !self.signalled;
+        let untouched = self.input_closed.is_none() && !self.signalled && !self.is_unheard;
         match what {
             Happened::InputClosed => self.input_closed = self.input_closed.or(Some(now)),
-            Happened::ClientGone => {
+            Happened::ClientGone(_) => {
+                self.is_unheard = true;
                 self.must_close = self.input_closed.is_none();
                 self.output_closed = self.output_closed.or(Some(now));
             }
@@ -296,11 +300,6 @@ impl Signals {
         if is_ignored(SIGCHLD) {
             flag::register(SIGCHLD, Arc::default())?;
         }
-        // A limit on the size of files is to be an error of one write, not our end. A handler, since a server would
-        // inherit it as ignored.
-        if !is_ignored(SIGXFSZ) {
-            flag::register(SIGXFSZ, Arc::default())?;
-        }
         Self::listen(heeded_signals())
     }
 
@@ -352,6 +351,18 @@ impl Drop for Signals {
         self.is_over.store(true, Ordering::SeqCst);
         OVER.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.defaults);
     }
+}
+
+/// From now on a limit on the size of files is an error of the write that meets it, and not the end of this process.
+///
+/// # Errors
+/// When the system refuses.
+pub fn outlive_size_limit() -> io::Result<()> {
+    // A handler, since a child would inherit it as ignored; and where it was ignored before, it stays so for children.
+    if !is_ignored(SIGXFSZ) {
+        flag::register(SIGXFSZ, Arc::default())?;
+    }
+    Ok(())
 }
 
 /// The signals that ask us to end and that were not ignored when we were started.

@@ -43,6 +43,8 @@ pub(super) enum Company {
     OtherBatch,
     /// At another path.
     OtherPath,
+    /// Before something that was asked only after its answer, and that has come before it.
+    Before,
 }
 
 /// Describes a miss.
@@ -82,6 +84,12 @@ fn in_company(asked: &str, company: Company, key: &str) -> String {
         Company::Alone => "alone, and comes in a batch",
         Company::OtherBatch => "in a batch of other messages",
         Company::OtherPath => "at another path",
+        Company::Before => {
+            return format!(
+                "tapedeck: `{asked}` came after `{key}`, which was asked only after its answer when recorded; \
+                 ask in that order, or replay without --strict"
+            );
+        }
     };
     format!(
         "tapedeck: `{asked}` was recorded {differs} (`{key}`); send it as it was recorded, or record it so"

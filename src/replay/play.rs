@@ -6,9 +6,11 @@
 //! before them. Nothing here knows bytes: [`Play::step`] says what to perform.
 //!
 //! - `order`: what goes next, and what holds it back
+//! - `strict`: whether requests come in the recorded order
 //! - `tending`: what whoever tends a replay asks, and does
 
 mod order;
+pub(super) mod strict;
 mod tending;
 
 use std::sync::Arc;
@@ -52,8 +54,10 @@ pub(super) struct Play {
     groups: Vec<Group>,
     /// How many of the script's requests have come.
     arrived: usize,
-    /// Which answers have gone, as a position in [`Script::answered`].
-    answered: usize,
+    /// Under `--strict`, of the steps that came in their order the last recorded one.
+    latest: Option<u32>,
+    /// How many requests have come since that no step is for.
+    missed_since: usize,
     /// Which steps were taken before it was rewound.
     taken_before: Vec<bool>,
 }
@@ -174,7 +178,8 @@ impl Play {
             progress: None,
             groups: vec![Group::default(); of.groups.len()],
             arrived: 0,
-            answered: 0,
+            latest: None,
+            missed_since: 0,
             taken_before: Vec::new(),
         }
     }
@@ -224,18 +229,6 @@ impl Play {
         let fitting = |&&step: &&u32| fit(step).is_some();
         let last = [queued, own].map(|steps| steps.iter().rev().take(MOST_COMPARED).find(fitting));
         last.into_iter().flatten().max().map(|&step| (step, true))
-    }
-
-    /// Whether an answer recorded before this step's client message has not gone yet; which one.
-    pub(super) fn too_early(&mut self, script: &Script, step: u32) -> Option<u32> {
-        let answers = script.answered();
-        while answers.get(self.answered).is_some_and(|&(_, step)| self.steps[step as usize].sent) {
-            self.answered += 1;
-        }
-        let rank = script.steps[step as usize].rank;
-        let excepted = |step: u32| super::own::may_be_left_over(script.method(&script.steps[step as usize]));
-        let before = answers[self.answered..].iter().take_while(|(answer, _)| *answer < rank);
-        before.map(|&(_, step)| step).find(|&step| !self.steps[step as usize].sent && !excepted(step))
     }
 
     /// A client message has come that asks for this step; `run` says how to play it.

@@ -122,11 +122,7 @@ impl BlobSink for BlobFiles {
         }
         self.disk.create_plain_folder(&self.folder)?;
         let path = self.folder.join(name);
-        let unfinished = paths::with_suffix(&path, ".tmp");
-        let file = self.disk.create_anew(&unfinished, 0o666)?;
-        self.disk.write(&file, bytes)?;
-        self.disk.sync(&file)?;
-        self.disk.rename(&unfinished, &path)?;
+        self.disk.put(&path, 0o666, |file| self.disk.write(file, bytes))?;
         self.has_written = true;
         Ok(())
     }

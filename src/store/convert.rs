@@ -71,12 +71,10 @@ fn archive(disk: &Disk, from: &Path, text: Vec<u8>) -> Result<Vec<u8>, StoreErro
 
 fn write(disk: &Disk, path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     disk.create_folder(paths::folder(path))?;
-    let unfinished = paths::with_suffix(path, ".tmp");
-    let file = disk.create_anew(&unfinished, mode)?;
-    let mut out = BufWriter::new(FileOut { disk, file: &file });
-    out.write_all(bytes)?;
-    out.flush()?;
-    disk.sync(&file)?;
-    disk.rename(&unfinished, path)?;
+    disk.put(path, mode, |file| {
+        let mut out = BufWriter::new(FileOut { disk, file });
+        out.write_all(bytes)?;
+        out.flush()
+    })?;
     disk.sync_folder(paths::folder(path))
 }

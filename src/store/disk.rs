@@ -14,6 +14,8 @@ use fs_err::{
 };
 use rustix::fs::{FlockOperation, OFlags, flock};
 
+use super::paths;
+
 /// Tests end programs, not machines: waiting for the disk would only cost them time.
 const ENDS_ARE_PLAYED: bool = cfg!(test);
 
@@ -216,6 +218,27 @@ impl Disk {
         }
         allowed?;
         file.write_all(bytes)
+    }
+
+    /// Puts a file in the place of what has its name, whole or not at all; `fill` writes it under another name.
+    pub(super) fn put<T>(
+        &self,
+        path: &Path,
+        mode: u32,
+        fill: impl FnOnce(&File) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let unfinished = paths::with_suffix(path, ".tmp");
+        let file = self.create_anew(&unfinished, mode)?;
+        let filled = fill(&file).and_then(|filled| {
+            self.sync(&file)?;
+            self.rename(&unfinished, path)?;
+            Ok(filled)
+        });
+        if filled.is_err() {
+            // A disk may be full of it; what is left all the same is written over by the next.
+            let _ = self.remove(&unfinished);
+        }
+        filled
     }
 
     /// Cuts a file that is open to a length.

@@ -259,21 +259,11 @@ impl Folding<'_, '_> {
         if plan.is_empty() {
             return Ok(strays);
         }
-        let unfinished = paths::with_suffix(self.path, ".tmp");
         let is_own = |own: &Own<'_>| journals.iter().position(|journal| journal.path == own.journal);
         let number = self.own.as_ref().and_then(is_own);
         let change = number.and_then(|number| Some((number, self.own.take()?.change)));
         let mut frames = FileFrames::new(journals, self.goes_on, change);
-        let written =
-            self.write(&unfinished, is_there, |out, blobs| plan.write(&mut frames, &old, blobs, out));
-        let changes = match written {
-            Ok(changes) => changes,
-            Err(error) => {
-                // What is left of it is written over by the next fold.
-                let _ = self.disk.remove(&unfinished);
-                return Err(error.into());
-            }
-        };
+        let changes = self.write(is_there, |out, blobs| plan.write(&mut frames, &old, blobs, out))?;
         if plan.drops() {
             self.outcome.changes = Some(changes);
         }
@@ -284,22 +274,21 @@ impl Folding<'_, '_> {
     /// Writes a file beside the cassette, then puts it in the cassette's place.
     fn write(
         &self,
-        unfinished: &Path,
         is_there: bool,
         print: impl FnOnce(&mut dyn Write, &mut BlobFiles) -> io::Result<Changes>,
     ) -> io::Result<Changes> {
-        let file = self.disk.create_anew(unfinished, 0o666)?;
-        if is_there {
-            self.disk.copy_permissions(self.path, &file)?;
-        }
-        let mut blobs = BlobFiles::of(self.disk, self.path);
-        let mut out = BufWriter::with_capacity(256 << 10, FileOut { disk: self.disk, file: &file });
-        let changes = print(&mut out, &mut blobs)?;
-        out.flush()?;
-        drop(out);
-        blobs.sync()?;
-        self.disk.sync(&file)?;
-        self.disk.rename(unfinished, self.path)?;
+        let changes = self.disk.put(self.path, 0o666, |file| {
+            if is_there {
+                self.disk.copy_permissions(self.path, file)?;
+            }
+            let mut blobs = BlobFiles::of(self.disk, self.path);
+            let mut out = BufWriter::with_capacity(256 << 10, FileOut { disk: self.disk, file });
+            let changes = print(&mut out, &mut blobs)?;
+            out.flush()?;
+            drop(out);
+            blobs.sync()?;
+            Ok(changes)
+        })?;
         self.disk.sync_folder(paths::folder(self.path))?;
         Ok(changes)
     }

@@ -110,12 +110,10 @@ fn rewrite_on<E: From<StoreError>>(
 
 /// Puts a text at `path`, with the permissions of the cassette that it was made from.
 fn replace(disk: &Disk, from: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
-    let unfinished = paths::with_suffix(path, ".tmp");
-    let file = disk.create_anew(&unfinished, 0o666)?;
-    disk.copy_permissions(from, &file)?;
-    disk.write(&file, text)?;
-    disk.sync(&file)?;
-    disk.rename(&unfinished, path)?;
+    disk.put(path, 0o666, |file| {
+        disk.copy_permissions(from, file)?;
+        disk.write(file, text)
+    })?;
     disk.sync_folder(paths::folder(path))
 }
 

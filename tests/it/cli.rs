@@ -10,6 +10,8 @@ mod fronts;
 mod live;
 mod options;
 mod refused;
+#[cfg(unix)]
+mod report;
 mod verdict;
 mod wrap;
 

@@ -612,7 +612,76 @@ fn strict_wants_each_exchange_once_in_its_order_and_none_left_over() {
     let mut stage = Stage::with(&legacy(&two), strict());
     stage.send(&initialize(0, "c"));
     stage.send(&call(1, "b", "{}"));
+    assert_eq!((stage.report().misses.len(), stage.report().left_over), (0, vec!["tools/call a @1".into()]));
+    let late = stage.send(&call(2, "a", "{}"));
+    assert!(late[0].contains("came after `tools/call b @1`"), "{late:?}");
     stage.missed(Reason::OutOfOrder);
+}
+
+/// Each difference in what is asked is one finding, and what follows it is in order.
+#[test]
+fn what_is_missing_changed_surplus_or_moved_under_strict_is_told_once() {
+    use Reason::{Consumed, NeverRecorded, OutOfOrder, ParamsDiffer};
+    let calls = ["a1", "b1", "c1", "a1", "d1", "e1", "f1", "g1"];
+    let more: String = (1..).zip(calls).map(|(n, call)| recorded_call(n, call)).collect();
+    let found = |asked: &str| {
+        let mut stage = Stage::with(&legacy(&more), Options { strict: true, ..Options::default() });
+        stage.send(&initialize(0, "c"));
+        for (id, asked) in (1..).zip(asked.split(' ')) {
+            stage.send(&call(id, &asked[..1], &format!(r#"{{"n":{}}}"#, &asked[1..])));
+        }
+        let report = stage.report();
+        let misses: Vec<_> = report.misses.iter().map(|miss| (miss.reason, miss.count)).collect();
+        let left: Vec<_> = report.left_over.iter().map(|key| key[11..12].to_owned()).collect();
+        assert_eq!(report.verdict == Verdict::Good, misses.is_empty() && left.is_empty());
+        (misses, left.concat())
+    };
+    let whole = "a1 b1 c1 a1 d1 e1 f1 g1";
+    assert_eq!(found(whole), (vec![], String::new()));
+    // Missing: at the beginning, within, before an equal one, and several.
+    for (missing, left) in [("a1 ", "a"), ("e1 ", "e"), ("d1 e1 ", "de"), (" g1", "g"), ("b1 c1 a1 ", "bca")]
+    {
+        let (misses, left_over) = found(&whole.replacen(missing, "", 1));
+        assert_eq!((misses, &*left_over), (vec![], left), "{missing}");
+    }
+    // What might as well be surplus is told as that, by what it stands before.
+    assert_eq!(found("a1 b1 a1 d1 e1 f1 g1"), (vec![(OutOfOrder, 1)], "ca".into()));
+    // Changed: it is a miss, and what was recorded in its place is left over.
+    assert_eq!(found(&whole.replace("c1", "c2")), (vec![(ParamsDiffer, 1)], "c".into()));
+    // Surplus: of what comes later again, of what does not, and of what was never recorded.
+    assert_eq!(found(&format!("a1 {whole}")), (vec![(OutOfOrder, 1)], String::new()));
+    assert_eq!(found(&whole.replace("e1", "e1 e1")), (vec![(Consumed, 1)], String::new()));
+    assert_eq!(found(&whole.replace("e1", "x1 e1")), (vec![(NeverRecorded, 1)], String::new()));
+    // Moved, forwards and back.
+    assert_eq!(found("a1 c1 b1 a1 d1 e1 f1 g1"), (vec![(OutOfOrder, 1)], "b".into()));
+    assert_eq!(found("a1 g1 b1 c1 a1 d1 e1 f1"), (vec![(OutOfOrder, 1)], "b".into()));
+    assert_eq!(found("a1 b1 c1 a1 e1 f1 g1 d1"), (vec![(OutOfOrder, 1)], "d".into()));
+}
+
+fn recorded_call(number: usize, call: &str) -> String {
+    tool(
+        &format!("tools/call {} @{number}", &call[..1]),
+        &call[..1],
+        &format!(r#"{{"n": {}}}"#, &call[1..]),
+        "{}",
+    )
+}
+
+/// One that runs ahead of an answer is early, and what it does then is in order.
+#[test]
+fn a_request_before_an_answer_that_is_under_way_is_early_once() {
+    let more: String = (1..).zip(["a1", "b1", "c1"]).map(|(n, call)| recorded_call(n, call)).collect();
+    let timed = more.replacen(r#"[{"result""#, r#"[{"after_ms": 10, "result""#, 1);
+    let options = Options { strict: true, timing: Timing::Recorded { speed: 1.0 }, ..Options::default() };
+    let mut stage = Stage::with(&legacy(&timed), options);
+    stage.send(&initialize(0, "c"));
+    assert_eq!(stage.send(&call(1, "a", r#"{"n":1}"#)), [""; 0]);
+    let early = stage.send(&call(2, "b", r#"{"n":1}"#));
+    assert!(early[0].contains("came before the answer of `tools/call a @1`"), "{early:?}");
+    assert_eq!(stage.wait(10), [result("1", "{}")]);
+    assert_eq!(stage.send(&call(3, "c", r#"{"n":1}"#)), [result("3", "{}")]);
+    stage.missed(Reason::OutOfOrder);
+    assert_eq!(stage.report().left_over, ["tools/call b @2"]);
 }
 
 #[test]

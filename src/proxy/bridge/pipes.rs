@@ -30,8 +30,8 @@ pub(super) enum Told {
     Failed(io::Error),
     /// The sink failed, and the session must not go on.
     Refused(io::Error),
-    /// The client takes no more output.
-    Gone,
+    /// The client takes no more output: what the system said.
+    Gone(io::Error),
     /// Something is wrong that no request is told of.
     Wrong(String),
     /// The server could not be reached: why.
@@ -101,8 +101,8 @@ pub(super) fn write<S: Sink + 'static>(
                 return;
             }
             line.push(b'\n');
-            if output.write(&line).is_err() {
-                let _ = told.send(Told::Gone);
+            if let Err(error) = output.write(&line) {
+                let _ = told.send(Told::Gone(error));
                 return;
             }
         }

@@ -64,11 +64,11 @@ struct Ways {
     host: Vec<u8>,
 }
 
-/// One side's last head, and how it is recorded, once it was.
+/// One side's last head, and how a head is recorded: the number of the last one that was, and that.
 #[derive(Default)]
 struct Known {
     last: LastHead,
-    recorded: Option<Arc<Heads>>,
+    recorded: Option<(u64, Arc<Heads>)>,
 }
 
 /// How a wait for the next request ends.

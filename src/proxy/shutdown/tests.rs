@@ -25,11 +25,14 @@ enum Told {
 use Told::{Held, Others, Output, Owing};
 
 const INPUT: Told = Told::Happens(Happened::InputClosed);
-const GONE: Told = Told::Happens(Happened::ClientGone);
 const OUTPUT_CLOSED: Told = Told::Happens(Happened::OutputClosed);
 const EXITED: Told = Told::Happens(Happened::Exited);
 const TERM: Told = Told::Happens(Happened::Signal(SIGTERM));
 const INT: Told = Told::Happens(Happened::Signal(SIGINT));
+
+fn gone() -> Told {
+    Told::Happens(Happened::ClientGone(io::ErrorKind::BrokenPipe.into()))
+}
 
 /// Plays a script on a clock of its own and returns every step with its time, and whether the server counts as
 /// having ended by itself.
@@ -173,9 +176,9 @@ fn a_closed_output_means_a_second_of_patience_and_then_the_end_of_input() {
 
 #[test]
 fn a_client_that_takes_no_more_output_has_closed_both_sides() {
-    let script = [(100, GONE), (150, EXITED)];
+    let script = [(100, gone()), (150, EXITED)];
     assert_eq!(play(&script), (vec![(100, Step::CloseInput), end(150)], false));
-    let closed = [(50, INPUT), (100, GONE), (150, EXITED)];
+    let closed = [(50, INPUT), (100, gone()), (150, EXITED)];
     assert_eq!(play(&closed), (vec![end(150)], false));
 }
 

@@ -5,7 +5,14 @@ use std::borrow::Cow;
 use super::{Found, Now, Replayer, blanks::Filled, facts::FITS, lives::Pending, secrets::Secrets};
 use crate::{
     cassette::model::Unanswered,
-    replay::{matcher::canonical::canonical, own, play::Run, rewrite::Correlators, script::client_message},
+    replay::{
+        matcher::canonical::canonical,
+        miss::Company,
+        own,
+        play::{Run, strict::Disorder},
+        rewrite::Correlators,
+        script::client_message,
+    },
     report::{AnswerReport, Reason},
     traffic::{Direction, Lane},
     wire::jsonrpc::{Kind, Message},
@@ -154,12 +161,14 @@ impl Replayer {
             facts.fit(cassette, exchange)
         };
         // An answer that the recorder lost comes last: it may have been asked for again since. Where its connection broke,
-        // that is what came of it.
+        // that is what came of it. Last comes too what would be out of order, where an equal request would not.
+        let order = self.plays[play].order(script);
         let fit = |step: u32, for_http: bool| {
             let entry = &cassette.exchanges[steps[step as usize].exchange as usize];
             let broke = entry.http.as_ref().is_some_and(|http| http.end.is_some());
             let is_lost = entry.unanswered == Some(Unanswered::Lost) && !(broke && facts.is_some());
-            fit(step, for_http).map(|fit| fit - u8::from(is_lost && fit > 0))
+            let is_last = is_lost || order.is_late(script, step);
+            fit(step, for_http).map(|fit| fit - u8::from(is_last && fit > 0))
         };
         if !self.is_http && self.lives[self.at_hand.live].is_over {
             return None;
@@ -208,8 +217,12 @@ impl Replayer {
             self.plays[found.play].take(found.step);
             return self.miss(lane, message, Reason::Incomplete, Some(exchange));
         }
-        if let Err((reason, exchange)) = self.may_play(message, found) {
-            return self.miss(lane, message, reason, Some(exchange));
+        if let Err((reason, exchange, company)) = self.may_play(message, found) {
+            if self.passes_on() && message.kind == Kind::Request {
+                return self.pass_on(lane, message, reason, Some(exchange));
+            }
+            let bytes = self.missed(message, reason, Some(exchange), company);
+            return self.say(lane, bytes, false);
         }
         self.start(now, lane, message, found);
         if self.at_hand.facts.is_some() && found.play > 0 && dead_from.is_some_and(|dead| rank >= dead) {
@@ -219,7 +232,11 @@ impl Replayer {
 
     /// Whether what was found is played, unless the options make a repeat or an early request a miss. Why it is not, and
     /// which exchange says so.
-    pub(super) fn may_play(&mut self, message: &Message<'_>, found: Found) -> Result<(), (Reason, u32)> {
+    pub(super) fn may_play(
+        &mut self,
+        message: &Message<'_>,
+        found: Found,
+    ) -> Result<(), (Reason, u32, Option<Company>)> {
         let script = &self.scripts[self.plays[found.play].script];
         let step = &script.steps[found.step as usize];
         let exchange = step.exchange;
@@ -230,7 +247,7 @@ impl Replayer {
                 Cow::Borrowed(&**script.method(step))
             };
             if self.options.repeat_is_miss() && !own::may_be_left_over(&method) {
-                return Err((Reason::Consumed, exchange));
+                return Err((Reason::Consumed, exchange, None));
             }
             if !own::repeats_silently(&method) {
                 self.repeated(exchange);
@@ -239,10 +256,13 @@ impl Replayer {
             && !found.repeat
             // What was added later was recorded in another run: nothing had come before it.
             && !self.cassette.is_added(exchange)
-            && let Some(early) = self.plays[found.play].too_early(script, found.step)
+            && let Some(disorder) = self.plays[found.play].disorder(script, found.step)
         {
-            let early = script.steps[early as usize].exchange;
-            return Err((Reason::OutOfOrder, early));
+            let (other, company) = match disorder {
+                Disorder::Early(other) => (other, None),
+                Disorder::Late(other) => (other, Some(Company::Before)),
+            };
+            return Err((Reason::OutOfOrder, script.steps[other as usize].exchange, company));
         }
         Ok(())
     }

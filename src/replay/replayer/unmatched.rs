@@ -200,6 +200,10 @@ impl Replayer {
         if reason == Reason::Incomplete {
             miss = miss::of_too_long(miss, "request");
         }
+        if matches!(reason, Reason::NeverRecorded | Reason::ParamsDiffer) {
+            let play = self.playing(self.at_hand.live).unwrap_or(0);
+            self.plays[play].missed();
+        }
         let bytes = miss::response(message.id().unwrap_or(b"null"), &miss);
         self.note_outcome(Outcome::Miss);
         self.remember(miss);
@@ -237,6 +241,7 @@ impl Replayer {
     }
 
     pub(super) fn remember(&mut self, miss: Miss) {
+        self.missed += 1;
         let misses = &mut self.report.misses;
         let full = misses.len() >= MOST_MISSES;
         match misses.iter_mut().rev().find(|known| full || known.message == miss.message) {

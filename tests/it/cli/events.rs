@@ -94,13 +94,33 @@ fn a_line_that_is_no_event_is_named() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_is_said_once_and_the_replay_goes_on() {
+fn a_log_that_cannot_be_written_is_an_error_as_a_report_is() {
+    let deck = Deck::new().with("c.json", CASSETTE).with("e.json", "{}");
+    for option in ["--events e.json", "--events c.json/e", "--report c.json/r"] {
+        for words in ["replay c.json", "run c.json", "record d.json", "proxy"] {
+            let command = if words.starts_with("replay") { "" } else { " -- cat" };
+            let ran = deck.talk(&format!("{words} {option}{command}"), CALLS).status(ExitCode::File);
+            let told = ran.stderr("error: cannot write ").stdout;
+            let answers = if words == "run c.json" { 0 } else { CALLS.matches("\"id\"").count() };
+            assert_eq!(told.matches("-33001").count(), answers, "{words} {option}: {told}");
+        }
+    }
+    assert_eq!((deck.names(), &*deck.read("e.json")), (vec!["c.json".into(), "e.json".into()], "{}"));
+}
+
+/// What fails in the middle of a session does not end it.
+#[cfg(unix)]
+#[test]
+fn a_log_that_can_no_longer_be_written_is_said_once_and_in_the_end_by_the_status() {
     let deck = Deck::new().with("c.json", CASSETTE);
-    let ran = deck.talk("replay c.json --events c.json", CALLS).stdout(r#""id":0,"result""#);
-    assert_eq!(ran.stderr.matches("cannot write events").count(), 1, "{ran:#?}");
-    assert_eq!(deck.read("c.json"), CASSETTE);
-    let ran = deck.talk("replay c.json --events /dev/full", CALLS).stdout(r#""id":0,"result""#);
-    assert_eq!(ran.stderr.matches("cannot write events").count(), 1, "{ran:#?}");
+    let pings = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n".repeat(20);
+    for words in ["replay c.json --events e.jsonl", "proxy --events f.jsonl -- cat"] {
+        let line = format!("ulimit -f 1; exec '{}' {words}", env!("CARGO_BIN_EXE_tapedeck"));
+        let ran = deck.start(std::process::Command::new("sh").args(["-c", &line]), &pings);
+        assert_eq!(ran.stdout.lines().count(), 20, "{words}: {ran:#?}");
+        assert_eq!(ran.stderr.matches("cannot write events").count(), 1, "{words}: {ran:#?}");
+        ran.status(ExitCode::File);
+    }
 }
 
 /// What stands where a secret stood may be one, though replay does not know it.

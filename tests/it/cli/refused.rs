@@ -145,8 +145,74 @@ fn standard_output_on_a_full_disk_is_a_file_that_cannot_be_written() {
         ("--version", "cannot write the output: "),
         ("replay c.json", client),
         ("auto c.json -- cat", client),
+        // One server runs into it, the other one is told first to end.
+        ("record d.json -- yes", "cannot write to the client: "),
+        ("record e.json -- cat", "cannot write to the client: "),
+        ("proxy -- yes", "cannot write to the client: "),
+        ("proxy -- cat", "cannot write to the client: "),
+        ("proxy --events f.jsonl -- cat", "cannot write to the client: "),
     ] {
         let full = format!("{words} > /dev/full");
         deck.talk_apart(&full, ping).status(ExitCode::File).stderr("error: ").stderr(says);
+    }
+}
+
+/// A server that runs into the closed pipe dies of it, another one is told first to end: neither is told by the status,
+/// nor did it end by itself.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_that_has_left_is_no_failure_whatever_the_server_makes_of_it() {
+    let deck = Deck::new();
+    let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    for (at, words) in
+        ["record 0.json -- yes", "record 1.json -- cat", "proxy -- yes", "proxy --events f -- yes"]
+            .iter()
+            .enumerate()
+    {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tapedeck"));
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        command.args(words.split(' ')).current_dir(deck.path("")).stdout(writer);
+        command.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        // It stays open: only what is said to the client tells that it has left.
+        let mut stdin = child.stdin.take().expect("a pipe");
+        // Or it has found that out by now.
+        let _ = std::io::Write::write_all(&mut stdin, ping.as_bytes());
+        let ran = super::deck::Ran::of(&child.wait_with_output().expect("it ends"));
+        ran.status(ExitCode::Good).silent();
+        if words.starts_with("record") {
+            assert!(!deck.read(&format!("{at}.json")).contains("\"end\""), "{words}");
+        }
+    }
+}
+
+/// Whoever sets a limit on the size of files sets it for a session, not for this program alone.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_on_the_size_of_files_is_the_error_of_one_write() {
+    // Longer than one of the blocks that limits are counted in, and not in canonical form.
+    let long = super::files::CASSETTE
+        .replacen("no such day", &"no such day ".repeat(200), 1)
+        .replacen("  ", "   ", 1);
+    let deck = Deck::new().with("c.json", &long);
+    let limited = |words: &str, input: &str| {
+        let line = format!("ulimit -f 1; exec '{}' {words}", env!("CARGO_BIN_EXE_tapedeck"));
+        deck.start(std::process::Command::new("sh").args(["-c", &line]), input)
+    };
+    for words in ["fmt c.json", "edit c.json note 'tools/call report @1' why", "convert c.json d.json"] {
+        let ran = limited(words, "");
+        assert!(ran.stderr.starts_with("error: failed to write to file "), "{words}: {ran:#?}");
+        ran.status(ExitCode::File).stderr("File too large");
+        assert_eq!((deck.names(), deck.read("c.json")), (vec!["c.json".to_owned()], long.clone()), "{words}");
+    }
+    let asked = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/list\"}\n".repeat(20);
+    let ran = limited("replay c.json --events e.jsonl --log log", &asked);
+    assert_eq!(ran.stdout.lines().count(), 20, "the session goes on: {ran:#?}");
+    ran.stderr("cannot write events to").stderr("cannot write the log");
+    // What is started by us has the limit as everybody else has it.
+    let program = "sh -c 'head -c 9999 /dev/zero > big; echo \"head: $?\"'";
+    for words in [format!("proxy -- {program}"), format!("run c.json -- {program}")] {
+        limited(&words, "").stdout("head: 153\n");
     }
 }

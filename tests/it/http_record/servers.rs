@@ -370,3 +370,25 @@ fn a_chunk_that_is_none_ends_the_response_where_it_stands() {
         assert!(["1 < cut", "1 < reset"].contains(&&**lines.last().unwrap()), "{bad:?}: {lines:#?}");
     }
 }
+
+/// Whoever is cut off may have it all ended at once; what it was cut off by is told before that.
+#[test]
+fn a_torn_head_is_told_although_all_ends_at_once() {
+    for _ in 0..30 {
+        let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let telling = std::sync::Arc::clone(&told);
+        let scene = Scene::with(|options| {
+            options.warn = Box::new(move |sentence| telling.lock().unwrap().push(sentence.to_owned()));
+        });
+        let mut client = scene.client();
+        client.say(call("localhost"));
+        let mut server = scene.accept();
+        server.takes_call();
+        server.say("HTTP/1.1 200 OK\r\nContent-");
+        drop(server);
+        assert_eq!(client.rest(), (String::new(), false));
+        scene.end();
+        let told = told.lock().unwrap();
+        assert!(told.len() == 1 && told[0].contains("within the head of a response"), "{told:?}");
+    }
+}

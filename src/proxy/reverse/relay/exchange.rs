@@ -310,7 +310,7 @@ impl Exchange {
                 None if bytes.len() > LONGEST_HEAD => return Err(BadResponse),
                 None => return Ok(()),
             };
-            recorded.take_if(|_| !head.comes_again);
+            recorded.take_if(|(of, _)| *of != head.number);
             let length = head.length;
             if head.is_folded() {
                 let unfolded = plain::unfolded(&bytes[..length]);

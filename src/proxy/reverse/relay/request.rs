@@ -59,7 +59,7 @@ pub(super) fn read(bytes: &[u8], ways: &mut Ways, front: &Front) -> Next {
         Request::Part if bytes.len() <= MAX_HEAD => return Next::Part,
         Request::Head(_) | Request::Part | Request::Unknown => return Next::Other,
     };
-    recorded.take_if(|_| !head.comes_again);
+    recorded.take_if(|(of, _)| *of != head.number);
     let mut hop = Hop::of(&head.fields);
     let upgrades = upgrades(&head, &hop);
     if !is_served(&head, host, front)
@@ -72,7 +72,8 @@ pub(super) fn read(bytes: &[u8], ways: &mut Ways, front: &Front) -> Next {
         let ours = || front.origin(Some(host));
         // It was read as one.
         let method = Method::from_bytes(head.method.as_bytes()).unwrap_or_default();
-        let heads = recorded.get_or_insert_with(|| Arc::new(recorded_request(&grouped(&head.fields), ours)));
+        let heads = || Arc::new(recorded_request(&grouped(&head.fields), ours));
+        let (_, heads) = recorded.get_or_insert_with(|| (head.number, heads()));
         (method, head.target.as_bytes().to_vec(), Arc::clone(heads))
     });
     let path = || path_of(head.target).to_owned();

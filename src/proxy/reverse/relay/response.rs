@@ -50,7 +50,7 @@ impl Answer {
         bytes: &[u8],
         bearing: &Bearing,
         (front, host): (&Front, &[u8]),
-        (lane, recorded): (&Arc<Lane>, &mut Option<Arc<Heads>>),
+        (lane, recorded): (&Arc<Lane>, &mut Option<(u64, Arc<Heads>)>),
         out: &mut Vec<u8>,
     ) -> Result<Self, BadResponse> {
         let is_tunnel = head.status == 101 && bearing.upgrades;
@@ -62,7 +62,8 @@ impl Answer {
         metadata::note_challenges(values("www-authenticate"), upstream, &front.documents);
         lane.note(|| {
             let heads = || Arc::new(recorded_response(head.status, &grouped(&head.fields), upstream));
-            Item::Response(head.status, Arc::clone(recorded.get_or_insert_with(heads)))
+            let (_, heads) = recorded.get_or_insert_with(|| (head.number, heads()));
+            Item::Response(head.status, Arc::clone(heads))
         });
         let mut hop = Hop::of(&head.fields);
         let stays = !hop.closes() && (head.is_http11 || hop.has_option("keep-alive"));
