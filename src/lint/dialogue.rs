@@ -83,6 +83,8 @@ pub(super) struct Dialogue<'a> {
     /// Its messages; members of a batch each on its own.
     pub(super) seen: Vec<Seen<'a>>,
     pub(super) handshake: Option<Handshake>,
+    /// From which message on it is of 2026-07-28 or later; none where it is not, or had a handshake.
+    modern_from: Option<usize>,
     /// Whether all of the session is in the file.
     pub(super) is_whole: bool,
 }
@@ -121,7 +123,23 @@ impl<'a> Dialogue<'a> {
             (is_initialize(entry)).then_some(Handshake { request, result })
         });
         let session = &cassette.sessions[session as usize];
-        Self { cassette, session, known, seen, handshake, is_whole: !lines.has_holes }
+        let is_whole = !lines.has_holes;
+        let mut dialogue = Self { cassette, session, known, seen, handshake, modern_from: None, is_whole };
+        dialogue.modern_from = dialogue.find_modern();
+        dialogue
+    }
+
+    /// The file says it of the session, or a request of it was answered by a result.
+    fn find_modern(&self) -> Option<usize> {
+        if self.handshake.is_some() {
+            return None;
+        }
+        if self.session.protocol.as_deref().is_some_and(|name| !revision(name).handshake) {
+            return Some(0);
+        }
+        let was_answered = |request: &Seen<'_>| request.answer.is_some() && self.result_of(request).is_some();
+        let first = self.requests().find(|(_, seen)| seen.is_modern() && was_answered(seen));
+        first.map(|(index, _)| index + 1)
     }
 
     /// The messages of one kind and side, each with its index.
@@ -177,14 +195,7 @@ impl<'a> Dialogue<'a> {
     /// Whether a request of 2026-07-28 or later was answered by a result before a message, or the file says that the
     /// session is of such a revision.
     pub(super) fn is_modern_before(&self, index: usize) -> bool {
-        if self.handshake.is_some() {
-            return false;
-        }
-        let says = self.session.protocol.as_deref().is_some_and(|name| !revision(name).handshake);
-        let was_answered = |request: &Seen<'_>| request.answer.is_some() && self.result_of(request).is_some();
-        says || self.seen[..index]
-            .iter()
-            .any(|seen| seen.is(Kind::Request, true) && seen.is_modern() && was_answered(seen))
+        self.modern_from.is_some_and(|from| from <= index)
     }
 
     /// Whether the server refused an HTTP request before it looked at the message.

@@ -1,14 +1,13 @@
 //! Messages of the two eras in one session.
 
+use std::collections::HashSet;
+
 use super::{
     Fault,
     dialogue::{Dialogue, is_initialize, short},
     session_header,
 };
-use crate::{
-    cassette::model::Moment,
-    wire::jsonrpc::{Kind, Message},
-};
+use crate::{cassette::model::Moment, wire::jsonrpc::Kind};
 
 pub(super) fn mixed(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
     for (index, seen) in dialogue.requests() {
@@ -44,14 +43,15 @@ pub(super) fn mixed(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
             faults.push(dialogue.fault(seen, "/method", text));
         }
     }
+    if dialogue.handshake.is_some() {
+        return;
+    }
+    let modern = dialogue.requests().filter(|(_, seen)| seen.message.is_modern());
+    let modern: HashSet<u32> = modern.map(|(_, seen)| seen.at.exchange).collect();
     for (_, seen) in
         dialogue.all(Kind::Request, false).filter(|(_, seen)| matches!(seen.at.moment, Moment::Item(_)))
     {
-        let mut of_exchange = dialogue.seen.iter().filter(|other| other.at.exchange == seen.at.exchange);
-        let is_modern = |message: &Message<'_>| message.is_modern() && message.kind == Kind::Request;
-        if dialogue.handshake.is_none()
-            && of_exchange.any(|other| other.from_client && is_modern(&other.message))
-        {
+        if modern.contains(&seen.at.exchange) {
             let text = format!(
                 "the server sent a request, `{}`; since 2026-07-28 it asks by a result of the type `input_required`",
                 short(&seen.message.method())
