@@ -68,6 +68,9 @@ impl Replayer {
                 if message.is_modern() && posted.is_none() {
                     self.check_headers(request, &message);
                 }
+                if self.answers_early() {
+                    self.at_hand.refused = self.find_refused(request);
+                }
                 self.message(now, lane, message);
             }
             method => {

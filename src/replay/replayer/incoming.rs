@@ -96,6 +96,13 @@ impl Replayer {
             self.may_come_again(message);
             return;
         }
+        if found.is_none()
+            && let Some(refused) = self.at_hand.refused.take()
+        {
+            // What was said to a part of it names no id.
+            self.at_hand.id.clear();
+            return self.start(now, lane, &Message::read(b""), refused);
+        }
         match found {
             Some(found) => self.play(now, lane, message, found),
             None if self.lives[self.at_hand.live].is_over => {

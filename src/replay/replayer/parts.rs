@@ -70,6 +70,12 @@ impl Replayer {
         paces.iter().find_map(|pace| self.part(request, *pace).ok())
     }
 
+    /// The exchange of a request that was refused before much of it had come, and was as long as this one. Whether its
+    /// body comes whole before the answer is chance, so this is looked for where nothing else was recorded for it.
+    pub(super) fn find_refused(&mut self, request: &HttpRequest<'_>) -> Option<Found> {
+        self.part(request, Pace::Stops).ok()
+    }
+
     /// A request whose rest does not come, and that was not recorded so: a miss.
     pub(super) fn stopped(&mut self, lane: Lane, request: &HttpRequest<'_>, line: &str) {
         let nearest = self.nearest_part(request.body).map(|exchange| self.key(exchange));
@@ -116,15 +122,19 @@ impl Replayer {
                 // Whatever it begins with, it goes on to ask for something else.
                 continue;
             }
-            let stops = !live.request.is_whole && live.pace >= Pace::Pauses;
+            let (comes, is_whole) = (live.pace == Pace::Comes, live.request.is_whole);
+            let has_length = part.length.is_some() && part.length == live.length;
             let form = match part.hides {
                 true => self.hidden_form(live),
                 false => &live.form,
             };
             let is_it = match part.tells {
                 true => form.starts_with(&part.form),
-                // What is said to one of which so little came is for one that stops there.
-                false => stops && *form == part.form,
+                // What is said to one of which so little came is for one that stops there,
+                false if comes => false,
+                false if !is_whole => *form == part.form,
+                // or, where nothing else is for it, for one that said to be exactly as long.
+                false => has_length && form.starts_with(&part.form),
             };
             if is_it {
                 let is_taken = self.plays[play].is_taken(step);

@@ -117,6 +117,24 @@ fn what_stops_behind_its_head_is_answered_then_and_nothing_that_goes_on_is() {
 }
 
 #[test]
+fn a_whole_one_is_refused_as_the_head_of_one_as_long_was_where_nothing_else_is_for_it() {
+    let length = length(BODY);
+    for beginning in ["", "{\"json"] {
+        let mut stage = Stage::new(&[&part("head", beginning, &length)]);
+        assert_eq!(stage.hears(BODY, &length, true), "413 head");
+        assert_eq!(stage.hears(BODY, &length, true), "413 head", "and again");
+        assert!(stage.replayer.report().misses.is_empty());
+        for other in ["", "106", "9000"] {
+            let mut stage = Stage::new(&[&part("head", beginning, other)]);
+            assert!(stage.hears(BODY, &length, true).contains("-33000"), "{other}");
+            assert_eq!(stage.replayer.report().misses.len(), 1);
+        }
+        let mut stage = Stage::new(&[&part("head", beginning, &length), WHOLE]);
+        assert!(stage.hears(BODY, &length, true).starts_with("200 "));
+    }
+}
+
+#[test]
 fn what_may_be_a_whole_one_is_waited_for_until_it_stops() {
     let (length, long) = (length(BODY), "9000");
     for beginning in ["", "{\"json", BEGINNING] {
