@@ -266,7 +266,7 @@ pub(super) struct Opened {
 impl Opened {
     /// Serves clients until the command has ended (how), or without one until a signal comes; and the verdict.
     pub(super) fn serve(self, command: Option<TestCommand>) -> Result<(Option<Exit>, ExitCode), Failure> {
-        let Self { front, session: Session { decks, report, events, notices, upstreams }, options } = self;
+        let Self { front, session: Session { decks, report, events, notices, reals }, options } = self;
         let mut logged = (0, 0);
         let mut missed = |latest: &Report| {
             let misses: u64 = latest.misses.iter().map(|miss| miss.count).sum();
@@ -283,7 +283,8 @@ impl Opened {
         let happened =
             events.map(|events| Arc::new(move |happened: Vec<Event>| events.append(&happened)) as Happened);
         let options = ListenOptions { happened, ..options };
-        let ended = front.serve(decks.into_served(upstreams.clone()), command, options, &mut missed);
+        let served = decks.into_served(reals.as_ref().map(|reals| Arc::clone(&reals.upstreams)));
+        let ended = front.serve(served, command, options, &mut missed);
         let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
         replay::write(report.as_ref(), &ended.report, &notices);
         replay::say_unused(&ended.report, &notices);
@@ -292,8 +293,8 @@ impl Opened {
         if has_passed && ended.report.calls.is_empty() {
             notices.warn("the command ended and had asked for nothing: nothing was tested here; TAPEDECK_URL and TAPEDECK_RUN tell it where we are");
         }
-        if let Some(upstreams) = upstreams {
-            real::end(&upstreams, ended.command.is_none().then_some(real::TERM), None, &notices);
+        if let Some(reals) = reals {
+            reals.end(ended.command.is_none().then_some(real::TERM), None);
         }
         if ended.report.verdict == Verdict::Good {
             return Ok((ended.command, ExitCode::Good));

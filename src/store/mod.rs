@@ -29,7 +29,7 @@ pub use blobs::Blobs;
 pub use convert::convert;
 pub use error::StoreError;
 pub use event_log::EventLog;
-pub use fold::{FoldOptions, FoldOutcome, Own, fold, fold_own};
+pub use fold::{FoldOptions, FoldOutcome, fold};
 pub use journal::Journal;
 pub use load::{Loaded, faults, load, recorders};
 pub use origin::new_header;

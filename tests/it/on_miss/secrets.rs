@@ -178,3 +178,34 @@ fn over_http_headers_and_addresses_tell_secrets_and_so_do_other_sessions() {
         }
     }
 }
+
+#[test]
+fn what_one_session_shows_is_hidden_in_what_all_others_have_added() {
+    let stage = Stage::of(&[json!({"city": "a", "password": "recorded-1"})]);
+    let cassette = text(&stage.path("c.json"));
+    let words = ["replay", &cassette, "--on-miss", "record", "--", TAPEDECK, "demo-server"];
+    let front = Front::start(&words, &stage.path(""));
+    let secrets: Vec<String> = (0..6).map(|number| format!("live{number}-A1b2c3")).collect();
+    let sessions: Vec<String> = secrets.iter().map(|_| post(&front, None, INITIALIZE).0).collect();
+    for (session, secret) in sessions.iter().zip(&secrets) {
+        let heard = ask(&front, "/mcp", session, "", &call(7, &city(&format!("it is {secret}"))));
+        assert!(heard.contains(secret), "{heard}");
+    }
+    // Two are over by the time that anybody shows their secrets.
+    sessions[..2].iter().for_each(|session| drop(ask(&front, "/mcp", session, "", "")));
+    for (secret, session) in secrets.iter().zip(sessions[2..].iter().cycle()) {
+        let shown = call(8, &json!({"city": "a", "password": secret}));
+        let heard = ask(&front, "/mcp", session, "", &shown);
+        assert!(heard.contains(r#""id":8"#), "{heard}");
+    }
+    front.end();
+    for name in stage.names().into_iter().filter(|name| name.starts_with("c.json")) {
+        let text =
+            String::from_utf8_lossy(&std::fs::read(stage.path(&name)).expect("it is there")).into_owned();
+        secrets.iter().for_each(|secret| assert!(!text.contains(secret), "{name}: {text}"));
+    }
+    let added = stage.added();
+    let hidden = added.iter().filter(|said| said.to_string().contains("it is <redacted:password-"));
+    assert_eq!(hidden.count(), secrets.len(), "{added:?}");
+    assert_eq!(stage.names().iter().filter(|name| name.ends_with(".journal")).count(), 0);
+}
