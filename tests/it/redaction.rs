@@ -61,6 +61,23 @@ fn a_journal_that_is_kept_has_no_secret_that_was_met_late() {
 }
 
 #[test]
+fn the_last_report_has_no_secret_that_was_met_only_after_its_miss() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    record(folder, &["c.json"], &[shows()]);
+    let says = call(1, &format!(r#""city":"it is {SECRET}""#));
+    let words = ["replay", "c.json", "--report", "r.json"];
+    let lines = [INITIALIZE, INITIALIZED, &says, &shows()].join("\n") + "\n";
+    let ended = fed(Command::new(TAPEDECK).args(words).current_dir(folder), &lines);
+    assert_eq!((ended.status.code(), misses(&folder.join("r.json"))), (Some(1), 1), "{ended:?}");
+    let report = std::fs::read_to_string(folder.join("r.json")).expect("text");
+    for told in [report, String::from_utf8_lossy(&ended.stderr).into_owned()] {
+        assert!(!told.contains(SECRET), "{told}");
+        assert!(told.contains("it is <redacted:password-1>"), "{told}");
+    }
+}
+
+#[test]
 fn what_says_that_it_is_not_redacted_is_replayed_so_unless_an_option_says_otherwise() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
