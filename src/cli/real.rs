@@ -23,6 +23,7 @@ use mcp_tapedeck::{
     traffic::{Event, Exit, STDIO_TO_HTTP},
     transport::{http::connect::ConnectOptions, stdio::Server},
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{
     connect::ServerArgs,
@@ -37,6 +38,8 @@ use super::{
 const LAST: Duration = Duration::from_millis(1900);
 /// How long they may take without one: longer than the steps of any ending.
 const LONGEST: Duration = Duration::from_secs(30);
+/// Files that clients, servers and all else may need beside the journals of sessions that are over.
+const BESIDE: u64 = 512;
 /// How often it is looked whether a signal has come meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -214,7 +217,10 @@ impl Real {
         let over = |paper: Option<Paper>, cleaner, missed, asked: Option<(i32, Instant)>| {
             let Some(cleaner) = cleaner else { return };
             let tape = paper.and_then(Paper::tape);
-            self.over().push(Recorded { tape, cleaner, missed, asked: asked.map(|(_, at)| at) });
+            let mut over = self.over();
+            // Its journal stays open, so that nobody else folds it.
+            make_room(over.len() as u64);
+            over.push(Recorded { tape, cleaner, missed, asked: asked.map(|(_, at)| at) });
         };
         let warner = Arc::clone(&self.notices);
         let warn = Box::new(move |text: &str| warner.warn(text));
@@ -277,6 +283,17 @@ impl Real {
 
     fn over(&self) -> MutexGuard<'_, Vec<Recorded>> {
         self.over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets this process have so many files open beside all else: many systems allow few that are not asked for more.
+fn make_room(files: u64) {
+    let (limit, needed) = (getrlimit(Resource::Nofile), files + BESIDE);
+    if limit.current.is_some_and(|current| current < needed) {
+        let wanted = 2 * needed;
+        let current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
+        // Where it is refused, there may still be enough.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
     }
 }
 

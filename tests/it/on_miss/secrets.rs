@@ -209,3 +209,37 @@ fn what_one_session_shows_is_hidden_in_what_all_others_have_added() {
     assert_eq!(hidden.count(), secrets.len(), "{added:?}");
     assert_eq!(stage.names().iter().filter(|name| name.ends_with(".journal")).count(), 0);
 }
+
+#[test]
+fn many_sessions_are_over_before_what_was_recorded_of_them_is_added() {
+    let stage = Stage::new();
+    let cassette = text(&stage.path("c.json"));
+    let words = ["replay", &cassette, "--on-miss", "upstream", "--", TAPEDECK, "demo-server"];
+    let real = Front::start(&words, &stage.path(""));
+    std::fs::write(stage.path("input"), [INITIALIZE, INITIALIZED, &measure("3", "Bergen"), ""].join("\n"))
+        .expect("it is written");
+    // Fewer files may be open than there are sessions, unless more are asked for.
+    let few = "ulimit -Sn 40; exec \"$0\" \"$@\"";
+    let sessions =
+        format!("for i in $(seq 40); do \"{TAPEDECK}\" join \"$TAPEDECK_RUN\" c < input || exit; done");
+    let words = [
+        "-c",
+        few,
+        TAPEDECK,
+        "run",
+        "c.json",
+        "--on-miss",
+        "record",
+        "--url",
+        &real.url,
+        "--",
+        "sh",
+        "-c",
+        &sessions,
+    ];
+    let ran = stage.program("sh", &words).output().expect("it runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(said(&ran).matches("Bergen at").count(), 40, "{ran:?}");
+    assert_eq!(stage.added(), vec![city("Bergen"); 40]);
+    real.end();
+}
