@@ -139,6 +139,25 @@ impl Report {
         }
     }
 
+    /// Gives each text in which something of what clients said stands.
+    pub(crate) fn each_said(&mut self, mut each: impl FnMut(&mut String)) {
+        for miss in &mut self.misses {
+            each(&mut miss.method);
+            miss.name.iter_mut().for_each(&mut each);
+            each(&mut miss.message);
+            miss.differences.iter_mut().flat_map(|differs| &mut differs.live).for_each(&mut each);
+            miss.rule.iter_mut().flat_map(|rule| rule.when.values_mut()).for_each(&mut each);
+        }
+        for passed in &mut self.passed_on {
+            each(&mut passed.request);
+            passed.why.iter_mut().for_each(&mut each);
+        }
+        let firings = self.faults.iter_mut().flat_map(|fault| &mut fault.firings);
+        firings.flat_map(|firing| &mut firing.name).for_each(&mut each);
+        self.protocol.iter_mut().for_each(|told| each(&mut told.text));
+        self.warnings.iter_mut().for_each(each);
+    }
+
     /// Whether something in it makes the run bad.
     pub fn is_bad(&self) -> bool {
         self.is_bad_for_itself() || self.lacks_faults()

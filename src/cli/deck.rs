@@ -193,11 +193,11 @@ impl Deck {
         front: Front,
         notices: &Notices,
     ) -> Result<Self, Failure> {
-        let mut options = play.options(privacy.compile()?);
-        // Session ids that nobody guesses; where the system has no randomness they are only all different.
-        let _ = getrandom::fill(&mut options.seed);
         let loaded = files::load(cassette)?;
         files::warnings(&loaded).for_each(|warning| notices.warn(warning));
+        let mut options = play.options(privacy.compile_for(loaded.cassette.redacted)?);
+        // Session ids that nobody guesses; where the system has no randomness they are only all different.
+        let _ = getrandom::fill(&mut options.seed);
         let path = loaded.path.display().to_string();
         let is_missing = |name: &&String| !options.vars.names().any(|given| given == **name);
         if let Some(name) = loaded.cassette.vars.iter().find(is_missing) {

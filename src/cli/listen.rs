@@ -267,7 +267,7 @@ pub(super) struct Opened {
 impl Opened {
     /// Serves clients until the command has ended (how), or without one until a signal comes; and the verdict.
     pub(super) fn serve(self, command: Option<TestCommand>) -> Result<(Option<Exit>, ExitCode), Failure> {
-        let Self { front, session: Session { decks, report, events, notices, upstreams }, options } = self;
+        let Self { front, session: Session { decks, report, events, notices, reals }, options } = self;
         let mut telling = Telling::new(report.as_ref(), &notices);
         let mut missed = |latest: &Report| {
             telling.tell(latest);
@@ -277,7 +277,8 @@ impl Opened {
             .clone()
             .map(|events| Arc::new(move |happened: Vec<Event>| events.append(&happened)) as Happened);
         let options = ListenOptions { happened, ..options };
-        let ended = front.serve(decks.into_served(upstreams.clone()), command, options, &mut missed);
+        let served = decks.into_served(reals.as_ref().map(|reals| Arc::clone(&reals.upstreams)));
+        let ended = front.serve(served, command, options, &mut missed);
         let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
         let all_written = telling.tell(&ended.report) && events.is_none_or(|events| events.is_whole());
         replay::say_unused(&ended.report, &notices);
@@ -286,8 +287,8 @@ impl Opened {
         if has_passed && ended.report.calls.is_empty() {
             notices.warn("the command ended and had asked for nothing: nothing was tested here; TAPEDECK_URL and TAPEDECK_RUN tell it where we are");
         }
-        if let Some(upstreams) = upstreams {
-            real::end(&upstreams, ended.command.is_none().then_some(real::TERM), None, &notices);
+        if let Some(reals) = reals {
+            reals.end(ended.command.is_none().then_some(real::TERM), None);
         }
         if ended.report.verdict != Verdict::Good {
             notices.warn(replay::in_short(&ended.report));

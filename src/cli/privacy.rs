@@ -57,6 +57,16 @@ impl PrivacyArgs {
         Ok(Self { sent, ..self.clone() })
     }
 
+    /// Compiles the options for a replay of a cassette that is redacted, or says that it is not: then nothing is redacted
+    /// unless they say so, since what is not in it cannot be found there.
+    pub(super) fn compile_for(&self, is_redacted: bool) -> Result<Privacy, Failure> {
+        let says = !self.redact.is_empty() || !self.redact_env.is_empty() || !self.keep.is_empty();
+        match is_redacted || says {
+            true => self.compile(),
+            false => Self { redact: vec!["off".to_owned()], ..self.clone() }.compile(),
+        }
+    }
+
     /// Compiles the options.
     pub(super) fn compile(&self) -> Result<Privacy, Failure> {
         let options = redact::Options {

@@ -4,7 +4,7 @@ use std::{
     ffi::OsString,
     io::{self, Read as _},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -16,13 +16,14 @@ use mcp_tapedeck::{
         bridge::{Bridge, BridgeOptions},
         record::{self as proxy, Hide, RecordOptions, Sink},
         stop::Stop,
-        upstream::{Held, Talk, Upstreams},
+        upstream::{Talk, Upstreams},
     },
     redact::Met,
     store::FoldOptions,
     traffic::{Event, Exit, STDIO_TO_HTTP},
     transport::{http::connect::ConnectOptions, stdio::Server},
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{
     connect::ServerArgs,
@@ -37,6 +38,8 @@ use super::{
 const LAST: Duration = Duration::from_millis(1900);
 /// How long they may take without one: longer than the steps of any ending.
 const LONGEST: Duration = Duration::from_secs(30);
+/// Files that clients, servers and all else may need beside the journals of sessions that are over.
+const BESIDE: u64 = 512;
 /// How often it is looked whether a signal has come meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -62,6 +65,15 @@ enum Paper {
     /// Nothing is recorded.
     Nothing,
     Tape(Tape),
+}
+
+impl Paper {
+    fn tape(self) -> Option<Tape> {
+        match self {
+            Self::Nothing => None,
+            Self::Tape(tape) => Some(tape),
+        }
+    }
 }
 
 impl Sink for Paper {
@@ -97,7 +109,28 @@ struct Real {
     way: Way,
     /// Where what it says is recorded, if it is.
     adding: Option<Adding>,
+    /// What was recorded of sessions with it that are over. It is added once all are: what one client shows as a secret
+    /// may stand in what was recorded of another long before.
+    over: Mutex<Vec<Recorded>>,
     notices: Arc<Notices>,
+}
+
+/// A session with the real server that is over.
+struct Recorded {
+    /// None where the disk held it up.
+    tape: Option<Tape>,
+    cleaner: Cleaner,
+    /// Messages that are not in it.
+    missed: u64,
+    /// When a signal ended it.
+    asked: Option<Instant>,
+}
+
+/// The sessions with the real server.
+pub(super) struct Reals {
+    /// Where they are begun.
+    pub upstreams: Arc<Upstreams>,
+    real: Arc<Real>,
 }
 
 /// Where requests go that nobody recorded, as the options say it; `names` is how a command line gives the real server.
@@ -108,7 +141,7 @@ pub(super) fn prepare(
     recording: &Recording<'_>,
     names: &str,
     notices: &Arc<Notices>,
-) -> Result<Option<Arc<Upstreams>>, Failure> {
+) -> Result<Option<Reals>, Failure> {
     server.check()?;
     let word = match on_miss {
         OnMiss::Error if server.url.is_none() && command.is_empty() => return Ok(None),
@@ -144,15 +177,10 @@ pub(super) fn prepare(
         }),
         OnMiss::Error | OnMiss::Upstream => None,
     };
-    let late = adding.as_ref().map(|adding| {
-        format!(
-            "the session with the real server did not end in time; what was recorded of it stays in a journal beside \
-             {0}, which every command reads with it, and `tapedeck recover {0}` adds it",
-            adding.path.display()
-        )
-    });
-    let real = Arc::new(Real { way, adding, notices: Arc::clone(notices) });
-    Ok(Some(Arc::new(Upstreams::new(Arc::new(move |talk| Real::hold(&real, talk)), late))))
+    let real = Arc::new(Real { way, adding, over: Mutex::default(), notices: Arc::clone(notices) });
+    let holds = Arc::clone(&real);
+    let upstreams = Arc::new(Upstreams::new(Arc::new(move |talk| holds.hold(talk))));
+    Ok(Some(Reals { upstreams, real }))
 }
 
 /// The cassette's file, which must be one that can be added to.
@@ -170,8 +198,8 @@ fn file(cassette: &Path) -> Result<PathBuf, Failure> {
 }
 
 impl Real {
-    /// Talks with the real server.
-    fn hold(self: &Arc<Self>, talk: Talk) -> Held {
+    /// Talks with the real server; why it says nothing more.
+    fn hold(&self, talk: Talk) -> String {
         let Talk { client, continues, asked } = talk;
         // It is begun before the server is, as its start may already say something.
         let begin = |transport: &str| match &self.adding {
@@ -186,9 +214,13 @@ impl Real {
             Some(cleaner) => Box::new(Listening(cleaner.clone())) as Box<dyn Hide>,
             None => Box::new(()),
         };
-        let held = |why, paper, cleaner, missed, asked: Option<(i32, Instant)>| {
-            let (real, asked) = (Arc::clone(self), asked.map(|(_, at)| at));
-            Held { why, rest: Box::new(move || real.keep(paper, cleaner, missed, asked)) }
+        let over = |paper: Option<Paper>, cleaner, missed, asked: Option<(i32, Instant)>| {
+            let Some(cleaner) = cleaner else { return };
+            let tape = paper.and_then(Paper::tape);
+            let mut over = self.over();
+            // Its journal stays open, so that nobody else folds it.
+            make_room(over.len() as u64);
+            over.push(Recorded { tape, cleaner, missed, asked: asked.map(|(_, at)| at) });
         };
         let warner = Arc::clone(&self.notices);
         let warn = Box::new(move |text: &str| warner.warn(text));
@@ -196,20 +228,23 @@ impl Real {
             Way::Command(command) => {
                 let server = match Server::start(command) {
                     Ok(server) => server,
-                    Err(error) => return Held::nothing(error),
+                    Err(error) => return error.to_string(),
                 };
                 let (paper, cleaner) = begin("stdio");
                 let ends = Some(asked);
                 let options = RecordOptions { ends, warn, hide: hide(&cleaner), ..RecordOptions::default() };
                 match proxy::record(server, client, paper, options) {
-                    Ok(ended) => held(ended_as(ended.exit), ended.sink, cleaner, ended.missed, ended.asked),
-                    Err(error) => Held::nothing(error),
+                    Ok(ended) => {
+                        over(ended.sink, cleaner, ended.missed, ended.asked);
+                        ended_as(ended.exit)
+                    }
+                    Err(error) => error.to_string(),
                 }
             }
             Way::Url { url, options, headers } => {
                 let bridge = match Bridge::to(url, (**options).clone()) {
                     Ok(bridge) => bridge,
-                    Err(error) => return Held::nothing(error),
+                    Err(error) => return error.to_string(),
                 };
                 let (paper, cleaner) = begin(STDIO_TO_HTTP);
                 let (headers, hide) = (headers.clone(), hide(&cleaner));
@@ -218,27 +253,47 @@ impl Real {
                     BridgeOptions { headers, signals: false, ends, warn, hide, ..BridgeOptions::default() };
                 match bridge.record(client, paper, options) {
                     Ok(ended) => {
-                        let over = || "the session with the real server is over".to_owned();
-                        let why = ended.unreachable.unwrap_or_else(over);
-                        held(why, ended.sink, cleaner, ended.missed, ended.asked)
+                        over(ended.sink, cleaner, ended.missed, ended.asked);
+                        let why = || "the session with the real server is over".to_owned();
+                        ended.unreachable.unwrap_or_else(why)
                     }
-                    Err(error) => Held::nothing(error),
+                    Err(error) => error.to_string(),
                 }
             }
         }
     }
 
     /// Adds what was recorded to the cassette.
-    fn keep(&self, paper: Option<Paper>, cleaner: Option<Cleaner>, missed: u64, asked: Option<Instant>) {
-        let (Some(Adding { path, .. }), Some(cleaner)) = (&self.adding, cleaner) else { return };
-        // What was met behind the last message may stand in those before it.
-        cleaner.listen();
-        record::tell_of_end("the real server's session", missed, &cleaner, &self.notices);
-        match paper {
-            Some(Paper::Tape(tape)) => tape.end(path, FoldOptions::default(), asked, &cleaner, &self.notices),
-            Some(Paper::Nothing) => {}
-            None => self.notices.warn(record::HELD_UP),
+    fn keep(&self) {
+        let over = std::mem::take(&mut *self.over());
+        let Some(Adding { path, .. }) = &self.adding else { return };
+        // What was met behind the last message, and by others, may stand in those before it.
+        over.iter().for_each(|recorded| recorded.cleaner.listen());
+        let asked = over.iter().filter_map(|recorded| recorded.asked).min();
+        let mut tapes = Vec::with_capacity(over.len());
+        for Recorded { tape, cleaner, missed, .. } in over {
+            record::tell_of_end("the real server's session", missed, &cleaner, &self.notices);
+            match tape {
+                Some(tape) => tapes.push((tape, cleaner)),
+                None => self.notices.warn(record::HELD_UP),
+            }
         }
+        record::keep(path, tapes, FoldOptions::default(), asked, &self.notices);
+    }
+
+    fn over(&self) -> MutexGuard<'_, Vec<Recorded>> {
+        self.over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets this process have so many files open beside all else: many systems allow few that are not asked for more.
+fn make_room(files: u64) {
+    let (limit, needed) = (getrlimit(Resource::Nofile), files + BESIDE);
+    if limit.current.is_some_and(|current| current < needed) {
+        let wanted = 2 * needed;
+        let current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
+        // Where it is refused, there may still be enough.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
     }
 }
 
@@ -250,13 +305,30 @@ fn ended_as(exit: Exit) -> String {
     }
 }
 
-/// Ends all of them in good order, once the front has ended that they were there for: `asked` is the signal that ended
-/// it, and `stop` tells of one that comes meanwhile.
-pub(super) fn end(upstreams: &Upstreams, asked: Option<i32>, stop: Option<&Stop>, notices: &Notices) {
+impl Reals {
+    /// Ends all of them in good order, once the front has ended that they were there for, and adds what was recorded:
+    /// `asked` is the signal that ended it, and `stop` tells of one that comes meanwhile.
+    pub(super) fn end(self, asked: Option<i32>, stop: Option<&Stop>) {
+        let Self { upstreams, real } = self;
+        if !all_end(&upstreams, asked, stop)
+            && let Some(Adding { path, .. }) = &real.adding
+        {
+            real.notices.warn(format_args!(
+                "the session with the real server did not end in time; what was recorded of it stays in a journal \
+                 beside {0}, which every command reads with it, and `tapedeck recover {0}` adds it",
+                path.display()
+            ));
+        }
+        real.keep();
+    }
+}
+
+/// Whether all of them have ended in time.
+fn all_end(upstreams: &Upstreams, asked: Option<i32>, stop: Option<&Stop>) -> bool {
     let mut left = LONGEST;
     while asked.is_none() && !left.is_zero() {
         if upstreams.wait(LOOK) {
-            return;
+            return true;
         }
         if stop.is_some_and(|stop| stop.signal().is_some()) {
             break;
@@ -264,9 +336,7 @@ pub(super) fn end(upstreams: &Upstreams, asked: Option<i32>, stop: Option<&Stop>
         left = left.saturating_sub(LOOK);
     }
     upstreams.end(asked.or_else(|| stop?.signal()).unwrap_or(TERM));
-    if !upstreams.wait(LAST) {
-        upstreams.late().iter().for_each(|late| notices.warn(late));
-    }
+    upstreams.wait(LAST)
 }
 
 /// SIGTERM.

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    io,
+    fmt, io,
     path::{Path, PathBuf},
     sync::{Arc, mpsc::Receiver},
     time::{Duration, Instant},
@@ -10,14 +10,14 @@ use std::{
 
 use clap::Args;
 use mcp_tapedeck::{
-    cassette::journal::{Continues, JournalHeader},
+    cassette::journal::{Continues, JournalError, JournalHeader},
     exit_code::ExitCode,
     proxy::{
         record::{self as proxy, Ended, Hide, RecordOptions, Sink},
         shutdown::{Signals, end_like},
     },
     record::Changes,
-    store::{self, FoldOptions, FoldOutcome, Journal, Own, StoreError},
+    store::{self, FoldOptions, FoldOutcome, Journal, StoreError},
     traffic::{Event, Exit, Payload},
     transport::stdio::{Client, Server},
 };
@@ -215,21 +215,42 @@ pub(super) fn check(cassette: &Path, notices: &Notices) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts what was recorded into the cassette; where that fails the journal stays, with all of it.
-fn keep(
+/// Ends recordings, and puts what was recorded into their cassette, in the time that is left after a signal; where that
+/// fails the journals stay, with all of it.
+pub(super) fn keep(
     cassette: &Path,
-    journal: Journal,
-    what: &str,
-    options: FoldOptions,
-    cleaner: &Cleaner,
+    tapes: Vec<(Tape, Cleaner)>,
+    fold: FoldOptions,
+    asked: Option<Instant>,
     notices: &Notices,
 ) {
-    let path = journal.path().to_owned();
-    let (met_late, mut cleaner) = (cleaner.met_late(), cleaner.clone());
-    let mut change = |event: &mut Event<'_>| cleaner.event(event);
-    let own = met_late.then_some(Own { journal: &path, change: &mut change });
-    let folded = journal.finish().map_err(Into::into).and_then(|_| store::fold_own(cassette, options, own));
-    match folded {
+    let has_gap = tapes.iter().any(|(tape, _)| tape.has_gap);
+    let what = if has_gap { "what was recorded is safe" } else { "the recording is whole" };
+    let (mut ended, mut unclean) = (Vec::new(), Vec::new());
+    for (tape, cleaner) in tapes {
+        tape.tell(notices);
+        // Without a journal every message's failure has been told.
+        let Ok(mut journal) = tape.journal else { continue };
+        let path = journal.path().to_owned();
+        if let Err(error) = clean(&mut journal, cleaner) {
+            let path = path.display();
+            notices.warn(format_args!(
+                "{what}, but stays in {path}, with secrets that were met only after they had been written: {error}\n\
+                 hint: the next recording puts it into the cassette as it is, and so does `tapedeck recover {path}`"
+            ));
+            // As long as it is held nobody puts it there.
+            unclean.push(journal);
+        } else if let Err(error) = journal.finish() {
+            notices.warn(stays(what, &path.display().to_string(), &error));
+        } else {
+            ended.push(path.display().to_string());
+        }
+    }
+    if ended.is_empty() {
+        return;
+    }
+    let left = asked.map_or(WITHIN, |at| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
+    match store::fold(cassette, FoldOptions { within: Some(left), ..fold }) {
         Ok(outcome) => {
             outcome.notes.iter().for_each(|note| notices.warn(note));
             notices.info(told(&outcome));
@@ -237,15 +258,27 @@ fn keep(
         Err(StoreError::Late { .. }) => notices.warn(format_args!(
             "{what}, but there was no time to put it into the cassette: it stays in {}, which every \
              command reads with the cassette; the next recording puts it there, and so does `tapedeck recover {}`",
-            path.display(),
+            ended.join(", "),
             cassette.display()
         )),
-        Err(error) => notices.warn(format_args!(
-            "{what}, but stays in {0}: {error}\nhint: the next recording puts it into the cassette, and so does \
-             `tapedeck recover {0}`",
-            path.display()
-        )),
+        Err(error) => ended.iter().for_each(|path| notices.warn(stays(what, path, &error))),
     }
+}
+
+/// That a recording is not in its cassette.
+fn stays(what: &str, path: &str, error: &dyn fmt::Display) -> String {
+    format!(
+        "{what}, but stays in {path}: {error}\nhint: the next recording puts it into the cassette, and so does \
+         `tapedeck recover {path}`"
+    )
+}
+
+/// Takes out of a journal what was met only after it had been written.
+fn clean(journal: &mut Journal, mut cleaner: Cleaner) -> Result<(), JournalError> {
+    if !cleaner.met_late() {
+        return Ok(());
+    }
+    journal.rewrite(|event| cleaner.event(event))
 }
 
 /// What is said where a session ended before its last messages were written.
@@ -367,8 +400,11 @@ impl Tape {
     }
 
     /// Leaves a recording that did not end well where it is: it takes no other's place.
-    pub(super) fn leave(self, notices: &Notices) {
-        if let Ok(journal) = self.journal {
+    pub(super) fn leave(self, cleaner: &Cleaner, notices: &Notices) {
+        if let Ok(mut journal) = self.journal {
+            if let Err(error) = clean(&mut journal, cleaner.clone()) {
+                notices.warn(format_args!("secrets that were met late stay in the journal: {error}"));
+            }
             notices.warn(format_args!(
                 "the server answered nothing, so the old recording stays; this one is in {}, and `tapedeck recover` \
                  adds it to the cassette",
@@ -386,7 +422,11 @@ impl Tape {
         cleaner: &Cleaner,
         notices: &Notices,
     ) {
-        let left = asked.map_or(WITHIN, |at| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
+        keep(cassette, vec![(self, cleaner.clone())], fold, asked, notices);
+    }
+
+    /// Says what of it cannot be replayed.
+    fn tell(&self, notices: &Notices) {
         if self.too_long > 0 {
             let were = output::counted(self.too_long, "message was", "messages were");
             notices.warn(format_args!(
@@ -400,11 +440,6 @@ impl Tape {
                 "{were} compressed in a way that cannot be read: only size and hash are recorded, so a replay cannot \
                  answer with them"
             ));
-        }
-        // Without a journal every message's failure has been told.
-        if let Ok(journal) = self.journal {
-            let what = if self.has_gap { "what was recorded is safe" } else { "the recording is whole" };
-            keep(cassette, journal, what, FoldOptions { within: Some(left), ..fold }, cleaner, notices);
         }
     }
 }

@@ -118,7 +118,7 @@ impl Session {
         record::tell_of_end("this session", missed, &cleaner, &notices);
         match sink {
             Some(tape) if unreachable.is_some() && !has_answered => tape.discard(&notices),
-            Some(tape) if replace && !has_answered => tape.leave(&notices),
+            Some(tape) if replace && !has_answered => tape.leave(&cleaner, &notices),
             Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
             None => {}
         }

@@ -9,7 +9,6 @@ use mcp_tapedeck::{
         replay::{Ended, ServeOptions, serve},
         shutdown::end_like,
         stop::Stop,
-        upstream::Upstreams,
     },
     report::{AssertReport, Report, Verdict, events::Event},
     traffic::Exit,
@@ -26,7 +25,7 @@ use super::{
     listen::ListenArgs,
     output::{self, Notices},
     privacy::PrivacyArgs,
-    real,
+    real::{self, Reals},
     report_file::{ReportFile, Telling, status},
 };
 
@@ -121,7 +120,7 @@ pub(super) struct Session {
     pub(super) events: Option<EventFile>,
     pub(super) notices: Arc<Notices>,
     /// Where requests go that nobody recorded.
-    pub(super) upstreams: Option<Arc<Upstreams>>,
+    pub(super) reals: Option<Reals>,
 }
 
 /// How the real server is given where it may be a command.
@@ -147,7 +146,7 @@ impl Session {
         }
         let notices = Arc::new(notices);
         let events = play.events.as_deref().map(|path| EventFile::at(path, &notices)).transpose()?;
-        Ok(Self { decks, report, events, notices, upstreams: None })
+        Ok(Self { decks, report, events, notices, reals: None })
     }
 
     /// With the real server for what nobody recorded, where that is asked for.
@@ -158,8 +157,8 @@ impl Session {
         names: &str,
     ) -> Result<Self, Failure> {
         let recording = self.decks.first(privacy);
-        self.upstreams = real::prepare(play.on_miss, command, server, &recording, names, &self.notices)?;
-        if self.upstreams.is_some() {
+        self.reals = real::prepare(play.on_miss, command, server, &recording, names, &self.notices)?;
+        if self.reals.is_some() {
             self.decks.for_one_server()?;
         }
         Ok(self)
@@ -167,7 +166,7 @@ impl Session {
 
     /// Serves the client until it leaves; ends as the recorded server or with the verdict.
     pub(super) fn play(self) -> Result<ExitCode, Failure> {
-        let Self { decks, report, events, notices, upstreams } = self;
+        let Self { decks, report, events, notices, reals } = self;
         let mut replayer = decks.into_first();
         let stop =
             Stop::install().map_err(|error| Failure::peer(format_args!("cannot handle signals: {error}")))?;
@@ -181,16 +180,16 @@ impl Session {
         let options = ServeOptions {
             stop: Some(stop.as_fd()),
             max_message: MAX_MESSAGE,
-            upstreams: upstreams.as_deref(),
+            upstreams: reals.as_ref().map(|reals| &*reals.upstreams),
         };
         let ended = serve(&mut replayer, input.as_fd(), output, options, &mut tell, &mut happened);
         happened(replayer.take_events(true));
         let last = replayer.finish();
         let all_written = telling.tell(&last) && events.as_ref().is_none_or(EventFile::is_whole);
         drop(input);
-        if let Some(upstreams) = upstreams {
+        if let Some(reals) = reals {
             let asked = matches!(ended, Ok(Ended::Stopped)).then(|| stop.signal()).flatten();
-            real::end(&upstreams, asked, Some(&stop), &notices);
+            reals.end(asked, Some(&stop));
         }
         say_unused(&last, &notices);
         if last.verdict == Verdict::Bad {

@@ -42,35 +42,13 @@ pub struct Talk {
     pub asked: mpsc::Receiver<i32>,
 }
 
-/// Holds a talk with the real server until either side ends it.
-pub type Hold = dyn Fn(Talk) -> Held + Send + Sync;
-
-/// A talk that was held.
-pub struct Held {
-    /// Why nothing more is answered, a sentence.
-    pub why: String,
-    /// What is still to be done once the front says nothing more either.
-    pub rest: Box<dyn FnOnce() + Send>,
-}
-
-impl Held {
-    /// It is over, and nothing is to be done.
-    pub fn nothing(why: impl fmt::Display) -> Self {
-        Self { why: why.to_string(), rest: Box::new(|| ()) }
-    }
-}
-
-impl fmt::Debug for Held {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held").field("why", &self.why).finish_non_exhaustive()
-    }
-}
+/// Holds a talk with the real server until either side ends it; why nothing more is answered, a sentence.
+pub type Hold = dyn Fn(Talk) -> String + Send + Sync;
 
 /// The real servers of a front.
 pub struct Upstreams {
     hold: Arc<Hold>,
     shared: Arc<Shared>,
-    late: Option<String>,
 }
 
 #[derive(Default)]
@@ -108,14 +86,9 @@ impl Link {
 }
 
 impl Upstreams {
-    /// Real servers that `hold` talks with; `late` is what a person is told where a talk does not end in time.
-    pub fn new(hold: Arc<Hold>, late: Option<String>) -> Self {
-        Self { hold, shared: Arc::default(), late }
-    }
-
-    /// What a person is told where a talk has not ended in time.
-    pub fn late(&self) -> Option<&str> {
-        self.late.as_deref()
+    /// Real servers that `hold` talks with.
+    pub fn new(hold: Arc<Hold>) -> Self {
+        Self { hold, shared: Arc::default() }
     }
 
     /// Begins a talk; `tell` gets what the server does, on a thread of its own.
@@ -142,11 +115,9 @@ impl Upstreams {
             // It is over even where a fault of ours ends it.
             let _over = Over(shared, number);
             read(&our_input.into(), |line| tell(Heard::Line(line)));
-            let held = held.join().unwrap_or_else(|_| Held::nothing("a fault in tapedeck itself"));
-            tell(Heard::Ended(held.why));
+            tell(Heard::Ended(held.join().unwrap_or_else(|_| "a fault in tapedeck itself".to_owned())));
             // A thread that does not write any more has heard the end too.
             let _ = said.join();
-            (held.rest)();
         });
         Ok(Link(link))
     }
@@ -280,9 +251,9 @@ mod tests {
             for line in BufReader::new(File::from(talk.client.input)).lines() {
                 writeln!(output, "heard {}", line.unwrap()).unwrap();
             }
-            Held::nothing("it is over")
+            "it is over".to_owned()
         });
-        let upstreams = Upstreams::new(hold, None);
+        let upstreams = Upstreams::new(hold);
         let (told, heard) = mpsc::channel();
         let tell = move |said| {
             let _ = told.send(match said {

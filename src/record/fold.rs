@@ -306,26 +306,11 @@ pub fn fold<R: io::Read>(
     reader: &mut JournalReader<R>,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<Tape, JournalError> {
-    fold_changed(reader, goes_on, &mut |_| ())
-}
-
-/// The same with each event changed first; a second pass must change them in the same way.
-///
-/// # Errors
-/// Those of [`fold`].
-pub fn fold_changed<R: io::Read>(
-    reader: &mut JournalReader<R>,
-    goes_on: &dyn Fn() -> bool,
-    change: &mut dyn FnMut(&mut Event<'_>),
-) -> Result<Tape, JournalError> {
     let mut fold = Fold::new(reader.header().clone());
     let mut count = 0_u32;
     while let Some((place, entry)) = reader.next()? {
         match entry {
-            Entry::Event(mut event) => {
-                change(&mut event);
-                fold.event(&event, place);
-            }
+            Entry::Event(event) => fold.event(&event, place),
             Entry::End => fold.end(),
             Entry::Text(_) | Entry::Message(_) | Entry::Blob { .. } => return Err(JournalError::IsArchive),
         }

@@ -47,7 +47,7 @@ mod together;
 pub use carry::Changes;
 pub use drafts::Frames;
 pub use facts::Facts;
-pub use fold::{Fold, fold, fold_changed};
+pub use fold::{Fold, fold};
 pub use plan::{Addition, Plan};
 pub use recorder::Recorder;
 pub use splice::{EMPTY, with_members};

@@ -135,6 +135,29 @@ impl Redactor {
         to_text(text, redacted)
     }
 
+    /// What replaces in texts of ours the values that are known by now, and nothing else.
+    pub(crate) fn of_known(&self) -> impl FnMut(&mut String) + '_ {
+        let mut secrets = self.secrets.clone();
+        move |text| {
+            if !self.rules.is_on() {
+                return;
+            }
+            let (mut hidden, mut from) = (Vec::new(), 0);
+            for (span, hit) in search(&self.rules, &self.secrets, text.as_bytes()) {
+                let Secret::Known(value) = hit.secret else { continue };
+                let value = self.secrets.value(value);
+                hidden.extend_from_slice(&text.as_bytes()[from..span.start]);
+                hidden
+                    .extend_from_slice(secrets.placeholder(value.kind, &value.bytes).to_string().as_bytes());
+                from = span.end;
+            }
+            if from > 0 {
+                hidden.extend_from_slice(&text.as_bytes()[from..]);
+                *text = String::from_utf8_lossy(&hidden).into_owned();
+            }
+        }
+    }
+
     /// Redacts a header's value. Credentials keep their scheme and cookies their names.
     pub fn header_value<'a>(&mut self, name: &str, value: &'a str) -> Cow<'a, str> {
         self.after_renumbering(value, |redactor, value| redactor.unless_clean(name, value, Self::header_anew))

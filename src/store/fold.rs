@@ -18,7 +18,6 @@ use super::{
 use crate::{
     cassette::journal::JournalError,
     record::{Addition, Changes, Plan, Tape},
-    traffic::Event,
 };
 
 /// How a cassette is folded.
@@ -57,27 +56,6 @@ pub fn fold(cassette: &Path, options: FoldOptions) -> Result<FoldOutcome, StoreE
     files.fold(cassette, options, None)
 }
 
-/// What a recorder knows of its own journal when that is folded.
-pub struct Own<'a> {
-    /// The journal.
-    pub journal: &'a Path,
-    /// Takes out of its events what was met only after they were written.
-    pub change: &'a mut dyn FnMut(&mut Event<'_>),
-}
-
-/// The same by a recorder that has to change what it wrote. Its events are given to `own` twice.
-///
-/// # Errors
-/// Those of [`fold`].
-pub fn fold_own(
-    cassette: &Path,
-    options: FoldOptions,
-    own: Option<Own<'_>>,
-) -> Result<FoldOutcome, StoreError> {
-    let files = Files { disk: Disk::default(), state: paths::state_folder() };
-    files.fold_with(cassette, options, None, own)
-}
-
 /// Where files are.
 pub(super) struct Files {
     pub(super) disk: Disk,
@@ -92,16 +70,6 @@ impl Files {
         options: FoldOptions,
         only: Option<&Path>,
     ) -> Result<FoldOutcome, StoreError> {
-        self.fold_with(cassette, options, only, None)
-    }
-
-    fn fold_with(
-        &self,
-        cassette: &Path,
-        options: FoldOptions,
-        only: Option<&Path>,
-        own: Option<Own<'_>>,
-    ) -> Result<FoldOutcome, StoreError> {
         let path = paths::resolve(cassette)?;
         let lock = paths::with_suffix(&path, ".lock");
         // A lock file that was left by one that was killed goes with the next fold, whatever that finds.
@@ -115,7 +83,6 @@ impl Files {
             disk: &self.disk,
             path: &path,
             options,
-            own,
             goes_on: &|| deadline.is_none_or(|deadline| Instant::now() < deadline),
             alive: Vec::new(),
             outcome: FoldOutcome { path: path.clone(), ..FoldOutcome::default() },
@@ -139,18 +106,17 @@ impl Files {
 }
 
 /// One fold, under the cassette's lock.
-struct Folding<'a, 'o> {
+struct Folding<'a> {
     disk: &'a Disk,
     path: &'a Path,
     options: FoldOptions,
-    own: Option<Own<'o>>,
     goes_on: &'a dyn Fn() -> bool,
     /// Of the recorders that still run, what their sessions' recordings depend on.
     alive: Vec<Tape>,
     outcome: FoldOutcome,
 }
 
-impl Folding<'_, '_> {
+impl Folding<'_> {
     fn run(mut self, journals: Vec<PathBuf>) -> Result<FoldOutcome, StoreError> {
         let mut dead = Vec::new();
         for journal in journals {
@@ -159,14 +125,7 @@ impl Folding<'_, '_> {
         let mut folded = Vec::new();
         let mut done = Vec::new();
         for journal in &dead {
-            let recover = self.options.recover;
-            let read = match &mut self.own {
-                Some(own) if own.journal == journal.path => {
-                    journal.fold_changed(recover, self.goes_on, own.change)
-                }
-                _ => journal.fold(recover, self.goes_on),
-            };
-            match read {
+            match journal.fold(self.options.recover, self.goes_on) {
                 Ok(read) if is_anothers(&read.tape, &journal.path, self.path) => {}
                 Ok(read) => {
                     self.note(journal, &read);
@@ -195,21 +154,27 @@ impl Folding<'_, '_> {
 
     /// Opens a journal that nobody writes, and locks it; none where it is written or gone, or was empty.
     fn take(&mut self, path: PathBuf) -> io::Result<Option<Opened>> {
-        let mut journal = match Opened::open(self.disk, path) {
-            Ok(Some(journal)) => journal,
-            Ok(None) => return Ok(None),
-            // Somebody else's, say: the others are folded all the same.
-            Err(error) => {
-                self.outcome.notes.push(format!("{error}; it is left"));
+        let mut journal = loop {
+            let journal = match Opened::open(self.disk, path.clone()) {
+                Ok(Some(journal)) => journal,
+                Ok(None) => return Ok(None),
+                // Somebody else's, say: the others are folded all the same.
+                Err(error) => {
+                    self.outcome.notes.push(format!("{error}; it is left"));
+                    return Ok(None);
+                }
+            };
+            if !self.disk.try_lock(&journal.file)? {
+                self.outcome.alive += 1;
+                let header = journal.header().ok().filter(|header| header.continues.is_none());
+                self.alive.extend(header.map(Tape::of_alive));
                 return Ok(None);
             }
+            // Its recorder may have put another in its place since it was opened.
+            if self.disk.is_still(&journal.file, &journal.path)? {
+                break journal;
+            }
         };
-        if !self.disk.try_lock(&journal.file)? {
-            self.outcome.alive += 1;
-            let header = journal.header().ok().filter(|header| header.continues.is_none());
-            self.alive.extend(header.map(Tape::of_alive));
-            return Ok(None);
-        }
         // Its recorder may have written, and ended, since it was opened.
         journal.measure()?;
         if journal.is_empty() {
@@ -259,10 +224,7 @@ impl Folding<'_, '_> {
         if plan.is_empty() {
             return Ok(strays);
         }
-        let is_own = |own: &Own<'_>| journals.iter().position(|journal| journal.path == own.journal);
-        let number = self.own.as_ref().and_then(is_own);
-        let change = number.and_then(|number| Some((number, self.own.take()?.change)));
-        let mut frames = FileFrames::new(journals, self.goes_on, change);
+        let mut frames = FileFrames::new(journals, self.goes_on);
         let changes = self.write(is_there, |out, blobs| plan.write(&mut frames, &old, blobs, out))?;
         if plan.drops() {
             self.outcome.changes = Some(changes);
@@ -295,6 +257,11 @@ impl Folding<'_, '_> {
 
     /// Takes a journal away, or gives it a name by which it is never folded again.
     fn discard(&self, journal: &Opened, is_kept: bool) -> io::Result<()> {
+        // A recorder that was killed while it cleaned it has left that there.
+        let unfinished = paths::with_suffix(&journal.path, ".tmp");
+        if self.disk.exists(&unfinished)? {
+            self.disk.remove(&unfinished)?;
+        }
         match is_kept {
             true => self.disk.rename(&journal.path, &journal.path.with_extension("kept.journal")),
             false => self.disk.remove(&journal.path),

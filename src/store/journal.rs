@@ -7,9 +7,9 @@ use std::{
 
 use fs_err::File;
 
-use super::{disk::Disk, lock::lock_created, paths};
+use super::{disk::Disk, lock::lock_created, paths, siblings::Opened};
 use crate::{
-    cassette::journal::{JournalHeader, encode, encode_end, encode_header},
+    cassette::journal::{Entry, JournalError, JournalHeader, encode, encode_end, encode_header},
     traffic::Event,
 };
 
@@ -111,6 +111,66 @@ impl Journal {
         Ok(())
     }
 
+    /// Puts in its place a journal of the same events, each changed. At no time does anybody find less there than one of
+    /// the two, nor one that looks dead.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the other not be written; then it stays as it is.
+    pub fn rewrite(&mut self, mut change: impl FnMut(&mut Event<'_>)) -> Result<(), JournalError> {
+        let unfinished = paths::with_suffix(&self.path, ".tmp");
+        let written = self.write_changed(&unfinished, &mut change);
+        let renamed = written.and_then(|(file, length)| {
+            // Else it would come back to life where somebody has taken it away.
+            if !self.disk.is_still(&self.file, &self.path)? {
+                return Err(self.lost().into());
+            }
+            self.disk.rename(&unfinished, &self.path)?;
+            (self.file, self.length, self.is_torn) = (file, length, false);
+            Ok(())
+        });
+        if renamed.is_err() {
+            // What is left of it goes with the journal.
+            let _ = self.disk.remove(&unfinished);
+        }
+        renamed
+    }
+
+    /// Writes its events to a file that is locked as it is, each changed; how long that is.
+    fn write_changed(
+        &self,
+        path: &Path,
+        change: &mut dyn FnMut(&mut Event<'_>),
+    ) -> Result<(File, u64), JournalError> {
+        let old = Opened::open(&self.disk, self.path.clone())?.ok_or_else(|| self.lost())?;
+        let file = self.disk.create_anew(path, 0o600)?;
+        self.disk.lock(&file)?;
+        let mut reader = old.reader()?;
+        let (mut frames, mut length) = (encode_header(reader.header()), 0);
+        let write = |frames: &mut Vec<u8>, length: &mut u64| {
+            *length += frames.len() as u64;
+            let written = self.disk.write(&file, frames);
+            frames.clear();
+            written
+        };
+        while let Some((_, entry)) = reader.next()? {
+            // There is nothing else in it before its end.
+            if let Entry::Event(mut event) = entry {
+                change(&mut event);
+                encode(&event, &mut frames);
+            }
+            if frames.len() >= ROOM {
+                write(&mut frames, &mut length)?;
+            }
+        }
+        write(&mut frames, &mut length)?;
+        Ok((file, length))
+    }
+
+    fn lost(&self) -> io::Error {
+        let lost = format!("the journal {} was removed while it was written", self.path.display());
+        io::Error::new(io::ErrorKind::NotFound, lost)
+    }
+
     /// Says that the recording ended in good order, and lets the journal go: from here on anybody may fold it.
     ///
     /// # Errors
@@ -120,8 +180,7 @@ impl Journal {
         encode_end(&mut self.buffer);
         self.append()?;
         if !self.disk.is_still(&self.file, &self.path)? {
-            let lost = format!("the journal {} was removed while it was written", self.path.display());
-            return Err(io::Error::new(io::ErrorKind::NotFound, lost));
+            return Err(self.lost());
         }
         Ok(self.path)
     }

@@ -201,7 +201,7 @@ fn with(
         return Ok(Loaded::new(base, blobs, notes, path));
     }
     let mut text = Vec::with_capacity(base.text.len());
-    let mut frames = FileFrames::new(journals, &|| true, None);
+    let mut frames = FileFrames::new(journals, &|| true);
     let old = Blobs::of(disk, &path);
     plan.write(&mut frames, &old, &mut blobs, &mut text)?;
     let cassette = parse(&path, text, &blobs)?;

@@ -1,7 +1,8 @@
 //! The files: the only module that touches them.
 //!
 //! Beside a cassette `C` stand the journals of its recorders, `C.<start>-<id>.journal`, and while it is written
-//! `C.lock` and `C.tmp`. A recorder holds an exclusive lock on its journal as long as it lives: a journal nobody
+//! `C.lock` and `C.tmp`; beside a journal, while its recorder takes out of it what it met late, the same with `.tmp`
+//! behind it. A recorder holds an exclusive lock on its journal as long as it lives: a journal nobody
 //! holds is dead, and whoever comes next may fold it into the cassette.
 //!
 //! - [`Journal`]: what a recorder writes to
@@ -29,7 +30,7 @@ pub use blobs::Blobs;
 pub use convert::convert;
 pub use error::StoreError;
 pub use event_log::EventLog;
-pub use fold::{FoldOptions, FoldOutcome, Own, fold, fold_own};
+pub use fold::{FoldOptions, FoldOutcome, fold};
 pub use journal::Journal;
 pub use load::{Loaded, faults, load, recorders};
 pub use origin::new_header;

@@ -9,11 +9,8 @@ use fs_err::File;
 
 use super::{disk::Disk, paths};
 use crate::{
-    cassette::journal::{
-        Archive, Entry, FramePlace, JournalError, JournalHeader, JournalReader, Loss, decode, encode,
-    },
+    cassette::journal::{Archive, FramePlace, JournalError, JournalHeader, JournalReader, Loss},
     record::{self, Frames, Tape},
-    traffic::Event,
 };
 
 /// A journal that is open.
@@ -66,7 +63,7 @@ impl Opened {
 
     /// Its header alone.
     pub(super) fn header(&self) -> Result<JournalHeader, JournalError> {
-        JournalReader::new(Bytes { journal: self, at: 0 }).map(|reader| reader.header().clone())
+        self.reader().map(|reader| reader.header().clone())
     }
 
     /// Folds it as it is now, without changing it, and finds out whether its recorder still runs.
@@ -79,31 +76,26 @@ impl Opened {
 
     /// What it holds if it was made from a cassette.
     pub(super) fn archive(&self) -> Result<Option<Archive>, JournalError> {
-        Archive::read(&mut JournalReader::new(Bytes { journal: self, at: 0 })?)
+        Archive::read(&mut self.reader()?)
     }
 
     /// Folds it; past damage where `recovers` says so.
     pub(super) fn fold(&self, recovers: bool, goes_on: &dyn Fn() -> bool) -> Result<Folded, JournalError> {
-        self.fold_changed(recovers, goes_on, &mut |_| ())
-    }
-
-    /// The same with each event changed first.
-    pub(super) fn fold_changed(
-        &self,
-        recovers: bool,
-        goes_on: &dyn Fn() -> bool,
-        change: &mut dyn FnMut(&mut Event<'_>),
-    ) -> Result<Folded, JournalError> {
         let bytes = Bytes { journal: self, at: 0 };
         let mut reader = match recovers {
             true => JournalReader::recover(bytes, paths::header_of(&self.path))?,
             false => JournalReader::new(bytes)?,
         };
-        let mut tape = record::fold_changed(&mut reader, goes_on, change)?;
+        let mut tape = record::fold(&mut reader, goes_on)?;
         if paths::is_added(&self.path) {
             tape.header.continues.get_or_insert_default();
         }
         Ok(Folded { tape, torn: reader.torn(), losses: reader.losses().to_vec() })
+    }
+
+    /// Reads it from its start.
+    pub(super) fn reader(&self) -> Result<JournalReader<impl Read + '_>, JournalError> {
+        JournalReader::new(Bytes { journal: self, at: 0 })
     }
 
     /// Fills `bytes` with what stands from `at` on.
@@ -135,26 +127,17 @@ impl Read for Bytes<'_> {
     }
 }
 
-/// Changes an event that is read.
-pub(super) type Change<'c> = &'c mut dyn FnMut(&mut Event<'_>);
-
 /// The journals that a plan's tapes were folded from, in the same order.
-pub(super) struct FileFrames<'a, 'c> {
+pub(super) struct FileFrames<'a> {
     journals: Vec<&'a Opened>,
     /// Whether there is time left.
     goes_on: &'a dyn Fn() -> bool,
-    /// Which of them has its events changed, and how.
-    change: Option<(usize, Change<'c>)>,
     ahead: Ahead,
 }
 
-impl<'a, 'c> FileFrames<'a, 'c> {
-    pub(super) fn new(
-        journals: Vec<&'a Opened>,
-        goes_on: &'a dyn Fn() -> bool,
-        change: Option<(usize, Change<'c>)>,
-    ) -> Self {
-        Self { journals, goes_on, change, ahead: Ahead::default() }
+impl<'a> FileFrames<'a> {
+    pub(super) fn new(journals: Vec<&'a Opened>, goes_on: &'a dyn Fn() -> bool) -> Self {
+        Self { journals, goes_on, ahead: Ahead::default() }
     }
 }
 
@@ -205,24 +188,11 @@ impl Ahead {
     }
 }
 
-impl Frames for FileFrames<'_, '_> {
+impl Frames for FileFrames<'_> {
     fn read(&mut self, tape: usize, place: FramePlace, out: &mut Vec<u8>) -> io::Result<()> {
         if !(self.goes_on)() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        let journal = self.journals[tape];
-        let start = out.len();
-        self.ahead.read(tape, journal, place, out)?;
-        if let Some((number, change)) = &mut self.change
-            && *number == tape
-            && let Some(Entry::Event(mut event)) = decode(&out[start..])
-        {
-            change(&mut event);
-            let mut frame = Vec::with_capacity(out.len() - start);
-            encode(&event, &mut frame);
-            out.truncate(start);
-            out.extend_from_slice(&frame);
-        }
-        Ok(())
+        self.ahead.read(tape, self.journals[tape], place, out)
     }
 }

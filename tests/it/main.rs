@@ -27,6 +27,7 @@ mod matrix;
 #[cfg(unix)]
 mod on_miss;
 mod readme;
+mod redaction;
 mod replay;
 mod round_trip;
 #[cfg(unix)]

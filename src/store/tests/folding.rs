@@ -1,6 +1,99 @@
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use super::*;
+use super::{super::disk::Step, *};
+
+/// Says other numbers.
+fn renumber(event: &mut Event<'_>) {
+    let Payload::Message(bytes) = &mut event.payload else { panic!("{event:?}") };
+    let text = String::from_utf8_lossy(bytes).replace("tool1", "tool7");
+    *bytes = Cow::Owned(text.into_bytes());
+}
+
+#[test]
+fn a_journal_that_is_rewritten_is_alive_and_goes_on() {
+    let place = Place::new();
+    let mut journal = place.recorder(1);
+    call(&mut journal, 1);
+    journal.rewrite(renumber).unwrap();
+    assert_eq!(place.fold().alive, 1, "it is written");
+    journal.write(&[event(Direction::ToServer, &request(2))]).unwrap();
+    journal.finish().unwrap();
+    place.fold();
+    let text = place.text();
+    assert!(text.contains("tool7") && text.contains("tool2") && !text.contains("tool1"), "{text}");
+    assert_eq!(place.names(), ["c.json"]);
+}
+
+#[test]
+fn a_journal_that_cannot_be_rewritten_stays_and_one_that_was_taken_away_does_not_come_back() {
+    for fatal in [Step::Create, Step::Write, Step::Rename] {
+        let mut place = Place::new();
+        let is_on = Arc::new(Mutex::new(false));
+        let on = Arc::clone(&is_on);
+        let before = move |step| match *on.lock().unwrap() && step == fatal {
+            true => Err(std::io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        };
+        place.disk = Disk { before: Some(Arc::new(before)) };
+        let mut journal = place.recorder(1);
+        call(&mut journal, 1);
+        *is_on.lock().unwrap() = true;
+        journal.rewrite(renumber).unwrap_err();
+        *is_on.lock().unwrap() = false;
+        call(&mut journal, 1);
+        let path = journal.finish().unwrap();
+        assert_eq!(place.names(), [path.file_name().unwrap().to_str().unwrap()], "{fatal:?}");
+        place.fold();
+        assert!(place.text().contains("tool1"));
+    }
+    let place = Place::new();
+    let mut journal = place.recorder(1);
+    fs_err::remove_file(journal.path()).unwrap();
+    assert!(journal.rewrite(renumber).unwrap_err().to_string().contains("was removed"));
+    assert!(place.names().is_empty());
+}
+
+#[test]
+fn a_fold_that_had_opened_a_journal_before_it_was_rewritten_takes_the_other() {
+    let place = Place::new();
+    let mut journal = place.recorder(1);
+    call(&mut journal, 1);
+    let mut journal = Some(journal);
+    let (opened, journal) = (Mutex::new(false), Mutex::new(move || journal.take()));
+    let before = move |step| {
+        let mut opened = opened.lock().unwrap();
+        *opened |= step == Step::Open;
+        // It is about to try its lock.
+        if *opened
+            && step == Step::Lock
+            && let Some(mut journal) = (journal.lock().unwrap())()
+        {
+            journal.rewrite(renumber).unwrap();
+            journal.finish().unwrap();
+        }
+        Ok(())
+    };
+    let disk = Disk { before: Some(Arc::new(before)) };
+    let files = Files { disk, state: Some(place.state()) };
+    let outcome = files.fold(&place.cassette(), FoldOptions::default(), None).unwrap();
+    assert_eq!((outcome.added.len(), outcome.notes), (1, vec![]));
+    let text = place.text();
+    assert!(text.contains("tool7") && !text.contains("tool1"), "{text}");
+    assert_eq!(place.names(), ["c.json"]);
+}
+
+#[test]
+fn what_a_recorder_left_that_was_killed_while_it_rewrote_goes_with_its_journal() {
+    let place = Place::new();
+    let path = place.record(1);
+    fs_err::write(place.folder.path().join(format!("{}.tmp", path.file_name().unwrap().display())), "half")
+        .unwrap();
+    place.fold();
+    assert_eq!(place.names(), ["c.json"]);
+}
 
 #[test]
 fn journals_become_sessions_in_the_order_of_their_start_and_go() {

@@ -178,3 +178,68 @@ fn over_http_headers_and_addresses_tell_secrets_and_so_do_other_sessions() {
         }
     }
 }
+
+#[test]
+fn what_one_session_shows_is_hidden_in_what_all_others_have_added() {
+    let stage = Stage::of(&[json!({"city": "a", "password": "recorded-1"})]);
+    let cassette = text(&stage.path("c.json"));
+    let words = ["replay", &cassette, "--on-miss", "record", "--", TAPEDECK, "demo-server"];
+    let front = Front::start(&words, &stage.path(""));
+    let secrets: Vec<String> = (0..6).map(|number| format!("live{number}-A1b2c3")).collect();
+    let sessions: Vec<String> = secrets.iter().map(|_| post(&front, None, INITIALIZE).0).collect();
+    for (session, secret) in sessions.iter().zip(&secrets) {
+        let heard = ask(&front, "/mcp", session, "", &call(7, &city(&format!("it is {secret}"))));
+        assert!(heard.contains(secret), "{heard}");
+    }
+    // Two are over by the time that anybody shows their secrets.
+    sessions[..2].iter().for_each(|session| drop(ask(&front, "/mcp", session, "", "")));
+    for (secret, session) in secrets.iter().zip(sessions[2..].iter().cycle()) {
+        let shown = call(8, &json!({"city": "a", "password": secret}));
+        let heard = ask(&front, "/mcp", session, "", &shown);
+        assert!(heard.contains(r#""id":8"#), "{heard}");
+    }
+    front.end();
+    for name in stage.names().into_iter().filter(|name| name.starts_with("c.json")) {
+        let text =
+            String::from_utf8_lossy(&std::fs::read(stage.path(&name)).expect("it is there")).into_owned();
+        secrets.iter().for_each(|secret| assert!(!text.contains(secret), "{name}: {text}"));
+    }
+    let added = stage.added();
+    let hidden = added.iter().filter(|said| said.to_string().contains("it is <redacted:password-"));
+    assert_eq!(hidden.count(), secrets.len(), "{added:?}");
+    assert_eq!(stage.names().iter().filter(|name| name.ends_with(".journal")).count(), 0);
+}
+
+#[test]
+fn many_sessions_are_over_before_what_was_recorded_of_them_is_added() {
+    let stage = Stage::new();
+    let cassette = text(&stage.path("c.json"));
+    let words = ["replay", &cassette, "--on-miss", "upstream", "--", TAPEDECK, "demo-server"];
+    let real = Front::start(&words, &stage.path(""));
+    std::fs::write(stage.path("input"), [INITIALIZE, INITIALIZED, &measure("3", "Bergen"), ""].join("\n"))
+        .expect("it is written");
+    // Fewer files may be open than there are sessions, unless more are asked for.
+    let few = "ulimit -Sn 40; exec \"$0\" \"$@\"";
+    let sessions =
+        format!("for i in $(seq 40); do \"{TAPEDECK}\" join \"$TAPEDECK_RUN\" c < input || exit; done");
+    let words = [
+        "-c",
+        few,
+        TAPEDECK,
+        "run",
+        "c.json",
+        "--on-miss",
+        "record",
+        "--url",
+        &real.url,
+        "--",
+        "sh",
+        "-c",
+        &sessions,
+    ];
+    let ran = stage.program("sh", &words).output().expect("it runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(said(&ran).matches("Bergen at").count(), 40, "{ran:?}");
+    assert_eq!(stage.added(), vec![city("Bergen"); 40]);
+    real.end();
+}
