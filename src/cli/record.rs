@@ -232,7 +232,7 @@ pub(super) fn keep(
         // Without a journal every message's failure has been told.
         let Ok(mut journal) = tape.journal else { continue };
         let path = journal.path().to_owned();
-        if let Err(error) = clean(&mut journal, cleaner) {
+        if let Err(error) = clean(&mut journal, cleaner, asked) {
             let path = path.display();
             notices.warn(format_args!(
                 "{what}, but stays in {path}, with secrets that were met only after they had been written: {error}\n\
@@ -273,12 +273,18 @@ fn stays(what: &str, path: &str, error: &dyn fmt::Display) -> String {
     )
 }
 
-/// Takes out of a journal what was met only after it had been written.
-fn clean(journal: &mut Journal, mut cleaner: Cleaner) -> Result<(), JournalError> {
+/// Takes out of a journal what was met only after it had been written, in the time that is left after a signal.
+fn clean(journal: &mut Journal, mut cleaner: Cleaner, asked: Option<Instant>) -> Result<(), JournalError> {
     if !cleaner.met_late() {
         return Ok(());
     }
-    journal.rewrite(|event| cleaner.event(event))
+    journal.rewrite(|event| match asked.is_some_and(|at| at.elapsed() >= AFTER_A_SIGNAL) {
+        true => Err(io::Error::other("there was no time to take them out")),
+        false => {
+            cleaner.event(event);
+            Ok(())
+        }
+    })
 }
 
 /// What is said where a session ended before its last messages were written.
@@ -402,7 +408,7 @@ impl Tape {
     /// Leaves a recording that did not end well where it is: it takes no other's place.
     pub(super) fn leave(self, cleaner: &Cleaner, notices: &Notices) {
         if let Ok(mut journal) = self.journal {
-            if let Err(error) = clean(&mut journal, cleaner.clone()) {
+            if let Err(error) = clean(&mut journal, cleaner.clone(), None) {
                 notices.warn(format_args!("secrets that were met late stay in the journal: {error}"));
             }
             notices.warn(format_args!(

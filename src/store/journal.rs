@@ -115,8 +115,11 @@ impl Journal {
     /// the two, nor one that looks dead.
     ///
     /// # Errors
-    /// When it cannot be read, or the other not be written; then it stays as it is.
-    pub fn rewrite(&mut self, mut change: impl FnMut(&mut Event<'_>)) -> Result<(), JournalError> {
+    /// When it cannot be read, or the other not be written, and that of a change; then it stays as it is.
+    pub fn rewrite(
+        &mut self,
+        mut change: impl FnMut(&mut Event<'_>) -> io::Result<()>,
+    ) -> Result<(), JournalError> {
         let unfinished = paths::with_suffix(&self.path, ".tmp");
         let written = self.write_changed(&unfinished, &mut change);
         let renamed = written.and_then(|(file, length)| {
@@ -139,7 +142,7 @@ impl Journal {
     fn write_changed(
         &self,
         path: &Path,
-        change: &mut dyn FnMut(&mut Event<'_>),
+        change: &mut dyn FnMut(&mut Event<'_>) -> io::Result<()>,
     ) -> Result<(File, u64), JournalError> {
         let old = Opened::open(&self.disk, self.path.clone())?.ok_or_else(|| self.lost())?;
         let file = self.disk.create_anew(path, 0o600)?;
@@ -155,7 +158,7 @@ impl Journal {
         while let Some((_, entry)) = reader.next()? {
             // There is nothing else in it before its end.
             if let Entry::Event(mut event) = entry {
-                change(&mut event);
+                change(&mut event)?;
                 encode(&event, &mut frames);
             }
             if frames.len() >= ROOM {

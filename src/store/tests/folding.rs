@@ -6,10 +6,11 @@ use std::{
 use super::{super::disk::Step, *};
 
 /// Says other numbers.
-fn renumber(event: &mut Event<'_>) {
+fn renumber(event: &mut Event<'_>) -> std::io::Result<()> {
     let Payload::Message(bytes) = &mut event.payload else { panic!("{event:?}") };
     let text = String::from_utf8_lossy(bytes).replace("tool1", "tool7");
     *bytes = Cow::Owned(text.into_bytes());
+    Ok(())
 }
 
 #[test]
@@ -49,6 +50,19 @@ fn a_journal_that_cannot_be_rewritten_stays_and_one_that_was_taken_away_does_not
         place.fold();
         assert!(place.text().contains("tool1"));
     }
+    let place = Place::new();
+    let mut journal = place.recorder(1);
+    call(&mut journal, 1);
+    let mut changed = 0;
+    let late = |event: &mut Event<'_>| {
+        changed += 1;
+        if changed == 1 { renumber(event) } else { Err(std::io::Error::other("no time")) }
+    };
+    assert!(journal.rewrite(late).unwrap_err().to_string().contains("no time"));
+    let path = journal.finish().unwrap();
+    assert_eq!(place.names(), [path.file_name().unwrap().to_str().unwrap()]);
+    place.fold();
+    assert!(place.text().contains("tool1"));
     let place = Place::new();
     let mut journal = place.recorder(1);
     fs_err::remove_file(journal.path()).unwrap();
