@@ -76,8 +76,8 @@ pub(super) fn replace_by(
     // A link stays one: a configuration is often a link into a folder that is under version control.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let known = fs::metadata(path).ok();
-    if known.as_ref().is_some_and(|known| !known.is_file() && !known.is_dir()) {
-        let mut file = BufWriter::new(fs::File::options().write(true).open(path)?);
+    if let Some(file) = store::open_other(path)? {
+        let mut file = BufWriter::new(file);
         write(&mut file)?;
         return file.flush();
     }

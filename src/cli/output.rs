@@ -13,7 +13,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use mcp_tapedeck::exit_code::ExitCode;
+use mcp_tapedeck::{exit_code::ExitCode, store};
 
 use super::failure::Failure;
 
@@ -87,7 +87,10 @@ impl Notices {
     pub(super) fn new(verbose: bool, log: Option<&Path>) -> Result<Self, Failure> {
         let open = |path: &Path| {
             create_parent(path)
-                .and_then(|()| File::options().create(true).append(true).open(path))
+                .and_then(|()| match store::open_other(path)? {
+                    Some(file) => Ok(file),
+                    None => File::options().create(true).append(true).open(path),
+                })
                 .map(|file| Log { file, path: path.to_owned(), has_failed: AtomicBool::new(false) })
                 .map_err(|error| Failure::io("write the log", path, &error))
         };

@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use super::other::open_other;
 use crate::report::events::Event;
 
 /// How each line of a log begins.
@@ -21,10 +22,13 @@ impl EventLog {
     /// Opens a log, and makes it where there is none.
     ///
     /// # Errors
-    /// When it cannot be written, or the file holds something else.
+    /// When it cannot be written (as a pipe that nobody reads), or the file holds something else.
     pub fn open(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs_err::create_dir_all(folder)?;
+        }
+        if let Some(file) = open_other(path)? {
+            return Ok(Self { file });
         }
         let mut file = File::options().create(true).append(true).read(true).open(path)?;
         let mut beginning = Vec::new();

@@ -21,6 +21,7 @@ mod journal;
 mod load;
 mod lock;
 mod origin;
+mod other;
 mod paths;
 mod recover;
 mod rewrite;
@@ -34,6 +35,7 @@ pub use fold::{FoldOptions, FoldOutcome, fold};
 pub use journal::Journal;
 pub use load::{Loaded, faults, load, recorders};
 pub use origin::new_header;
+pub use other::open_other;
 pub use recover::{LeftJournal, left_journals, recover};
 pub use rewrite::{load_file, rewrite, write_variant};
 

@@ -127,6 +127,12 @@ fn what_is_no_file_stays_what_it_is_and_is_written_to() {
     std::io::Read::read_exact(&mut reader, &mut first).expect("something was written");
     let kind = std::fs::symlink_metadata(&pipe).expect("it is there").file_type();
     assert!(first == *b"{" && std::os::unix::fs::FileTypeExt::is_fifo(&kind));
+    drop(reader);
+    // Nobody is waited for.
+    for option in ["--report", "--events", "--log"] {
+        let ran = deck.run(&format!("replay c.json {option} pipe")).status(ExitCode::File);
+        assert!(ran.stderr.contains("nobody reads there"), "{ran:#?}");
+    }
     deck.run("replay c.json --report /dev/full").status(ExitCode::File);
     assert!(!std::path::Path::new("/dev/full").is_file());
 }
