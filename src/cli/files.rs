@@ -75,7 +75,6 @@ pub(super) fn replace_by(
 ) -> io::Result<()> {
     // A link stays one: a configuration is often a link into a folder that is under version control.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let known = fs::metadata(path).ok();
     if let Some(file) = store::open_other(path)? {
         let mut file = BufWriter::new(file);
         write(&mut file)?;
@@ -88,7 +87,7 @@ pub(super) fn replace_by(
     let mut file = BufWriter::new(file);
     write(&mut file)?;
     let file = file.into_inner().map_err(IntoInnerError::into_error)?;
-    if let Some(known) = known {
+    if let Ok(known) = fs::metadata(path) {
         fs::set_permissions(file.path(), known.permissions())?;
     }
     file.persist(path).map(drop).map_err(|error| error.error)

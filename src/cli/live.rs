@@ -92,16 +92,16 @@ impl LiveArgs {
 
 impl Acting {
     /// The core, where its events go, and where its report goes.
-    fn into_live(self) -> (Live, Option<EventFile>, Option<ReportFile>) {
+    fn into_live(self) -> (Live, Files) {
         let events = self.events.is_some().then(Arc::default);
         let options = Options { name: self.name, look: Box::new(self.lens), events };
-        (Live::new(self.plan, options), self.events, self.report)
+        let files = Files { report: self.report.map(Arc::new), events: self.events.map(Arc::new) };
+        (Live::new(self.plan, options), files)
     }
 
     /// What acts on clients over HTTP, and where it is told.
     pub(super) fn over_http(self) -> (reverse::Faults, Files) {
-        let (live, events, report) = self.into_live();
-        let files = Files { report: report.map(Arc::new), events: events.map(Arc::new) };
+        let (live, files) = self.into_live();
         let happened = files.events.clone().map(|events| {
             Box::new(move |happened: Vec<Event>| events.append(&happened)) as reverse::Happened
         });
@@ -117,8 +117,7 @@ impl Acting {
         signals: Option<Signals>,
         notices: &Arc<Notices>,
     ) -> Result<(Running, Client, Receiver<i32>), Failure> {
-        let (live, events, report) = self.into_live();
-        let files = Files { report: report.map(Arc::new), events: events.map(Arc::new) };
+        let (live, files) = self.into_live();
         let (Files { report: file, events: log }, notices) = (files.clone(), Arc::clone(notices));
         let options = FaultOptions {
             max_message,
@@ -189,8 +188,8 @@ pub(super) struct Files {
 
 impl Running {
     /// The session is over, because of a signal if it `was_asked` to end: tells what became of it, and ends as a fault
-    /// says that the server did. What comes back is our own verdict, which is bad where the server was never reached, and why
-    /// the client did not take all.
+    /// says that the server did. What comes back is our own verdict, which is bad where the server was never reached, and
+    /// why the client did not take all.
     fn end(
         self,
         was_asked: bool,

@@ -336,7 +336,8 @@ pub(super) fn begin(
     Ok(Begun { running: Some(running), client, signals: None, ends: Some(ends) })
 }
 
-/// Ends this process as the server ended; where that was well, or because its client had left, with a status of our `own`.
+/// Ends this process as the server ended; where that was well, or because its client had left, with a status of our
+/// `own`.
 pub(super) fn end_as(exit: Exit, asked: Option<i32>, own: &Outcome) -> Result<ExitCode, Failure> {
     match exit {
         _ if own.has_left => Ok(own.code),

@@ -55,8 +55,8 @@ pub(super) enum Tapped {
 /// Hides, writes, and counts what could not be written, for all whose traffic passes.
 ///
 /// What passes at one time is made events of, and looked at, side by side; only what has to be changed, and writing, is
-/// done by one at a time, with a lock for each. Nothing goes on before it is written, so no peer can react to what is not in
-/// the sink, whose order is that of writing.
+/// done by one at a time, with a lock for each. Nothing goes on before it is written, so no peer can react to what is not
+/// in the sink, whose order is that of writing.
 pub(super) struct Recorder<S> {
     start: Instant,
     hide: RwLock<Box<dyn Hide>>,

@@ -61,9 +61,9 @@ pub struct ServeOptions<'a> {
 /// Serves one client on a pair of pipes until it leaves, the recorded server ends, or a signal comes.
 ///
 /// `tell` gets the report as it stands when a new miss has come, so that one on disk can be kept up to date, but is given
-/// at most a tenth of the time, and what came meanwhile together; and that of the end where a fault lets us stay although we should end, since who waits for that may lose
-/// patience. `happened` gets the events of what has become of messages (the last ones the replayer still has). Where a
-/// fault closes the output, the client is heard until it leaves.
+/// at most a tenth of the time, and what came meanwhile together; and that of the end where a fault lets us stay although
+/// we should end, since who waits for that may lose patience. `happened` gets the events of what has become of messages
+/// (the last ones the replayer still has). Where a fault closes the output, the client is heard until it leaves.
 ///
 /// # Errors
 /// When reading from the client or waiting fails. A client that no longer reads has left, which is no error.

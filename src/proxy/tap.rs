@@ -21,7 +21,7 @@ use super::{
 use crate::{
     traffic::{Direction, Lane, Micros, Payload},
     wire::{
-        jsonrpc::{Kind, Message},
+        jsonrpc::{Kind, Message, id_key},
         lines::{Line, LineSplitter},
     },
 };
@@ -137,7 +137,7 @@ struct Owed {
 /// Notes what a line begins and ends: most lines tell it with their first members.
 fn note(direction: Direction, line: &[u8], owed: &mut Vec<Owed>) {
     let mut change = |kind, id| {
-        let id = Hashed::of(&crate::wire::jsonrpc::id_key(id));
+        let id = Hashed::of(&id_key(id));
         owed.push(Owed { begins: kind == Kind::Request, id });
     };
     if let Some((kind, id)) = Message::first_look(line) {

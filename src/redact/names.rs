@@ -43,9 +43,7 @@ impl SecretName {
             _ => true,
         }
     }
-}
 
-impl SecretName {
     /// Whether what stands under the name is often no secret at all.
     pub(super) fn may_be_none(&self) -> bool {
         self.words == "pin"

@@ -21,8 +21,8 @@ pub struct Http {
     pub headers: Vec<Header>,
     /// `end`: how the response ended, where not in good order.
     pub end: Option<StreamEnd>,
-    /// `partial`, `partial_base64`: what the response had sent of a message, or of the lines of an event, when it ended, or its client left;
-    /// or what came behind its message.
+    /// `partial`, `partial_base64`: what the response had sent of a message, or of the lines of an event, when it ended
+    /// or its client left; or what came behind its message.
     pub partial: Option<Box<[u8]>>,
 }
 
