@@ -1,8 +1,7 @@
 //! Sessions with the outside world: the only place that waits, reads the clock and moves bytes.
 //!
 //! - [`record`]: a client and a server that is a child process, with a tap between them
-//! - [`live`]: faults between a client and either of those; `outbox`, what waits to be written to a pipe, and
-//!   `nowait`, how that goes without a wait
+//! - [`live`]: faults between a client and either of those; `outbox`, what waits to be written to a pipe
 //! - [`replay`]: a client and a cassette in place of the server
 //! - [`listen`]: clients on HTTP, and such that join, and cassettes in place of servers
 //! - [`join`]: a client on stdio that is served by another process of ours; [`run`]: the command such a process is for
@@ -51,8 +50,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod child;
 #[cfg(unix)]
 mod hide;
-#[cfg(unix)]
-mod nowait;
 #[cfg(unix)]
 mod outbox;
 #[cfg(unix)]

@@ -7,8 +7,7 @@ use std::{collections::VecDeque, io, os::fd::BorrowedFd};
 
 use rustix::io::{Errno, write};
 
-use super::nowait;
-use crate::{cassette::model::End, replay::Output};
+use crate::{cassette::model::End, replay::Output, transport::stdio::nowait};
 
 /// The room a pipe that polls writable has at least (`PIPE_BUF`).
 const PIPE_ROOM: usize = 4096;

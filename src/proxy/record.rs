@@ -1,8 +1,7 @@
 //! The recording session of a stdio server: two pipes with a tap between them, and the end of it all.
 //!
-//! One thread for each direction reads, has the tap write what the read ended, and writes; both block where the
-//! system makes them wait. The thread that called [`record`] waits for what matters to the ending and does what
-//! [`Ending`](super::shutdown) says.
+//! What comes is read, written by the tap as far as the read ended it, and passed on (see `ways`). The thread that
+//! called [`record`] waits for what matters to the ending and does what [`Ending`](super::shutdown) says.
 
 use std::{
     io,
@@ -16,8 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use memchr::memchr;
-
+use self::ways::Way;
 use super::{
     child::Child,
     recorder::Tapped,
@@ -33,13 +31,6 @@ pub use super::{
     hide::{Hide, Part},
     recorder::Sink,
 };
-
-/// The most that is read at once while messages are short. What is read together is written together, and goes on only
-/// then: in full flow the next one in line has to wait for it, with nothing to do.
-const READ: usize = 8 << 10;
-
-/// The most that is read at once in the middle of a longer message: what a pipe holds, and more.
-const LONG_READ: usize = 128 << 10;
 
 /// How long the last events may take to be written when a signal's limit has been reached.
 const LAST_WRITE: Duration = Duration::from_millis(200);
@@ -136,14 +127,11 @@ pub fn record<S: Sink + 'static>(
         output: Arc::downgrade(&output),
     });
     let child = Child::watch(server.child, happened.clone());
-    {
-        let (session, happened) = (Arc::clone(&session), happened.clone());
-        thread::spawn(move || session.pass_to_client(output, &happened));
-    }
-    {
-        let session = Arc::clone(&session);
-        thread::spawn(move || session.pass_to_server(client.input, &happened));
-    }
+    ways::pass(
+        Way::new(&session, Direction::ToServer, Arc::new(client.input), &happened),
+        Way::new(&session, Direction::ToClient, output, &happened),
+    );
+    drop(happened);
     let mut supervisor = Supervisor {
         session,
         child,
@@ -174,41 +162,6 @@ struct Session<S> {
 }
 
 impl<S: Sink> Session<S> {
-    fn pass_to_server(&self, input: OwnedFd, happened: &Sender<Happened>) {
-        let mut reads = Reads::new();
-        while let Some(chunk) = reads.next(&input) {
-            // A server that reads no more leaves the client with a closed pipe, as it would without us.
-            if !passes(self.tap.chunk(Direction::ToServer, chunk), happened)
-                || self.to_server.write(chunk).is_err()
-            {
-                return;
-            }
-        }
-        passes(self.tap.close(Direction::ToServer, true), happened);
-        // Told before it is done: whatever the server makes of it is told later.
-        tell(happened, Happened::InputClosed);
-        self.to_server.close();
-    }
-
-    fn pass_to_client(&self, output: Arc<OwnedFd>, happened: &Sender<Happened>) {
-        let mut reads = Reads::new();
-        while let Some(chunk) = reads.next(&output) {
-            self.quiet_since.store(BUSY, Ordering::Relaxed);
-            if !passes(self.tap.chunk(Direction::ToClient, chunk), happened) {
-                return;
-            }
-            if let Err(error) = self.to_client.write(chunk) {
-                self.to_client.close();
-                return tell(happened, Happened::ClientGone(error));
-            }
-            self.quiet_since.store(self.tap.now(), Ordering::Relaxed);
-        }
-        passes(self.tap.close(Direction::ToClient, true), happened);
-        // Told before it is done: a client that sees it may close its side at once, and that comes after it.
-        tell(happened, Happened::OutputClosed);
-        self.to_client.close();
-    }
-
     /// Writes the end of it all.
     fn finish(&self, exit: Exit) -> Option<(S, u64)> {
         for direction in [Direction::ToServer, Direction::ToClient] {
@@ -227,27 +180,6 @@ impl<S: Sink> Session<S> {
             settled,
             has_others: false,
         }
-    }
-}
-
-/// Reads one after another.
-struct Reads {
-    room: Vec<u8>,
-    /// How much of the room the next one takes.
-    size: usize,
-}
-
-impl Reads {
-    fn new() -> Self {
-        Self { room: vec![0; LONG_READ], size: READ }
-    }
-
-    /// The bytes of one read; none at the end of the stream, and where it is broken.
-    fn next(&mut self, fd: &OwnedFd) -> Option<&[u8]> {
-        let length = stdio::read(fd, &mut self.room[..self.size]).ok().filter(|length| *length > 0)?;
-        let chunk = &self.room[..length];
-        self.size = if memchr(b'\n', chunk).is_some() { READ } else { LONG_READ };
-        Some(chunk)
     }
 }
 
@@ -340,6 +272,8 @@ fn receive<T>(from: &Receiver<T>, until: Option<Instant>) -> Option<T> {
         Some(until) => from.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
     }
 }
+
+mod ways;
 
 #[cfg(test)]
 mod tests;

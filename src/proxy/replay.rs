@@ -17,7 +17,6 @@ use rustix::{
 };
 
 use super::{
-    nowait,
     outbox::Outbox,
     pace::Pace,
     upstream::{Heard, Link, Mailbox, Upstreams},
@@ -27,6 +26,7 @@ use crate::{
     replay::{Input, Output, Replayer},
     report::{Report, events::Event},
     traffic::{Lane, Micros},
+    transport::stdio::nowait,
     wire::lines::{Line, LineSplitter},
 };
 

@@ -23,6 +23,8 @@ use rustix::{
     io::Errno,
 };
 
+pub(crate) mod nowait;
+
 /// What the client talks through.
 #[derive(Debug)]
 pub struct Client {
@@ -201,8 +203,23 @@ impl Outlet {
     /// # Errors
     /// When the reader is gone, or the outlet is closed: `BrokenPipe`.
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        self.with(|fd| write_all(fd, bytes))
+    }
+
+    /// Writes what the reader has room for now, which may be nothing.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn write_at_once(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.with(|fd| match nowait::write(fd.as_fd(), bytes) {
+            Err(Errno::AGAIN | Errno::INTR | Errno::OPNOTSUPP) => Ok(0),
+            written => Ok(written?),
+        })
+    }
+
+    fn with<T>(&self, write: impl FnOnce(&OwnedFd) -> io::Result<T>) -> io::Result<T> {
         let result = match &*self.lock() {
-            Some(fd) => write_all(fd, bytes),
+            Some(fd) => write(fd),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         };
         if self.closing.load(Ordering::SeqCst) {
@@ -243,6 +260,12 @@ pub fn is_readable(fd: &OwnedFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut polled = [PollFd::new(fd, PollFlags::IN)];
     poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().contains(PollFlags::IN)
+}
+
+/// Waits until one of them has something to read, or ends.
+pub fn wait_for_input(fds: &[&OwnedFd; 2]) {
+    // What fails here fails in the read that follows.
+    let _ = poll(&mut fds.map(|fd| PollFd::new(fd, PollFlags::IN)), None);
 }
 
 fn write_all(fd: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! Sessions with real processes: small shell and Python scripts on the other side of real pipes.
 
 mod process;
+mod ways;
 
 use std::{
     borrow::Cow,

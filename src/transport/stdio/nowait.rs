@@ -10,7 +10,7 @@ use rustix::io::{Errno, Result};
 
 /// Reads what is there by now.
 #[cfg(target_os = "linux")]
-pub(super) fn read(input: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize> {
+pub(crate) fn read(input: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize> {
     use rustix::io::{ReadWriteFlags, preadv2};
     let buffer = &mut [std::io::IoSliceMut::new(buffer)];
     preadv2(input, buffer, CURRENT, ReadWriteFlags::NOWAIT).map_err(known)
@@ -18,7 +18,7 @@ pub(super) fn read(input: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize> {
 
 /// Writes what there is room for by now.
 #[cfg(target_os = "linux")]
-pub(super) fn write(output: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize> {
+pub(crate) fn write(output: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize> {
     use rustix::io::{ReadWriteFlags, pwritev2};
     pwritev2(output, &[std::io::IoSlice::new(bytes)], CURRENT, ReadWriteFlags::NOWAIT).map_err(known)
 }
@@ -37,11 +37,11 @@ const fn known(error: Errno) -> Errno {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) const fn read(_: BorrowedFd<'_>, _: &mut [u8]) -> Result<usize> {
+pub(crate) const fn read(_: BorrowedFd<'_>, _: &mut [u8]) -> Result<usize> {
     Err(Errno::OPNOTSUPP)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) const fn write(_: BorrowedFd<'_>, _: &[u8]) -> Result<usize> {
+pub(crate) const fn write(_: BorrowedFd<'_>, _: &[u8]) -> Result<usize> {
     Err(Errno::OPNOTSUPP)
 }
