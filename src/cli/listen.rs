@@ -279,8 +279,8 @@ impl Opened {
         let options = ListenOptions { happened, ..options };
         let served = decks.into_served(reals.as_ref().map(|reals| Arc::clone(&reals.upstreams)));
         let ended = front.serve(served, command, options, &mut missed);
-        let ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
-        let all_written = telling.tell(&ended.report) && events.is_none_or(|events| events.is_whole());
+        let mut ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
+        let mut all_written = telling.tell(&ended.report) && events.is_none_or(|events| events.is_whole());
         replay::say_unused(&ended.report, &notices);
         // A command that failed has said so itself.
         let has_passed = ended.command.as_ref().is_some_and(|end| end.status == Some(0));
@@ -288,7 +288,8 @@ impl Opened {
             notices.warn("the command ended and had asked for nothing: nothing was tested here; TAPEDECK_URL and TAPEDECK_RUN tell it where we are");
         }
         if let Some(reals) = reals {
-            reals.end(ended.command.is_none().then_some(real::TERM), None);
+            let lacks = reals.end(ended.command.is_none().then_some(real::TERM), None);
+            all_written &= replay::add_lacks(&mut ended.report, &lacks, &mut telling);
         }
         if ended.report.verdict != Verdict::Good {
             notices.warn(replay::in_short(&ended.report));

@@ -33,6 +33,7 @@ use super::{
     privacy::PrivacyArgs,
     replay,
     report_file::{ReportFile, status},
+    tape::Lacks,
 };
 
 /// What goes wrong on purpose in live traffic, and where it is told.
@@ -155,11 +156,12 @@ impl Outcome {
         was_asked: bool,
         unreachable: Option<&str>,
         gone: Option<io::Error>,
+        lacks: &Lacks,
         notices: &Notices,
     ) -> Result<Self, Failure> {
         let (code, of_faults) = match running {
-            Some(running) => running.end(was_asked, unreachable, notices),
-            None => (ExitCode::Good, None),
+            Some(running) => running.end(was_asked, unreachable, lacks, notices),
+            None => (status(Verdict::Good, lacks.is_empty()), None),
         };
         let has_left = |error: &io::Error| {
             matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
@@ -194,13 +196,14 @@ impl Running {
         self,
         was_asked: bool,
         unreachable: Option<&str>,
+        lacks: &Lacks,
         notices: &Notices,
     ) -> (ExitCode, Option<io::Error>) {
         let Self { faults, files } = self;
         let mut ended = faults.finish(was_asked);
         let last = ended.live.take_events(true);
         files.events.iter().for_each(|events| events.append(&last));
-        let verdict = tell(&ended.live.finish(), unreachable, &files, notices);
+        let verdict = tell(&ended.live.finish(), unreachable, &files, lacks, notices);
         let Some(End { exit, signal, .. }) = ended.end else { return (verdict, ended.gone) };
         let status = exit.filter(|status| *status != 0).unwrap_or_else(|| verdict.code().into());
         end_like(Exit { status: Some(status), signal, by_itself: true })
@@ -212,24 +215,34 @@ pub(super) fn told(
     last: Option<&Report>,
     unreachable: Option<&str>,
     files: Option<&Files>,
+    lacks: &Lacks,
     notices: &Notices,
 ) -> ExitCode {
-    last.zip(files).map_or(ExitCode::Good, |(last, files)| tell(last, unreachable, files, notices))
+    let own = status(Verdict::Good, lacks.is_empty());
+    last.zip(files).map_or(own, |(last, files)| tell(last, unreachable, files, lacks, notices))
 }
 
-/// Writes the report of the end, and says it where it is bad; that the server was never reached is said elsewhere.
-fn tell(last: &Report, unreachable: Option<&str>, files: &Files, notices: &Notices) -> ExitCode {
+/// Writes the report of the end, and says it where it is bad; that the server was never reached, and what was not
+/// recorded, is said elsewhere.
+fn tell(
+    last: &Report,
+    unreachable: Option<&str>,
+    files: &Files,
+    lacks: &Lacks,
+    notices: &Notices,
+) -> ExitCode {
+    let mut last = last.clone();
+    lacks.warn_in(&mut last);
     let write = |last: &Report| files.report.as_ref().is_none_or(|file| file.write_again(last, notices));
     if let Some(why) = unreachable {
-        let mut last = last.clone();
         last.verdict = Verdict::Bad;
         last.warnings.push(why.to_owned());
         write(&last);
         return ExitCode::Bad;
     }
-    let all_written = write(last) && files.events.as_ref().is_none_or(|events| events.is_whole());
+    let all_written = write(&last) && files.events.as_ref().is_none_or(|events| events.is_whole());
     if last.verdict != Verdict::Good {
-        notices.warn(replay::in_short(last));
+        notices.warn(replay::in_short(&last));
     }
-    status(last.verdict, all_written)
+    status(last.verdict, all_written && lacks.is_empty())
 }

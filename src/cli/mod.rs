@@ -42,6 +42,7 @@ mod run;
 mod schema;
 mod separator;
 mod show;
+mod tape;
 mod values;
 mod verdict;
 mod wrap;

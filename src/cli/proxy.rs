@@ -23,6 +23,7 @@ use super::{
     proxy_url,
     record::{Begun, begin, end_as},
     record_url::UrlArgs,
+    tape::Lacks,
     values,
 };
 
@@ -113,7 +114,7 @@ impl Session {
         let options = RecordOptions { max_message, signals, ends, ..RecordOptions::default() };
         let Ended { exit, asked, gone, .. } =
             record(server, client, Nothing, options).map_err(Failure::peer)?;
-        let own = Outcome::of(running, asked.is_some(), None, gone, &notices)?;
+        let own = Outcome::of(running, asked.is_some(), None, gone, &Lacks::default(), &notices)?;
         end_as(exit, asked.map(|(signal, _)| signal), &own)
     }
 }

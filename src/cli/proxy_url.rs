@@ -18,6 +18,7 @@ use super::{
     proxy::{Nothing, ProxyArgs},
     record::{self, Begun},
     record_bridge,
+    tape::Lacks,
 };
 
 /// Serves clients over HTTP.
@@ -40,7 +41,7 @@ pub(super) fn run(url: &str, listen: &str, args: &ProxyArgs) -> Result<ExitCode,
         ..ReverseOptions::default()
     };
     let ReverseEnded { unreachable, report: last, .. } = front.pass(options).map_err(Failure::peer)?;
-    let own = told(last.as_ref(), unreachable.as_deref(), files.as_ref(), &notices);
+    let own = told(last.as_ref(), unreachable.as_deref(), files.as_ref(), &Lacks::default(), &notices);
     match unreachable {
         Some(why) => Err(Failure::peer(why)),
         None => Ok(own),
@@ -75,7 +76,8 @@ pub(super) fn bridge(url: &str, args: &ProxyArgs) -> Result<ExitCode, Failure> {
     };
     let BridgeEnded { asked, gone, unreachable, .. } =
         bridge.record(client, Nothing, options).map_err(Failure::peer)?;
-    let own = Outcome::of(running, asked.is_some(), unreachable.as_deref(), gone, &notices)?;
+    let own =
+        Outcome::of(running, asked.is_some(), unreachable.as_deref(), gone, &Lacks::default(), &notices)?;
     match unreachable {
         Some(why) => Err(Failure::peer(why)),
         None => Ok(own.code),

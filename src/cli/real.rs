@@ -30,8 +30,8 @@ use super::{
     failure::Failure,
     output::Notices,
     privacy::{Cleaner, Listening, Privacy, PrivacyArgs},
-    record::{self, Tape},
     record_bridge::refused,
+    tape::{self, Lacks, Tape},
 };
 
 /// How long real servers may take to end once a signal has come.
@@ -81,6 +81,13 @@ impl Sink for Paper {
         match self {
             Self::Nothing => Ok(()),
             Self::Tape(tape) => tape.write(events),
+        }
+    }
+
+    fn missed(&mut self, messages: u64) {
+        match self {
+            Self::Nothing => {}
+            Self::Tape(tape) => tape.missed(messages),
         }
     }
 }
@@ -263,22 +270,24 @@ impl Real {
         }
     }
 
-    /// Adds what was recorded to the cassette.
-    fn keep(&self) {
+    /// Adds what was recorded to the cassette; what is not in the recording.
+    fn keep(&self) -> Lacks {
         let over = std::mem::take(&mut *self.over());
-        let Some(Adding { path, .. }) = &self.adding else { return };
+        let mut lacks = Lacks::default();
+        let Some(Adding { path, .. }) = &self.adding else { return lacks };
         // What was met behind the last message, and by others, may stand in those before it.
         over.iter().for_each(|recorded| recorded.cleaner.listen());
         let asked = over.iter().filter_map(|recorded| recorded.asked).min();
         let mut tapes = Vec::with_capacity(over.len());
         for Recorded { tape, cleaner, missed, .. } in over {
-            record::tell_of_end("the real server's session", missed, &cleaner, &self.notices);
+            lacks.tell_of_end("the real server's session", missed, &cleaner, &self.notices);
             match tape {
                 Some(tape) => tapes.push((tape, cleaner)),
-                None => self.notices.warn(record::HELD_UP),
+                None => lacks.add(tape::HELD_UP, &self.notices),
             }
         }
-        record::keep(path, tapes, FoldOptions::default(), asked, &self.notices);
+        tape::keep(path, tapes, FoldOptions::default(), asked, &self.notices, &mut lacks);
+        lacks
     }
 
     fn over(&self) -> MutexGuard<'_, Vec<Recorded>> {
@@ -307,8 +316,9 @@ fn ended_as(exit: Exit) -> String {
 
 impl Reals {
     /// Ends all of them in good order, once the front has ended that they were there for, and adds what was recorded:
-    /// `asked` is the signal that ended it, and `stop` tells of one that comes meanwhile.
-    pub(super) fn end(self, asked: Option<i32>, stop: Option<&Stop>) {
+    /// `asked` is the signal that ended it, and `stop` tells of one that comes meanwhile. What comes back is what could not
+    /// be recorded.
+    pub(super) fn end(self, asked: Option<i32>, stop: Option<&Stop>) -> Lacks {
         let Self { upstreams, real } = self;
         if !all_end(&upstreams, asked, stop)
             && let Some(Adding { path, .. }) = &real.adding
@@ -319,7 +329,7 @@ impl Reals {
                 path.display()
             ));
         }
-        real.keep();
+        real.keep()
     }
 }
 

@@ -2,23 +2,20 @@
 
 use std::{
     ffi::OsString,
-    fmt, io,
     path::{Path, PathBuf},
     sync::{Arc, mpsc::Receiver},
-    time::{Duration, Instant},
 };
 
 use clap::Args;
 use mcp_tapedeck::{
-    cassette::journal::{Continues, JournalError, JournalHeader},
     exit_code::ExitCode,
     proxy::{
-        record::{self as proxy, Ended, Hide, RecordOptions, Sink},
+        record::{self as proxy, Ended, RecordOptions},
         shutdown::{Signals, end_like},
     },
     record::Changes,
-    store::{self, FoldOptions, FoldOutcome, Journal, StoreError},
-    traffic::{Event, Exit, Payload},
+    store::{FoldOptions, FoldOutcome},
+    traffic::Exit,
     transport::stdio::{Client, Server},
 };
 
@@ -28,16 +25,11 @@ use super::{
     files, front,
     live::{Acting, LiveArgs, Outcome, Running},
     output::{self, Notices},
-    privacy::{Cleaner, Privacy, PrivacyArgs},
+    privacy::{Cleaner, PrivacyArgs},
     record_bridge,
     record_url::{self, UrlArgs},
+    tape::{HELD_UP, Lacks, Tape},
 };
-
-/// How long writing the cassette may take at the end: a client kills what does not end within two seconds.
-const WITHIN: Duration = Duration::from_secs(1);
-
-/// How long after a signal that asks us to end everything has to be done.
-const AFTER_A_SIGNAL: Duration = Duration::from_millis(1900);
 
 /// Record a session between an MCP client and a server
 #[derive(Args, Debug)]
@@ -186,12 +178,13 @@ impl Session {
             RecordOptions { signals, ends, warn: Box::new(move |text| warner.warn(text)), ..options };
         let ended = proxy::record(server, client, tape, options);
         let Ended { exit, asked, gone, missed, sink } = ended.map_err(Failure::file)?;
-        tell_of_end("this session", missed, &cleaner, &notices);
+        let mut lacks = Lacks::default();
+        lacks.tell_of_end("this session", missed, &cleaner, &notices);
         match sink {
-            Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
-            None => notices.warn(HELD_UP),
+            Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices, &mut lacks),
+            None => lacks.add(HELD_UP, &notices),
         }
-        let own = Outcome::of(running, asked.is_some(), None, gone, &notices)?;
+        let own = Outcome::of(running, asked.is_some(), None, gone, &lacks, &notices)?;
         end_as(exit, asked.map(|(signal, _)| signal), &own)
     }
 }
@@ -213,91 +206,6 @@ pub(super) fn check(cassette: &Path, notices: &Notices) -> Result<(), Failure> {
     let loaded = files::load(cassette)?;
     files::warnings(&loaded).for_each(|warning| notices.warn(warning));
     Ok(())
-}
-
-/// Ends recordings, and puts what was recorded into their cassette, in the time that is left after a signal; where that
-/// fails the journals stay, with all of it.
-pub(super) fn keep(
-    cassette: &Path,
-    tapes: Vec<(Tape, Cleaner)>,
-    fold: FoldOptions,
-    asked: Option<Instant>,
-    notices: &Notices,
-) {
-    let has_gap = tapes.iter().any(|(tape, _)| tape.has_gap);
-    let what = if has_gap { "what was recorded is safe" } else { "the recording is whole" };
-    let (mut ended, mut unclean) = (Vec::new(), Vec::new());
-    for (tape, cleaner) in tapes {
-        tape.tell(notices);
-        // Without a journal every message's failure has been told.
-        let Ok(mut journal) = tape.journal else { continue };
-        let path = journal.path().to_owned();
-        if let Err(error) = clean(&mut journal, cleaner, asked) {
-            let path = path.display();
-            notices.warn(format_args!(
-                "{what}, but stays in {path}, with secrets that were met only after they had been written: {error}\n\
-                 hint: the next recording puts it into the cassette as it is, and so does `tapedeck recover {path}`"
-            ));
-            // As long as it is held nobody puts it there.
-            unclean.push(journal);
-        } else if let Err(error) = journal.finish() {
-            notices.warn(stays(what, &path.display().to_string(), &error));
-        } else {
-            ended.push(path.display().to_string());
-        }
-    }
-    if ended.is_empty() {
-        return;
-    }
-    let left = asked.map_or(WITHIN, |at| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
-    match store::fold(cassette, FoldOptions { within: Some(left), ..fold }) {
-        Ok(outcome) => {
-            outcome.notes.iter().for_each(|note| notices.warn(note));
-            notices.info(told(&outcome));
-        }
-        Err(StoreError::Late { .. }) => notices.warn(format_args!(
-            "{what}, but there was no time to put it into the cassette: it stays in {}, which every \
-             command reads with the cassette; the next recording puts it there, and so does `tapedeck recover {}`",
-            ended.join(", "),
-            cassette.display()
-        )),
-        Err(error) => ended.iter().for_each(|path| notices.warn(stays(what, path, &error))),
-    }
-}
-
-/// That a recording is not in its cassette.
-fn stays(what: &str, path: &str, error: &dyn fmt::Display) -> String {
-    format!(
-        "{what}, but stays in {path}: {error}\nhint: the next recording puts it into the cassette, and so does \
-         `tapedeck recover {path}`"
-    )
-}
-
-/// Takes out of a journal what was met only after it had been written, in the time that is left after a signal.
-fn clean(journal: &mut Journal, mut cleaner: Cleaner, asked: Option<Instant>) -> Result<(), JournalError> {
-    if !cleaner.met_late() {
-        return Ok(());
-    }
-    journal.rewrite(|event| match asked.is_some_and(|at| at.elapsed() >= AFTER_A_SIGNAL) {
-        true => Err(io::Error::other("there was no time to take them out")),
-        false => {
-            cleaner.event(event);
-            Ok(())
-        }
-    })
-}
-
-/// What is said where a session ended before its last messages were written.
-pub(super) const HELD_UP: &str = "the disk held up the last messages; they may be missing in the recording";
-
-/// Says what of a session is not in its recording, or not as it was.
-pub(super) fn tell_of_end(session: &str, missed: u64, cleaner: &Cleaner, notices: &Notices) {
-    if missed > 0 {
-        let messages = output::counted(missed, "message", "messages");
-        let were = if missed == 1 { "was" } else { "were" };
-        notices.warn(format_args!("{messages} of {session} {were} not recorded"));
-    }
-    cleaner.told().iter().for_each(|replaced| notices.info(replaced));
 }
 
 /// What folding did, for a person.
@@ -344,127 +252,5 @@ pub(super) fn end_as(exit: Exit, asked: Option<i32>, own: &Outcome) -> Result<Ex
         Exit { status: Some(0), .. } => Ok(own.code),
         Exit { status: None, signal: None, .. } => end_like(Exit { signal: asked, ..exit }),
         _ => end_like(exit),
-    }
-}
-
-/// The journal, or why there is none: the first message's failure then says so, and the session goes on.
-pub(super) struct Tape {
-    journal: io::Result<Journal>,
-    /// Something could not be written.
-    has_gap: bool,
-    /// How many messages were longer than `--max-message`.
-    too_long: u64,
-    /// How many bodies were compressed in a way that cannot be read.
-    unreadable: u64,
-}
-
-impl Tape {
-    /// Begins the journal of a recording into `cassette`.
-    pub(super) fn begin(
-        cassette: &Path,
-        transport: &str,
-        replace: bool,
-        privacy: &Privacy,
-        is_required: bool,
-    ) -> Result<Self, Failure> {
-        let tape = Self::create(cassette, transport, privacy, |header| JournalHeader { replace, ..header });
-        match &tape.journal {
-            Err(error) if is_required => Err(Failure::io("record into", cassette, error)),
-            _ => Ok(tape),
-        }
-    }
-
-    /// Begins the journal of what goes on with a recording in `cassette`.
-    pub(super) fn behind(cassette: &Path, transport: &str, privacy: &Privacy, continues: Continues) -> Self {
-        let continues = Some(continues);
-        Self::create(cassette, transport, privacy, |header| JournalHeader { continues, ..header })
-    }
-
-    fn create(
-        cassette: &Path,
-        transport: &str,
-        privacy: &Privacy,
-        with: impl FnOnce(JournalHeader) -> JournalHeader,
-    ) -> Self {
-        let header = store::new_header(transport).map(|header| JournalHeader {
-            vars: privacy.vars.names().map(str::to_owned).collect(),
-            redacted: privacy.rules.is_on(),
-            ..header
-        });
-        let journal = header.and_then(|header| Journal::create(cassette, with(header)));
-        Self { journal, has_gap: false, too_long: 0, unreadable: 0 }
-    }
-
-    /// Takes away a recording in which the server never said anything: it was not reached.
-    pub(super) fn discard(self, notices: &Notices) {
-        let Ok(journal) = self.journal else { return };
-        let path = journal.path().to_owned();
-        drop(journal);
-        match std::fs::remove_file(&path) {
-            Ok(()) => notices.info("nothing was recorded: the server was never reached"),
-            Err(error) => notices.warn(Failure::io("remove", &path, &error).one_line()),
-        }
-    }
-
-    /// Leaves a recording that did not end well where it is: it takes no other's place.
-    pub(super) fn leave(self, cleaner: &Cleaner, notices: &Notices) {
-        if let Ok(mut journal) = self.journal {
-            if let Err(error) = clean(&mut journal, cleaner.clone(), None) {
-                notices.warn(format_args!("secrets that were met late stay in the journal: {error}"));
-            }
-            notices.warn(format_args!(
-                "the server answered nothing, so the old recording stays; this one is in {}, and `tapedeck recover` \
-                 adds it to the cassette",
-                journal.path().display()
-            ));
-        }
-    }
-
-    /// Ends it, and puts what was recorded into the cassette, in the time that is left after a signal.
-    pub(super) fn end(
-        self,
-        cassette: &Path,
-        fold: FoldOptions,
-        asked: Option<Instant>,
-        cleaner: &Cleaner,
-        notices: &Notices,
-    ) {
-        keep(cassette, vec![(self, cleaner.clone())], fold, asked, notices);
-    }
-
-    /// Says what of it cannot be replayed.
-    fn tell(&self, notices: &Notices) {
-        if self.too_long > 0 {
-            let were = output::counted(self.too_long, "message was", "messages were");
-            notices.warn(format_args!(
-                "{were} longer than --max-message allows: only size and hash are recorded, so a replay cannot answer \
-                 with them"
-            ));
-        }
-        if self.unreadable > 0 {
-            let were = output::counted(self.unreadable, "body was", "bodies were");
-            notices.warn(format_args!(
-                "{were} compressed in a way that cannot be read: only size and hash are recorded, so a replay cannot \
-                 answer with them"
-            ));
-        }
-    }
-}
-
-impl Sink for Tape {
-    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
-        for event in events {
-            match &event.payload {
-                Payload::Oversize(measured) if measured.head.is_empty() => self.unreadable += 1,
-                Payload::Oversize(_) => self.too_long += 1,
-                _ => {}
-            }
-        }
-        let written = match &mut self.journal {
-            Ok(journal) => journal.write(events),
-            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
-        };
-        self.has_gap |= written.is_err();
-        written
     }
 }

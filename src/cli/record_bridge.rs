@@ -21,7 +21,8 @@ use super::{
     live::{Acting, Outcome},
     output::Notices,
     privacy::{Cleaner, PrivacyArgs},
-    record::{self, Begun, Tape},
+    record::{self, Begun},
+    tape::{Lacks, Tape},
 };
 
 /// The way to the server at `url`.
@@ -115,14 +116,15 @@ impl Session {
             error => Failure::peer(error),
         });
         let BridgeEnded { asked, gone, missed, unreachable, has_answered, sink } = ended?;
-        record::tell_of_end("this session", missed, &cleaner, &notices);
+        let mut lacks = Lacks::default();
+        lacks.tell_of_end("this session", missed, &cleaner, &notices);
         match sink {
             Some(tape) if unreachable.is_some() && !has_answered => tape.discard(&notices),
             Some(tape) if replace && !has_answered => tape.leave(&cleaner, &notices),
-            Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices),
+            Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices, &mut lacks),
             None => {}
         }
-        let own = Outcome::of(running, asked.is_some(), unreachable.as_deref(), gone, &notices)?;
+        let own = Outcome::of(running, asked.is_some(), unreachable.as_deref(), gone, &lacks, &notices)?;
         match unreachable {
             Some(why) => Err(Failure::peer(why)),
             None => Ok(own.code),

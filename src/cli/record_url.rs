@@ -14,9 +14,10 @@ use super::{
     failure::Failure,
     listen::{FrontArgs, Ready},
     live::{Acting, told},
-    output::{self, Notices},
+    output::Notices,
     privacy::Cleaner,
-    record::{self, RecordArgs, Tape},
+    record::{self, RecordArgs},
+    tape::{Lacks, Tape},
 };
 
 /// A server that is reached over HTTP, and where clients reach us.
@@ -96,14 +97,11 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     };
     let ReverseEnded { asked, missed, unreachable, report: last, sink } =
         front.record(tape, options).map_err(Failure::file)?;
-    if missed > 0 {
-        notices
-            .warn(format_args!("{} not recorded", output::counted(missed, "message was", "messages were")));
-    }
-    cleaner.told().iter().for_each(|replaced| notices.info(replaced));
+    let mut lacks = Lacks::default();
+    lacks.tell_of_end("these sessions", missed, &cleaner, &notices);
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };
-    sink.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices);
-    let own = told(last.as_ref(), unreachable.as_deref(), files.as_ref(), &notices);
+    sink.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices, &mut lacks);
+    let own = told(last.as_ref(), unreachable.as_deref(), files.as_ref(), &lacks, &notices);
     match unreachable {
         Some(why) => Err(Failure::peer(why)),
         None => Ok(own),

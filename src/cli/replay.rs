@@ -27,6 +27,7 @@ use super::{
     privacy::PrivacyArgs,
     real::{self, Reals},
     report_file::{ReportFile, Telling, status},
+    tape::Lacks,
 };
 
 /// Longer messages of a client are looked at by their envelope only, as a recorder's default has it.
@@ -184,12 +185,12 @@ impl Session {
         };
         let ended = serve(&mut replayer, input.as_fd(), output, options, &mut tell, &mut happened);
         happened(replayer.take_events(true));
-        let last = replayer.finish();
-        let all_written = telling.tell(&last) && events.as_ref().is_none_or(EventFile::is_whole);
+        let mut last = replayer.finish();
+        let mut all_written = telling.tell(&last) && events.as_ref().is_none_or(EventFile::is_whole);
         drop(input);
         if let Some(reals) = reals {
             let asked = matches!(ended, Ok(Ended::Stopped)).then(|| stop.signal()).flatten();
-            reals.end(asked, Some(&stop));
+            all_written &= add_lacks(&mut last, &reals.end(asked, Some(&stop)), &mut telling);
         }
         say_unused(&last, &notices);
         if last.verdict == Verdict::Bad {
@@ -206,6 +207,15 @@ impl Session {
             Ended::AsRecorded(_) | Ended::ByClient => Ok(own),
         }
     }
+}
+
+/// Adds to a report that has been told what was asked for and not recorded. Whether there is no such thing.
+pub(super) fn add_lacks(last: &mut Report, lacks: &Lacks, telling: &mut Telling<'_>) -> bool {
+    if !lacks.is_empty() {
+        lacks.warn_in(last);
+        telling.tell(last);
+    }
+    lacks.is_empty()
 }
 
 /// Says which match rules no request ever met.

@@ -25,17 +25,31 @@ pub trait Sink: Send {
     /// When one of them is not written. The session goes on, what is missing is counted, and the next call tells how
     /// much it was with an event of its own.
     fn write(&mut self, events: &[Event<'_>]) -> io::Result<()>;
+
+    /// So many messages in all are not in it. Told each time that there are more, since no later write may succeed.
+    fn missed(&mut self, messages: u64) {
+        let _ = messages;
+    }
 }
 
 impl<S: Sink + ?Sized> Sink for Box<S> {
     fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
         (**self).write(events)
     }
+
+    fn missed(&mut self, messages: u64) {
+        (**self).missed(messages);
+    }
 }
 
 impl Sink for Journal {
     fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
         Self::write(self, events)
+    }
+
+    fn missed(&mut self, messages: u64) {
+        // That the disk takes nothing is told already.
+        let _ = Self::missed(self, messages);
     }
 }
 
@@ -176,7 +190,8 @@ impl<S: Sink> Writer<S> {
             }
             Err(error) => {
                 let messages = events.iter().filter(|event| is_message(&event.payload)).count() as u64;
-                self.miss(messages, error)
+                let has_part = events.iter().any(|event| is_part(&event.payload));
+                self.miss(messages.max(has_part.into()), error)
             }
         }
     }
@@ -184,6 +199,9 @@ impl<S: Sink> Writer<S> {
     fn miss(&mut self, messages: u64, error: io::Error) -> Tapped {
         self.missed += messages;
         self.lost += messages;
+        if messages > 0 {
+            self.sink.missed(self.lost);
+        }
         match (self.is_fatal, mem::replace(&mut self.has_failed, true)) {
             (true, _) => Tapped::Refuse(error),
             (false, false) => Tapped::PassUnwritten(error),
@@ -211,12 +229,20 @@ const fn is_message(payload: &Payload<'_>) -> bool {
     matches!(payload, Payload::Message(_) | Payload::Oversize(_) | Payload::SseEvent(_) | Payload::Body(_))
 }
 
+/// Whether it is some of a message, or of what carries it.
+const fn is_part(payload: &Payload<'_>) -> bool {
+    !matches!(payload, Payload::Closed | Payload::Exit(_) | Payload::Gap { .. })
+}
+
 #[cfg(test)]
 mod tests {
     use std::{borrow::Cow, sync::Condvar, thread};
 
     use super::*;
-    use crate::redact::{Redactor, Rules};
+    use crate::{
+        redact::{Redactor, Rules},
+        traffic::RequestHead,
+    };
 
     /// Waits, when it looks at a message, until somebody else looks at one as well.
     struct Looks {
@@ -290,6 +316,33 @@ mod tests {
                 format!("{{\"note\":\"{redacted}\"}}"),
             ]
         );
+    }
+
+    #[test]
+    fn what_carries_messages_is_missing_as_well_and_ends_are_not() {
+        struct Full;
+        impl Sink for Full {
+            fn write(&mut self, _: &[Event<'_>]) -> io::Result<()> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+        }
+        let recorder = Recorder::new(Full, Box::new(()), false);
+        let write = |payloads: Vec<Payload<'static>>| {
+            let fill = |events: &mut Vec<Event<'_>>| {
+                events
+                    .extend(payloads.into_iter().map(|payload| event(Direction::ToServer, Lane(1), payload)));
+            };
+            recorder.record(&mut Room::default(), || 0, fill);
+            lock(&recorder.writer).as_ref().unwrap().lost
+        };
+        let head = || {
+            let (method, target, headers) = (b"GET"[..].into(), b"/mcp"[..].into(), Vec::new());
+            Payload::Request(RequestHead { method, target, headers })
+        };
+        assert_eq!(write(vec![Payload::Closed]), 0);
+        assert_eq!(write(vec![head()]), 1);
+        assert_eq!(write(vec![head(), message("asked").payload]), 2);
+        assert_eq!(write(vec![message("a").payload, message("b").payload, Payload::Closed]), 4);
     }
 
     #[test]

@@ -440,6 +440,10 @@ impl<S: Sink> Sink for Lent<S> {
     fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
         lock(&self.0).as_mut().map_or(Ok(()), |sink| sink.write(events))
     }
+
+    fn missed(&mut self, messages: u64) {
+        lock(&self.0).iter_mut().for_each(|sink| sink.missed(messages));
+    }
 }
 
 /// Whether the other side reset the connection.

@@ -37,6 +37,8 @@ pub struct Fold {
     moments: u32,
     /// When the last event was.
     last_at: Micros,
+    /// How many messages the gaps so far tell of.
+    missed: u64,
     /// The server's unfinished last line.
     partial: Option<Vec<u8>>,
     is_whole: bool,
@@ -57,6 +59,7 @@ impl Fold {
             lanes: Lanes::default(),
             moments: 0,
             last_at: 0,
+            missed: 0,
             partial: None,
             is_whole: false,
             exited_by_itself: false,
@@ -67,12 +70,7 @@ impl Fold {
     pub fn event(&mut self, event: &Event<'_>, place: FramePlace) {
         self.last_at = self.last_at.max(event.at);
         match &event.payload {
-            Payload::Gap { messages } => {
-                let moments = self.moments;
-                let last = self.last();
-                last.session.gap = last.session.gap.saturating_add(*messages);
-                self.sessions.iter_mut().for_each(|open| open.gap_at = Some(moments));
-            }
+            Payload::Gap { messages } => self.gap(*messages),
             Payload::Exit(exit) => {
                 self.is_whole = true;
                 self.exited_by_itself = exit.by_itself;
@@ -151,6 +149,19 @@ impl Fold {
         self.last().initialize = Some(next);
     }
 
+    /// So many messages passed unrecorded. What comes behind them may refer to one of them, and is then no other's: only
+    /// what waits for an answer is still known by its id.
+    fn gap(&mut self, messages: u64) {
+        self.missed = self.missed.saturating_add(messages);
+        let moments = self.moments;
+        let last = self.last();
+        last.session.gap = last.session.gap.saturating_add(messages);
+        for open in &mut self.sessions {
+            (open.gap_at, open.last_client) = (Some(moments), None);
+        }
+        self.lookups.iter_mut().for_each(Lookup::forget);
+    }
+
     /// Notes that the recorder ended in good order.
     pub const fn end(&mut self) {
         self.is_whole = true;
@@ -158,6 +169,10 @@ impl Fold {
 
     /// Says of each exchange without an answer why, and gives the whole.
     pub fn finish(mut self) -> Tape {
+        let untold = self.header.missed.saturating_sub(self.missed);
+        if untold > 0 {
+            self.gap(untold);
+        }
         self.end_lanes();
         let ended_ms = self.at_ms(self.last_at);
         if let Some(partial) = self.partial.take() {
@@ -319,6 +334,8 @@ pub fn fold<R: io::Read>(
             return Err(io::Error::from(io::ErrorKind::TimedOut).into());
         }
     }
+    // Where the header was lost it is only known now.
+    fold.header.missed = reader.header().missed;
     Ok(fold.finish())
 }
 

@@ -98,6 +98,11 @@ impl Requests {
         self.answered.get(&*id_key(id)).copied()
     }
 
+    /// A response to a request that is not known may have the id of one that was answered.
+    pub(super) fn forget_answered(&mut self) {
+        self.answered.clear();
+    }
+
     /// The unanswered request with this id that was not cancelled before; from now on it is.
     pub(super) fn cancel(&mut self, id: &[u8], session: usize) -> Option<Owner> {
         let requests = self.open.get_mut(&*loose_key(id))?;

@@ -21,6 +21,14 @@ pub(super) struct Lookup {
     pub(super) in_flight: BTreeMap<usize, u32>,
 }
 
+impl Lookup {
+    /// Messages are missing: what is under way may be over, and whatever comes next another's.
+    pub(super) fn forget(&mut self) {
+        self.in_flight.clear();
+        self.from_client.forget_answered();
+    }
+}
+
 /// A session and what only folding needs to know of it.
 #[derive(Debug, Default)]
 pub(super) struct Open {

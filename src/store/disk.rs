@@ -68,12 +68,14 @@ impl Disk {
         fs::create_dir_all(path)
     }
 
-    /// The names in a folder; none where there is no such folder.
+    /// The names in a folder; none where there is no such folder, or something else in its place.
     pub(super) fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
         self.step(Step::List)?;
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(Vec::new());
+            }
             Err(error) => return Err(error),
         };
         let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
@@ -127,10 +129,10 @@ impl Disk {
         file.read_at(bytes, at)
     }
 
-    /// Makes a file with this mode, for reading and appending.
+    /// Makes a file with this mode, for reading and writing.
     pub(super) fn create_new(&self, path: &Path, mode: u32) -> io::Result<File> {
         self.step(Step::Create)?;
-        OpenOptions::new().read(true).append(true).create_new(true).mode(mode).open(path)
+        OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path)
     }
 
     /// Makes a file to write with this mode (less what the user masks). What has its name goes: a link that leads
@@ -210,14 +212,38 @@ impl Disk {
     }
 
     /// Writes all bytes: one call of the system unless it takes fewer.
-    pub(super) fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()> {
+        self.step_in(bytes, |bytes| { file }.write_all(bytes))
+    }
+
+    /// Writes all bytes from an offset on: one call of the system unless it takes fewer.
+    pub(super) fn write_at(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.step_in(bytes, |mut bytes| {
+            let mut at = at;
+            while !bytes.is_empty() {
+                match std::os::unix::fs::FileExt::write_at(file.file(), bytes, at) {
+                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                    Ok(written) => (bytes, at) = (&bytes[written..], at + written as u64),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => {
+                        let path = file.path().display();
+                        let text = format!("failed to write to file `{path}`: {error}");
+                        return Err(io::Error::new(error.kind(), text));
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn step_in(&self, bytes: &[u8], write: impl Fn(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let allowed = self.step(Step::Write);
         #[cfg(test)]
         if allowed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WriteZero) {
-            file.write_all(&bytes[..bytes.len() / 2])?;
+            write(&bytes[..bytes.len() / 2])?;
         }
         allowed?;
-        file.write_all(bytes)
+        write(bytes)
     }
 
     /// Puts a file in the place of what has its name, whole or not at all; `fill` writes it under another name.

@@ -9,7 +9,9 @@ use fs_err::File;
 
 use super::{disk::Disk, lock::lock_created, paths, siblings::Opened};
 use crate::{
-    cassette::journal::{Entry, JournalError, JournalHeader, encode, encode_end, encode_header},
+    cassette::journal::{
+        Entry, JournalError, JournalHeader, encode, encode_end, encode_header, encode_missed,
+    },
     traffic::Event,
 };
 
@@ -26,6 +28,8 @@ pub struct Journal {
     length: u64,
     /// Whether a write that failed may have left something behind them.
     is_torn: bool,
+    /// Where the frame stands that counts what is not in it.
+    missed_at: u64,
     buffer: Vec<u8>,
 }
 
@@ -66,8 +70,9 @@ impl Journal {
                 break file;
             }
         };
-        let buffer = encode_header(header);
-        let mut journal = Self { disk: disk.clone(), file, path, length: 0, is_torn: false, buffer };
+        let (buffer, missed_at) = beginning(header);
+        let mut journal =
+            Self { disk: disk.clone(), file, path, length: 0, is_torn: false, missed_at, buffer };
         if let Err(error) = journal.append() {
             // An empty journal helps nobody; a disk that refuses this too leaves it to the next fold.
             let _ = journal.disk.remove(&journal.path);
@@ -94,12 +99,23 @@ impl Journal {
         self.append()
     }
 
+    /// Notes how many messages in all are not in it. A disk that is full takes that as well: there is room for it since
+    /// the journal was made.
+    ///
+    /// # Errors
+    /// When not even that can be written.
+    pub fn missed(&mut self, messages: u64) -> io::Result<()> {
+        let mut frame = Vec::new();
+        encode_missed(messages, &mut frame);
+        self.disk.write_at(&self.file, &frame, self.missed_at)
+    }
+
     fn append(&mut self) -> io::Result<()> {
         if self.is_torn {
             self.disk.truncate(&self.file, self.length)?;
         }
         self.is_torn = true;
-        if let Err(error) = self.disk.write(&self.file, &self.buffer) {
+        if let Err(error) = self.disk.write_at(&self.file, &self.buffer, self.length) {
             self.is_torn = self.disk.truncate(&self.file, self.length).is_err();
             return Err(error);
         }
@@ -122,13 +138,13 @@ impl Journal {
     ) -> Result<(), JournalError> {
         let unfinished = paths::with_suffix(&self.path, ".tmp");
         let written = self.write_changed(&unfinished, &mut change);
-        let renamed = written.and_then(|(file, length)| {
+        let renamed = written.and_then(|(file, length, missed_at)| {
             // Else it would come back to life where somebody has taken it away.
             if !self.disk.is_still(&self.file, &self.path)? {
                 return Err(self.lost().into());
             }
             self.disk.rename(&unfinished, &self.path)?;
-            (self.file, self.length, self.is_torn) = (file, length, false);
+            (self.file, self.length, self.is_torn, self.missed_at) = (file, length, false, missed_at);
             Ok(())
         });
         if renamed.is_err() {
@@ -138,17 +154,18 @@ impl Journal {
         renamed
     }
 
-    /// Writes its events to a file that is locked as it is, each changed; how long that is.
+    /// Writes its events to a file that is locked as it is, each changed; how long that is, and where it counts what is
+    /// not in it.
     fn write_changed(
         &self,
         path: &Path,
         change: &mut dyn FnMut(&mut Event<'_>) -> io::Result<()>,
-    ) -> Result<(File, u64), JournalError> {
+    ) -> Result<(File, u64, u64), JournalError> {
         let old = Opened::open(&self.disk, self.path.clone())?.ok_or_else(|| self.lost())?;
         let file = self.disk.create_anew(path, 0o600)?;
         self.disk.lock(&file)?;
         let mut reader = old.reader()?;
-        let (mut frames, mut length) = (encode_header(reader.header()), 0);
+        let ((mut frames, missed_at), mut length) = (beginning(reader.header()), 0);
         let write = |frames: &mut Vec<u8>, length: &mut u64| {
             *length += frames.len() as u64;
             let written = self.disk.write(&file, frames);
@@ -166,7 +183,7 @@ impl Journal {
             }
         }
         write(&mut frames, &mut length)?;
-        Ok((file, length))
+        Ok((file, length, missed_at))
     }
 
     fn lost(&self) -> io::Error {
@@ -177,16 +194,25 @@ impl Journal {
     /// Says that the recording ended in good order, and lets the journal go: from here on anybody may fold it.
     ///
     /// # Errors
-    /// When that cannot be written, or when somebody took the journal away while it was recorded.
+    /// When that cannot be written: then it is as one whose recorder was killed. [`io::ErrorKind::NotFound`] when somebody
+    /// took the journal away while it was recorded.
     pub fn finish(mut self) -> io::Result<PathBuf> {
         self.buffer.clear();
         encode_end(&mut self.buffer);
-        self.append()?;
+        let ended = self.append();
         if !self.disk.is_still(&self.file, &self.path)? {
             return Err(self.lost());
         }
-        Ok(self.path)
+        ended.map(|()| self.path)
     }
+}
+
+/// The bytes a recorder's journal begins with, and where among them the frame stands that counts what is not in it.
+fn beginning(header: &JournalHeader) -> (Vec<u8>, u64) {
+    let mut bytes = encode_header(header);
+    let missed_at = bytes.len() as u64;
+    encode_missed(header.missed, &mut bytes);
+    (bytes, missed_at)
 }
 
 #[cfg(test)]
@@ -277,6 +303,33 @@ mod tests {
             journal.write(&[event("the disk is full")]).unwrap_err();
         }
         fails.lock().unwrap().clear();
+        journal.write(&[event("after")]).unwrap();
+        assert_eq!(texts(&journal.finish().unwrap()), ["before", "after", "End"]);
+    }
+
+    #[test]
+    fn a_full_disk_still_takes_how_much_is_missing_and_so_does_a_journal_put_in_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let cassette = folder.path().join("c.json");
+        let mut journal = Journal::create_on(&Disk::default(), &cassette, header(), None).unwrap();
+        journal.write(&[event("before")]).unwrap();
+        let length = journal.length;
+        let missed = |journal: &Journal| {
+            let file = fs_err::File::open(journal.path()).unwrap();
+            assert_eq!(file.metadata().unwrap().len(), journal.length);
+            (JournalReader::new(file).unwrap().header().missed, texts(journal.path()))
+        };
+        let before = vec!["before".to_owned()];
+        assert_eq!(missed(&journal), (0, before.clone()));
+        for count in [1, 300] {
+            journal.missed(count).unwrap();
+            assert_eq!(missed(&journal), (count, before.clone()));
+        }
+        assert_eq!(journal.length, length);
+        journal.rewrite(|_| Ok(())).unwrap();
+        assert_eq!(missed(&journal), (300, before.clone()));
+        journal.missed(u64::MAX).unwrap();
+        assert_eq!(missed(&journal), (u64::MAX, before));
         journal.write(&[event("after")]).unwrap();
         assert_eq!(texts(&journal.finish().unwrap()), ["before", "after", "End"]);
     }

@@ -7,6 +7,8 @@ mod events;
 mod files;
 mod freeze;
 mod fronts;
+#[cfg(unix)]
+mod full_disk;
 mod live;
 mod options;
 mod refused;

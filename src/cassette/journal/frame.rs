@@ -67,8 +67,17 @@ enum Frame<'a> {
     End,
     Text(&'a [u8]),
     Message(CutMessage<'a>),
-    Blob { name: &'a str, bytes: &'a [u8] },
-    Continues { recording: u32, session: Option<u32>, journal: Option<&'a str> },
+    Blob {
+        name: &'a str,
+        bytes: &'a [u8],
+    },
+    Continues {
+        recording: u32,
+        session: Option<u32>,
+        journal: Option<&'a str>,
+    },
+    /// A number of one length whatever it is: it is written over in its place.
+    Missed([u8; 8]),
 }
 
 #[derive(Encode, BorrowDecode)]
@@ -169,6 +178,12 @@ pub fn encode_header(header: &JournalHeader) -> Vec<u8> {
         push_frame(&Frame::Continues { recording, session, journal: journal.as_deref() }, &mut out);
     }
     out
+}
+
+/// Appends the frame that counts what the recorder could not write. It is of one length whatever the number, and stands
+/// behind what [`encode_header`] gives: a recorder whose disk is full writes another one over it.
+pub fn encode_missed(messages: u64, out: &mut Vec<u8>) {
+    push_frame(&Frame::Missed(messages.to_le_bytes()), out);
 }
 
 /// Appends the frame of one event; with room in `out` nothing is allocated.
@@ -272,7 +287,7 @@ pub fn decode(frame: &[u8]) -> Option<Entry<'_>> {
 /// Reads the payload of a frame that was found whole.
 pub(super) fn decode_payload(payload: &[u8]) -> Option<Entry<'_>> {
     match decode_frame(payload)? {
-        Frame::Header(_) | Frame::Continues { .. } => None,
+        Frame::Header(_) | Frame::Continues { .. } | Frame::Missed(_) => None,
         Frame::Event(frame) => Some(Entry::Event(event(frame))),
         Frame::End => Some(Entry::End),
         Frame::Text(text) => Some(Entry::Text(text)),
@@ -301,13 +316,20 @@ pub(super) fn decode_header(payload: &[u8]) -> Option<JournalHeader> {
         replace: frame.replace,
         cassette: frame.cassette,
         continues: None,
+        missed: 0,
     })
 }
 
-/// What stands behind the header of a journal that is no recording of its own.
-pub(super) fn decode_continues(payload: &[u8]) -> Option<Continues> {
-    let Frame::Continues { recording, session, journal } = decode_frame(payload)? else { return None };
-    Some(Continues { recording, session, journal: journal.map(str::to_owned) })
+/// Adds to a header what stands in a frame of its own behind it; whether this is such a frame.
+pub(super) fn decode_behind_header(payload: &[u8], header: &mut JournalHeader) -> bool {
+    match decode_frame(payload) {
+        Some(Frame::Continues { recording, session, journal }) => {
+            header.continues = Some(Continues { recording, session, journal: journal.map(str::to_owned) });
+        }
+        Some(Frame::Missed(messages)) => header.missed = u64::from_le_bytes(messages),
+        _ => return false,
+    }
+    true
 }
 
 fn event(frame: EventFrame<'_>) -> Event<'_> {

@@ -5,7 +5,8 @@
 //! frame: mark (4 bytes)  length (u32)  crc32 of length and payload (u32)  payload (bincode)
 //! ```
 //!
-//! Numbers are little-endian. The first frame is the [`JournalHeader`]; the others are [`Entry`]s. A recorder appends
+//! Numbers are little-endian. The first frame is the [`JournalHeader`], with up to two more behind it that belong to it
+//! (where it goes on, and how many messages are missing, which alone is written over later); the others are [`Entry`]s. A recorder appends
 //! whole frames and is killed at any byte: [`JournalReader`] takes what stands before a torn last frame, refuses
 //! damage before a whole one, and skips it only when asked to recover.
 //!
@@ -24,7 +25,7 @@ use std::io;
 use sha2::{Digest, Sha256};
 
 pub use archive::{Archive, encode_archive};
-pub use frame::{CutMessage, Entry, MAX_MESSAGE, decode, encode, encode_end, encode_header};
+pub use frame::{CutMessage, Entry, MAX_MESSAGE, decode, encode, encode_end, encode_header, encode_missed};
 pub use reader::{JournalReader, Loss};
 
 /// What a journal begins with. The first byte is no text, the line ends show transfers that rewrite them.
@@ -62,6 +63,9 @@ pub struct JournalHeader {
     pub cassette: Option<String>,
     /// Where it belongs, where it is no recording of its own.
     pub continues: Option<Continues>,
+    /// How many messages its recorder could not write. Where its gaps tell of fewer, the others passed behind what
+    /// stands last in it: the disk took nothing more.
+    pub missed: u64,
 }
 
 impl JournalHeader {

@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use super::{
     Entry, FramePlace, JournalError, JournalHeader, MAGIC, VERSION,
-    frame::{HEAD, MARK, decode_continues, decode_header, decode_payload, is_whole, payload_length},
+    frame::{HEAD, MARK, decode_behind_header, decode_header, decode_payload, is_whole, payload_length},
 };
 
 /// Length of magic and version.
@@ -55,7 +55,7 @@ impl<R: Read> JournalReader<R> {
                 let payload = &reader.buffer[reader.next + HEAD..end];
                 reader.header = decode_header(payload).ok_or(JournalError::Unknown { at })?;
                 reader.next = end;
-                reader.read_continues()?;
+                reader.read_behind_header()?;
                 Ok(reader)
             }
             Found::End => Err(JournalError::NoHeader),
@@ -86,7 +86,7 @@ impl<R: Read> JournalReader<R> {
             (Some((end, header)), Ok(()) | Err(JournalError::NoJournal)) => {
                 let named = std::mem::replace(&mut reader.header, header).continues;
                 reader.next = end;
-                reader.read_continues()?;
+                reader.read_behind_header()?;
                 reader.header.continues = reader.header.continues.take().or(named);
             }
             (_, begins) => begins?,
@@ -116,12 +116,14 @@ impl<R: Read> JournalReader<R> {
         Ok(())
     }
 
-    /// Reads where the journal belongs, if that stands behind its header.
-    fn read_continues(&mut self) -> Result<(), JournalError> {
-        if let Found::Whole(end) = self.frame_at(self.next)?
-            && let Some(continues) = decode_continues(&self.buffer[self.next + HEAD..end])
-        {
-            (self.header.continues, self.next) = (Some(continues), end);
+    /// Reads what stands behind its header and belongs to that.
+    fn read_behind_header(&mut self) -> Result<(), JournalError> {
+        while let Found::Whole(end) = self.frame_at(self.next)? {
+            let payload = &self.buffer[self.next + HEAD..end];
+            if !decode_behind_header(payload, &mut self.header) {
+                break;
+            }
+            self.next = end;
         }
         Ok(())
     }
@@ -166,8 +168,13 @@ impl<R: Read> JournalReader<R> {
                 Found::Whole(end) => {
                     self.next = end;
                     // Decoded twice when recovering, since the borrow checker does not see that this loop ends here.
-                    if !self.skips_damage || decode_payload(&self.buffer[start + HEAD..end]).is_some() {
+                    let payload = &self.buffer[start + HEAD..end];
+                    if !self.skips_damage || decode_payload(payload).is_some() {
                         break (start, end);
+                    }
+                    // Its header alone is lost.
+                    if decode_behind_header(payload, &mut self.header) {
+                        continue;
                     }
                     self.losses.push(Loss { at: self.base + start as u64, bytes: (end - start) as u64 });
                 }

@@ -36,6 +36,8 @@ const PATIENT: Grace = Grace { input: LONG, term: LONG, silence: LONG, signal: L
 struct Log {
     lines: Arc<Mutex<Vec<String>>>,
     is_full: Arc<Mutex<bool>>,
+    /// How many messages it was told that it lacks.
+    lacks: Arc<Mutex<Vec<u64>>>,
 }
 
 impl Sink for Log {
@@ -45,6 +47,10 @@ impl Sink for Log {
         }
         self.lines.lock().unwrap().extend(events.iter().map(told));
         Ok(())
+    }
+
+    fn missed(&mut self, messages: u64) {
+        self.lacks.lock().unwrap().push(messages);
     }
 }
 
@@ -314,10 +320,14 @@ fn a_sink_that_fails_leaves_the_session_whole_and_a_gap() {
     ask(&mut talk, "third\n");
     *talk.log.is_full.lock().unwrap() = false;
     ask(&mut talk, "fourth\n");
+    *talk.log.is_full.lock().unwrap() = true;
+    ask(&mut talk, "fifth\n");
     talk.close();
     let (_, ended, log) = talk.end();
-    assert_eq!(log[..5], ["> first", "< first", "gap 4", "> fourth", "< fourth"]);
-    assert_eq!(ended.missed, 4);
+    // The last ones are told in no other way.
+    assert_eq!(log, ["> first", "< first", "gap 4", "> fourth", "< fourth"]);
+    assert_eq!(ended.missed, 6);
+    assert_eq!(*ended.sink.unwrap().lacks.lock().unwrap(), [1, 2, 3, 4, 5, 6]);
     let warnings = warnings.lock().unwrap();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].starts_with("the recording has a gap"), "{warnings:?}");
@@ -354,6 +364,7 @@ fn a_fault_in_the_recorder_costs_the_recording_and_not_the_session() {
     let (_, ended, log) = talk.end();
     assert_eq!(ended.missed, 4);
     assert_eq!(log, ["> first", "< first", "gap 4", "exit Some(0) None"]);
+    assert_eq!(ended.sink.unwrap().lacks.lock().unwrap().last(), Some(&4));
 }
 
 #[test]

@@ -252,7 +252,41 @@ fn an_exchange_without_an_answer_says_why() {
     check(">?1 a\n>!n\n>#noise", "a: 1 lost\n n: 2\n raw: 3");
     check(">?1 a\n<part {\"json\ndied 3\nend", "a: 1\n end Some(3) Some(6)");
     check(">?1 a\n<part {\"json\nexit 3\nend", "a: 1 open\n end None Some(6)");
-    check(">?1 a\ngap 3\n<!x\n>?2 b\nend", "a: 1 3 lost\n b: 4 open\n gap 3");
+    check(">?1 a\ngap 3\n>?2 b\nend", "a: 1 lost\n b: 3 open\n gap 3");
+}
+
+#[test]
+fn what_refers_to_a_message_in_a_gap_is_no_other_s() {
+    // The request is gone, and nothing else is answered with its response.
+    check(">!n\ngap 1\n<=1\nend", "n: 1\n push response: 3\n gap 1");
+    check(">?1 a\n<=1\ngap 1\n<=1\nend", "a: 1 2\n push response: 4\n gap 1");
+    check(">?1 a\ngap 1\n<=-\nend", "a: 1 lost\n push response: 3\n gap 1");
+    // What waited may wait no more, but its own response is its own.
+    check(">?1 a\ngap 1\n<!x\n<=1\nend", "a: 1 4\n push x: 3\n gap 1");
+    check(">?1 a\ngap 1\n>?2 b\n<!x\n<=2\n<=1\nend", "a: 1 6\n b: 3 4 5\n gap 1");
+    check("<?7 ask\ngap 1\n>=7\nend", "push ask: 1>3\n gap 1");
+    check("1>?1 a\ngap 1\n1<=1\n2>?2 b\n2<=2\nend", "a: 1 3\n b: 4 5\n gap 1");
+}
+
+#[test]
+fn what_is_missing_at_the_end_is_counted_by_the_header() {
+    let fold = |missed, script| {
+        let mut fold = Fold::new(JournalHeader { missed, ..JournalHeader::default() });
+        for (number, payload) in (1..).zip(script) {
+            let event = Event { at: 0, direction: Direction::ToServer, lane: Lane(0), payload };
+            fold.event(&event, FramePlace { at: number, len: 0 });
+        }
+        fold.end();
+        show(&fold.finish())
+    };
+    let asked = || Payload::Message(Cow::Owned(message("?1 a").into_bytes()));
+    let gap = || Payload::Gap { messages: 3 };
+    assert_eq!(fold(0, vec![asked()]), "a: 1 open\n");
+    assert_eq!(fold(2, vec![asked()]), "a: 1 lost\ngap 2\n");
+    // Gaps that could be told are in it.
+    assert_eq!(fold(3, vec![gap(), asked()]), "a: 2 open\ngap 3\n");
+    assert_eq!(fold(5, vec![gap(), asked()]), "a: 2 lost\ngap 5\n");
+    assert_eq!(fold(2, Vec::new()), "gap 2\n");
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Deck {
         self.begin(Command::new(env!("CARGO_BIN_EXE_tapedeck")).args(words))
     }
 
-    fn begin(&self, command: &mut Command) -> Child {
+    pub(super) fn begin(&self, command: &mut Command) -> Child {
         command.current_dir(self.folder.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("it starts")

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    cassette::journal::{Continues, decode, encode, encode_end, encode_header, frame::by_bincode},
+    cassette::journal::{
+        Continues, decode, encode, encode_end, encode_header, encode_missed, frame::by_bincode,
+    },
     traffic::{Direction, Event, Exit, Lane, Payload, RequestHead, ResponseHead, SseEvent},
     wire::lines::Oversize,
 };
@@ -145,8 +147,29 @@ fn every_header_field_comes_back() {
         replace: true,
         cassette: Some("/c.json".to_owned()),
         continues: Some(Continues { recording: 2, session: Some(3), journal: Some("c".to_owned()) }),
+        missed: u64::MAX - 1,
     };
-    assert_eq!(JournalReader::new(&encode_header(&header)[..]).unwrap().header(), &header);
+    let mut bytes = encode_header(&header);
+    encode_missed(header.missed, &mut bytes);
+    assert_eq!(JournalReader::new(&bytes[..]).unwrap().header(), &header);
+}
+
+#[test]
+fn the_count_of_what_is_missing_has_one_length_and_outlives_the_header() {
+    let lengths = [0, 250, 251, u64::MAX].map(|messages| {
+        let mut frame = Vec::new();
+        encode_missed(messages, &mut frame);
+        frame.len()
+    });
+    assert_eq!(lengths, [lengths[0]; 4]);
+    let mut bytes = encode_header(&JournalHeader::default());
+    let end = bytes.len();
+    encode_missed(7, &mut bytes);
+    encode(&message(0, "kept"), &mut bytes);
+    bytes[end - 1] ^= 1;
+    let mut reader = JournalReader::recover(&bytes[..], JournalHeader::default()).unwrap();
+    assert!(matches!(reader.next(), Ok(Some((_, Entry::Event(_))))));
+    assert_eq!((reader.header().missed, reader.losses().len()), (7, 1));
 }
 
 /// Where the frames of a journal begin, its header's among them, and the end.

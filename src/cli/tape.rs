@@ -1,0 +1,295 @@
+//! What a recording is written to, how it gets into its cassette at the end, and what is told of it there.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use mcp_tapedeck::{
+    cassette::journal::{Continues, JournalError, JournalHeader},
+    proxy::record::{Hide, Sink},
+    report::Report,
+    store::{self, FoldOptions, Journal, StoreError},
+    traffic::{Event, Payload},
+};
+
+use super::{
+    failure::Failure,
+    output::{self, Notices},
+    privacy::{Cleaner, Privacy},
+    record::told,
+};
+
+/// How long writing the cassette may take at the end: a client kills what does not end within two seconds.
+const WITHIN: Duration = Duration::from_secs(1);
+
+/// How long after a signal that asks us to end everything has to be done.
+const AFTER_A_SIGNAL: Duration = Duration::from_millis(1900);
+
+/// The journal, or why there is none: the first message's failure then says so, and the session goes on.
+pub(super) struct Tape {
+    journal: Result<Journal, Box<Missing>>,
+    /// Something could not be written.
+    has_gap: bool,
+    /// How many messages were longer than `--max-message`.
+    too_long: u64,
+    /// How many bodies were compressed in a way that cannot be read.
+    unreadable: u64,
+}
+
+/// A journal that could not be made.
+struct Missing {
+    cassette: PathBuf,
+    /// None where even that was not to be had.
+    header: Option<JournalHeader>,
+    why: io::Error,
+}
+
+impl Missing {
+    /// Tries again: there may be room by now.
+    fn make(&self) -> io::Result<Journal> {
+        let again = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
+        let header = self.header.clone().ok_or_else(|| again(&self.why))?;
+        Journal::create(&self.cassette, header)
+    }
+}
+
+impl Tape {
+    /// Begins the journal of a recording into `cassette`.
+    pub(super) fn begin(
+        cassette: &Path,
+        transport: &str,
+        replace: bool,
+        privacy: &Privacy,
+        is_required: bool,
+    ) -> Result<Self, Failure> {
+        let tape = Self::create(cassette, transport, privacy, |header| JournalHeader { replace, ..header });
+        match &tape.journal {
+            Err(missing) if is_required => Err(Failure::io("record into", cassette, &missing.why)),
+            _ => Ok(tape),
+        }
+    }
+
+    /// Begins the journal of what goes on with a recording in `cassette`.
+    pub(super) fn behind(cassette: &Path, transport: &str, privacy: &Privacy, continues: Continues) -> Self {
+        let continues = Some(continues);
+        Self::create(cassette, transport, privacy, |header| JournalHeader { continues, ..header })
+    }
+
+    fn create(
+        cassette: &Path,
+        transport: &str,
+        privacy: &Privacy,
+        with: impl FnOnce(JournalHeader) -> JournalHeader,
+    ) -> Self {
+        let header = store::new_header(transport).map(|header| JournalHeader {
+            vars: privacy.vars.names().map(str::to_owned).collect(),
+            redacted: privacy.rules.is_on(),
+            ..header
+        });
+        let missing = |header, why| Box::new(Missing { cassette: cassette.to_owned(), header, why });
+        let journal = match header.map(with) {
+            Ok(header) => Journal::create(cassette, header.clone()).map_err(|why| missing(Some(header), why)),
+            Err(why) => Err(missing(None, why)),
+        };
+        Self { journal, has_gap: false, too_long: 0, unreadable: 0 }
+    }
+
+    /// Takes away a recording in which the server never said anything: it was not reached.
+    pub(super) fn discard(self, notices: &Notices) {
+        let Ok(journal) = self.journal else { return };
+        let path = journal.path().to_owned();
+        drop(journal);
+        match std::fs::remove_file(&path) {
+            Ok(()) => notices.info("nothing was recorded: the server was never reached"),
+            Err(error) => notices.warn(Failure::io("remove", &path, &error).one_line()),
+        }
+    }
+
+    /// Leaves a recording that did not end well where it is: it takes no other's place.
+    pub(super) fn leave(self, cleaner: &Cleaner, notices: &Notices) {
+        if let Ok(mut journal) = self.journal {
+            if let Err(error) = clean(&mut journal, cleaner.clone(), None) {
+                notices.warn(format_args!("secrets that were met late stay in the journal: {error}"));
+            }
+            notices.warn(format_args!(
+                "the server answered nothing, so the old recording stays; this one is in {}, and `tapedeck recover` \
+                 adds it to the cassette",
+                journal.path().display()
+            ));
+        }
+    }
+
+    /// Ends it, and puts what was recorded into the cassette, in the time that is left after a signal.
+    pub(super) fn end(
+        self,
+        cassette: &Path,
+        fold: FoldOptions,
+        asked: Option<Instant>,
+        cleaner: &Cleaner,
+        notices: &Notices,
+        lacks: &mut Lacks,
+    ) {
+        keep(cassette, vec![(self, cleaner.clone())], fold, asked, notices, lacks);
+    }
+
+    /// Says what of it cannot be replayed.
+    fn tell(&self, notices: &Notices) {
+        if self.too_long > 0 {
+            let were = output::counted(self.too_long, "message was", "messages were");
+            notices.warn(format_args!(
+                "{were} longer than --max-message allows: only size and hash are recorded, so a replay cannot answer \
+                 with them"
+            ));
+        }
+        if self.unreadable > 0 {
+            let were = output::counted(self.unreadable, "body was", "bodies were");
+            notices.warn(format_args!(
+                "{were} compressed in a way that cannot be read: only size and hash are recorded, so a replay cannot \
+                 answer with them"
+            ));
+        }
+    }
+}
+
+impl Sink for Tape {
+    fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
+        for event in events {
+            match &event.payload {
+                Payload::Oversize(measured) if measured.head.is_empty() => self.unreadable += 1,
+                Payload::Oversize(_) => self.too_long += 1,
+                _ => {}
+            }
+        }
+        let written = match &mut self.journal {
+            Ok(journal) => journal.write(events),
+            Err(missing) => missing.make().and_then(|mut journal| {
+                let written = journal.write(events);
+                self.journal = Ok(journal);
+                written
+            }),
+        };
+        self.has_gap |= written.is_err();
+        written
+    }
+
+    fn missed(&mut self, messages: u64) {
+        if let Ok(journal) = &mut self.journal {
+            // Both have been told before.
+            let _ = journal.missed(messages);
+        }
+    }
+}
+
+/// Ends recordings, and puts what was recorded into their cassette, in the time that is left after a signal; where that
+/// fails the journals stay, with all of it.
+pub(super) fn keep(
+    cassette: &Path,
+    tapes: Vec<(Tape, Cleaner)>,
+    fold: FoldOptions,
+    asked: Option<Instant>,
+    notices: &Notices,
+    lacks: &mut Lacks,
+) {
+    let has_gap = tapes.iter().any(|(tape, _)| tape.has_gap);
+    let what = if has_gap { "what was recorded is safe" } else { "the recording is whole" };
+    let (mut ended, mut unclean) = (Vec::new(), Vec::new());
+    for (tape, cleaner) in tapes {
+        tape.tell(notices);
+        // Without a journal every message's failure has been told.
+        let Ok(mut journal) = tape.journal else { continue };
+        let path = journal.path().to_owned();
+        if let Err(error) = clean(&mut journal, cleaner, asked) {
+            let path = path.display();
+            notices.warn(format_args!(
+                "{what}, but stays in {path}, with secrets that were met only after they had been written: {error}\n\
+                 hint: the next recording puts it into the cassette as it is, and so does `tapedeck recover {path}`"
+            ));
+            // As long as it is held nobody puts it there.
+            unclean.push(journal);
+        } else {
+            match journal.finish() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    lacks.add(format_args!("the recording is lost: {error}"), notices);
+                }
+                // Where its end could not be written, the cassette may lie where there is more room.
+                Ok(_) | Err(_) => ended.push(path.display().to_string()),
+            }
+        }
+    }
+    if ended.is_empty() {
+        return;
+    }
+    let left = asked.map_or(WITHIN, |at| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
+    match store::fold(cassette, FoldOptions { within: Some(left), ..fold }) {
+        Ok(outcome) => {
+            outcome.notes.iter().for_each(|note| notices.warn(note));
+            notices.info(told(&outcome));
+        }
+        Err(StoreError::Late { .. }) => notices.warn(format_args!(
+            "{what}, but there was no time to put it into the cassette: it stays in {}, which every \
+             command reads with the cassette; the next recording puts it there, and so does `tapedeck recover {}`",
+            ended.join(", "),
+            cassette.display()
+        )),
+        Err(error) => ended.iter().for_each(|path| notices.warn(stays(what, path, &error))),
+    }
+}
+
+/// That a recording is not in its cassette.
+fn stays(what: &str, path: &str, error: &dyn fmt::Display) -> String {
+    format!(
+        "{what}, but stays in {path}: {error}\nhint: the next recording puts it into the cassette, and so does \
+         `tapedeck recover {path}`"
+    )
+}
+
+/// Takes out of a journal what was met only after it had been written, in the time that is left after a signal.
+fn clean(journal: &mut Journal, mut cleaner: Cleaner, asked: Option<Instant>) -> Result<(), JournalError> {
+    if !cleaner.met_late() {
+        return Ok(());
+    }
+    journal.rewrite(|event| match asked.is_some_and(|at| at.elapsed() >= AFTER_A_SIGNAL) {
+        true => Err(io::Error::other("there was no time to take them out")),
+        false => {
+            cleaner.event(event);
+            Ok(())
+        }
+    })
+}
+
+/// What is said where a session ended before its last messages were written.
+pub(super) const HELD_UP: &str = "the disk held up the last messages; they may be missing in the recording";
+
+/// What of the sessions of this process is not in any recording, in sentences.
+#[derive(Debug, Default)]
+pub(super) struct Lacks(Vec<String>);
+
+impl Lacks {
+    /// Says it, and keeps it for the report.
+    pub(super) fn add(&mut self, what: impl fmt::Display, notices: &Notices) {
+        notices.warn(&what);
+        self.0.push(what.to_string());
+    }
+
+    /// Says what of a session is not in its recording, or not as it was.
+    pub(super) fn tell_of_end(&mut self, session: &str, missed: u64, cleaner: &Cleaner, notices: &Notices) {
+        if missed > 0 {
+            let messages = output::counted(missed, "message", "messages");
+            let were = if missed == 1 { "was" } else { "were" };
+            self.add(format_args!("{messages} of {session} {were} not recorded"), notices);
+        }
+        cleaner.told().iter().for_each(|replaced| notices.info(replaced));
+    }
+
+    /// Whether all is recorded.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds them to a report.
+    pub(super) fn warn_in(&self, report: &mut Report) {
+        report.warnings.extend_from_slice(&self.0);
+    }
+}

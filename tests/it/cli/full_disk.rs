@@ -1,0 +1,159 @@
+//! A disk that takes no more: the session is whole, and its recording tells what it lacks wherever somebody may look.
+
+use std::{
+    fmt::Write as _,
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Child, ChildStdin, ChildStdout, Command},
+};
+
+use mcp_tapedeck::exit_code::ExitCode;
+use serde_json::Value;
+
+use super::deck::{Deck, Ran};
+use crate::support::program::TAPEDECK;
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+
+/// A client's lines: its handshake, and so many calls.
+fn asked(calls: usize) -> String {
+    let mut lines =
+        format!("{INITIALIZE}\n{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}}\n");
+    for id in 1..=calls {
+        let name = format!("{id} {}", "x".repeat(200));
+        let _ = writeln!(
+            lines,
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"measure","arguments":{{"city":"{name}"}}}}}}"#
+        );
+    }
+    lines
+}
+
+/// Runs `tapedeck` where no file may have more bytes than eight blocks, and asks one after another.
+fn narrow(deck: &Deck, words: &str, calls: usize) -> Ran {
+    let line = format!("ulimit -f 8; exec '{TAPEDECK}' {words} -- '{TAPEDECK}' demo-server");
+    let mut talk = Talk::begin(deck, Command::new("sh").args(["-c", &line]));
+    asked(calls).lines().for_each(|line| talk.say(line, line.contains("\"id\"")));
+    talk.end()
+}
+
+/// A client.
+struct Talk {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Talk {
+    fn begin(deck: &Deck, command: &mut Command) -> Self {
+        let mut child = deck.begin(command);
+        let (input, output) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+        Self { child, input, output: BufReader::new(output) }
+    }
+
+    /// Sends a line, and hears one where one is to come.
+    fn say(&mut self, line: &str, is_answered: bool) {
+        writeln!(self.input, "{line}").expect("it is read");
+        let mut heard = String::new();
+        if is_answered {
+            self.output.read_line(&mut heard).expect("it is answered");
+            assert!(heard.ends_with('\n'), "the session ended: {heard}");
+        }
+    }
+
+    fn end(self) -> Ran {
+        drop(self.input);
+        Ran::of(&self.child.wait_with_output().expect("it ends"))
+    }
+}
+
+fn warnings(deck: &Deck, report: &str) -> (Value, String) {
+    let report: Value = serde_json::from_str(&deck.read(report)).expect("a report");
+    (report["verdict"].clone(), report["warnings"].to_string())
+}
+
+/// Of `… N messages …`, the number.
+fn count(text: &str, behind: &str) -> u64 {
+    let before = text.split(behind).next().expect("there is a first part");
+    let number = before.rsplit(|c: char| !c.is_ascii_digit()).next().expect("there is a last part");
+    number.parse().unwrap_or_else(|_| panic!("no number before {behind:?} in {text}"))
+}
+
+#[test]
+fn a_disk_that_stays_full_is_told_by_the_status_and_by_all_who_read_the_recording() {
+    let deck = Deck::new();
+    let ran = narrow(&deck, "record c.json --report r.json", 30).status(ExitCode::File);
+    let missed = count(&ran.stderr, " messages of this session were not recorded");
+    assert!((10..60).contains(&missed), "{missed}");
+    let ran = ran.stderr("the recording has a gap").stderr("what was recorded is safe, but stays in");
+    assert!(!ran.stderr.contains("the recording is whole"), "{ran:#?}");
+    let (verdict, told) = warnings(&deck, "r.json");
+    assert_eq!((verdict.as_str(), count(&told, " messages of this session were")), (Some("good"), missed));
+
+    // From its journal, and from the cassette.
+    for _ in 0..2 {
+        let shown = deck.run("show c.json").status(ExitCode::Good).stdout;
+        assert_eq!(count(&shown, " messages were not recorded"), missed, "{shown}");
+        let found = deck.run("lint c.json").status(ExitCode::Bad).stdout("[gap]").stdout;
+        assert_eq!(count(&found, " messages were not recorded"), missed, "{found}");
+        deck.talk("replay c.json --report p.json", INITIALIZE).status(ExitCode::Good);
+        assert_eq!(count(&warnings(&deck, "p.json").1, " messages passed unrecorded"), missed);
+        deck.run("verdict p.json").status(ExitCode::Good).stdout("passed unrecorded");
+        deck.run("recover c.json").status(ExitCode::Good);
+    }
+    assert!(deck.read("c.json").contains(&format!("\"gap\": {missed}")), "{}", deck.read("c.json"));
+    assert!(!deck.names().iter().any(|name| name.ends_with(".journal")), "{:?}", deck.names());
+}
+
+#[test]
+fn a_gap_tells_a_status_of_ours_only_where_the_server_ended_well() {
+    for (status, expected) in [(0, ExitCode::File.code().into()), (7, 7)] {
+        let deck = Deck::new();
+        let line = format!("ulimit -f 2; exec '{TAPEDECK}' record c.json -- sh -c 'cat; exit {status}'");
+        let ran = deck.start(Command::new("sh").args(["-c", &line]), &asked(30));
+        assert_eq!((ran.code, &*ran.stdout), (Some(expected), &*asked(30)), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_a_replay_was_to_add_and_could_not_is_in_its_report() {
+    let deck = Deck::new();
+    let record = format!("record c.json -- {TAPEDECK} demo-server");
+    deck.talk(&record, &asked(1)).status(ExitCode::Good);
+    let ran = narrow(&deck, "replay c.json --on-miss record --report r.json", 20).status(ExitCode::File);
+    let missed = count(&ran.stderr, " messages of the real server's session were not recorded");
+    let (verdict, told) = warnings(&deck, "r.json");
+    assert_eq!(count(&told, " messages of the real server's session"), missed);
+    assert_eq!(verdict, "good", "all was answered");
+}
+
+#[test]
+fn a_recording_begins_with_a_gap_where_its_folder_can_be_written_only_later() {
+    // What stands in the folder's place keeps it from being made.
+    let deck = Deck::new().with("folder", "").with("state", "");
+    let mut command = Command::new(TAPEDECK);
+    command.args(["record", "folder/c.json", "--", "cat"]).env("XDG_STATE_HOME", deck.path("state"));
+    let mut talk = Talk::begin(&deck, &mut command);
+    talk.say("before", true);
+    std::fs::remove_file(deck.path("folder")).expect("it was there");
+    talk.say("behind", true);
+    let ended = talk.end().status(ExitCode::File);
+    ended.stderr("2 messages of this session were not recorded");
+    let text = deck.read("folder/c.json");
+    assert!(text.contains("\"gap\": 2") && text.contains("behind") && !text.contains("before"), "{text}");
+}
+
+/// A response whose request is gone.
+const STRAY: &str = r#"{"cassette": 1, "sessions": [{"session": 1, "recording": 1, "transport": "stdio", "gap": 1}], "exchanges": [
+  {"key": "a", "client": {"request": {"method": "a"}}, "server": [{"result": "of a"}]},
+  {"key": "push response @1", "server": [{"id": 7, "result": "of what is gone"}]},
+  {"key": "push b @1", "server": [{"notification": {"method": "b"}}]}]}"#;
+
+#[test]
+fn a_response_whose_request_is_gone_answers_nobody() {
+    let asked = r#"{"jsonrpc":"2.0","id":7,"method":"a"}"#;
+    let deck = Deck::new().with("g.json", STRAY).with("w.json", STRAY.replace(", \"gap\": 1", ""));
+    let ran = deck.talk("replay g.json", &format!("{asked}\n")).status(ExitCode::Good).stdout("\"b\"");
+    assert!(ran.stdout.contains("of a") && !ran.stdout.contains("gone"), "{ran:#?}");
+    // A server that answers what nobody asked did so.
+    deck.talk("replay w.json", &format!("{asked}\n")).status(ExitCode::Good).stdout("gone");
+}
