@@ -68,7 +68,15 @@ impl Opened {
 
     /// Folds it as it is now, without changing it, and finds out whether its recorder still runs.
     pub(super) fn read(&self) -> Result<Folded, JournalError> {
-        let mut read = self.fold(false, &|| true)?;
+        let mut looks = 1..;
+        let mut read = loop {
+            match self.fold(false, &|| true) {
+                // A recorder may have written, between two reads of ours, in front of where we are and behind it.
+                Err(JournalError::Damaged { .. })
+                    if looks.next() < Some(3) && self.disk.is_locked(&self.file)? => {}
+                read => break read?,
+            }
+        };
         // One that ended has said so, and whoever folds its journal has the lock.
         read.tape.is_alive = !read.tape.is_whole && self.disk.is_locked(&self.file)?;
         Ok(read)

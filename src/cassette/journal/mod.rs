@@ -6,9 +6,10 @@
 //! ```
 //!
 //! Numbers are little-endian. The first frame is the [`JournalHeader`], with up to two more behind it that belong to it
-//! (where it goes on, and how many messages are missing, which alone is written over later); the others are [`Entry`]s. A recorder appends
-//! whole frames and is killed at any byte: [`JournalReader`] takes what stands before a torn last frame, refuses
-//! damage before a whole one, and skips it only when asked to recover.
+//! (where it goes on, and how many messages are missing, which alone is written over later); the others are [`Entry`]s.
+//! A recorder appends whole frames and is killed at any byte: [`JournalReader`] takes what stands before a torn last
+//! frame, refuses damage before a whole one, and skips it only when asked to recover. Behind the last frame there may be
+//! zeros: room that the recorder made and did not fill.
 //!
 //! A journal can also be an [`Archive`] made from a cassette.
 //!

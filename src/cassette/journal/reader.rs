@@ -60,8 +60,8 @@ impl<R: Read> JournalReader<R> {
             }
             Found::End => Err(JournalError::NoHeader),
             Found::Broken => match reader.search()? {
-                Some(resumes) => Err(JournalError::Damaged { at, resumes }),
-                None => Err(JournalError::NoHeader),
+                Ok(resumes) => Err(JournalError::Damaged { at, resumes }),
+                Err(_) => Err(JournalError::NoHeader),
             },
         }
     }
@@ -156,9 +156,12 @@ impl<R: Read> JournalReader<R> {
                 Found::End => return Ok(None),
                 Found::Broken => {
                     let at = self.base_at();
-                    let Some(resumes) = self.search()? else {
-                        self.torn = Some(Loss { at, bytes: self.base_at() - at });
-                        return Ok(None);
+                    let resumes = match self.search()? {
+                        Ok(resumes) => resumes,
+                        Err(end) => {
+                            self.torn = (end > at).then(|| Loss { at, bytes: end - at });
+                            return Ok(None);
+                        }
                     };
                     if !self.skips_damage {
                         return Err(JournalError::Damaged { at, resumes });
@@ -203,32 +206,43 @@ impl<R: Read> JournalReader<R> {
         Ok(if whole { Found::Whole(end) } else { Found::Broken })
     }
 
-    /// Moves on to the next whole frame behind a broken one; the journal's offset of it. None where none follows.
-    fn search(&mut self) -> Result<Option<u64>, JournalError> {
+    /// Moves on to the next whole frame behind a broken one; the journal's offset of it. Where none follows, where the
+    /// broken one ends: behind it are only zeros, the room that a writer makes ahead.
+    fn search(&mut self) -> Result<Result<u64, u64>, JournalError> {
         let broken = self.base_at();
+        let mut end = broken;
         let mut checked = 0;
-        self.next += 1;
+        self.pass(1, &mut end);
         loop {
             self.discard();
             let Some(found) = memmem::find(&self.buffer[self.next..], &MARK) else {
                 // A mark may be cut by the end of what has been read.
-                self.next = self.next.max((self.buffer.len() + 1).saturating_sub(MARK.len()));
+                self.pass((self.buffer.len() + 1).saturating_sub(self.next + MARK.len()), &mut end);
                 if !self.fill(self.buffer.len() + 1)? {
-                    self.next = self.buffer.len();
-                    return Ok(None);
+                    self.pass(self.buffer.len() - self.next, &mut end);
+                    return Ok(Err(end));
                 }
                 continue;
             };
-            self.next += found;
+            self.pass(found, &mut end);
             if let Found::Whole(_) = self.frame_at(self.next)? {
-                return Ok(Some(self.base_at()));
+                return Ok(Ok(self.base_at()));
             }
             checked += payload_length(&self.buffer[self.next..]).unwrap_or_default() as u64;
             if checked > SEARCH_LIMIT {
                 return Err(JournalError::Hopeless { at: broken });
             }
-            self.next += 1;
+            self.pass(1, &mut end);
         }
+    }
+
+    /// Passes over bytes; `end` is moved behind the last of them that is no zero.
+    fn pass(&mut self, count: usize, end: &mut u64) {
+        let passed = &self.buffer[self.next..self.next + count];
+        if let Some(last) = passed.iter().rposition(|byte| *byte != 0) {
+            *end = self.base_at() + last as u64 + 1;
+        }
+        self.next += count;
     }
 
     /// Drops what has been read, once that is as much as what has not: what is moved was read at least once since.

@@ -116,14 +116,18 @@ const EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 fn follow(path: &Path, view: &View) -> Result<ExitCode, Failure> {
     let mut shown = Shown::default();
     let mut seen = None;
+    let mut has_changed = true;
     loop {
         // A recorder that was killed changes no file: its lock is gone.
         let recorders = store::recorders(path).map_err(|error| Failure::io("read", path, &error))?;
         let state = (files_beside(path), recorders);
-        if seen.as_ref() != Some(&state) {
+        let changes = seen.as_ref() != Some(&state);
+        // Once more after each change: what follows at once may leave length and time as they are.
+        if changes || has_changed {
             show_changes(path, view, &mut shown)?;
             seen = Some(state);
         }
+        has_changed = changes;
         if is_reader_gone().map_err(|error| Failure::output(error.into()))? {
             return Ok(ExitCode::Good);
         }

@@ -1,8 +1,8 @@
 //! The two ways of a session: what one peer sends is read, tapped, and passed on to the other.
 //!
 //! One thread serves both ways as long as no write would wait. While it is at one, the peers go on, so that it finds
-//! more in each read than a thread for each way would, and waits and is woken less often (measured: a tenth to a third more
-//! messages a second). With the first write that would wait, each way has a thread of its own for the rest of the
+//! more in each read than a thread for each way would, and waits and is woken less often (measured: a tenth to a third
+//! more messages a second). With the first write that would wait, each way has a thread of its own for the rest of the
 //! session, which blocks where the system makes it wait: no peer holds up the other way.
 
 use std::{

@@ -160,3 +160,30 @@ fn a_fold_that_finds_the_lock_taken_leaves_the_journal_to_the_next() {
     place.fold();
     assert_eq!(place.names(), ["c.json"]);
 }
+
+#[test]
+fn a_look_at_a_live_journal_that_its_recorder_overtakes_is_repeated() {
+    let place = Place::new();
+    let mut alive = place.recorder(1);
+    let from = fs_err::metadata(alive.path()).unwrap().len();
+    call(&mut alive, 1);
+    let path = alive.path().to_owned();
+    // As a reader sees it that read the first of what was written before it was, and the rest behind it.
+    let written = fs_err::read(&path).unwrap();
+    let mut seen = written.clone();
+    seen[from as usize..][..40].fill(0);
+    fs_err::write(&path, &seen).unwrap();
+    let looks = Arc::new(Mutex::new(0));
+    let looked = Arc::clone(&looks);
+    let before = move |step| {
+        if step == Step::Lock {
+            *looked.lock().unwrap() += 1;
+            fs_err::write(&path, &written).unwrap();
+        }
+        Ok(())
+    };
+    let disk = Disk { before: Some(Arc::new(before)) };
+    let loaded = load_on(&disk, &place.cassette(), None).unwrap();
+    assert_eq!((loaded.cassette.exchanges.len(), loaded.notes.len()), (1, 0));
+    assert_eq!(*looks.lock().unwrap(), 2);
+}

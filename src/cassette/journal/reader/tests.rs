@@ -194,7 +194,9 @@ fn a_journal_cut_anywhere_gives_the_events_before_the_cut() {
             Err(JournalError::NoHeader) => assert_eq!(whole, 0, "cut at {cut}"),
             told => {
                 let at = borders[whole] as u64;
-                let torn = (cut as u64 > at).then(|| Loss { at, bytes: cut as u64 - at });
+                // Zeros at its end might as well be room.
+                let end = bytes[..cut].iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1;
+                let torn = (end > at).then(|| Loss { at, bytes: end - at });
                 assert_eq!(
                     told.unwrap(),
                     (events[..whole - 1].to_vec(), false, torn, vec![]),
@@ -311,4 +313,29 @@ fn a_file_full_of_marks_is_given_up() {
         bytes.extend_from_slice(&(1u32 << 20).to_le_bytes());
     }
     assert!(matches!(read(&bytes), Err(JournalError::Hopeless { .. })));
+}
+
+#[test]
+fn zeros_behind_the_last_frame_are_room_and_say_nothing() {
+    let events = [message(0, "kept"), message(1, "last")];
+    let bytes = journal(&events);
+    let borders: Vec<usize> = (0..=2).map(|count| journal(&events[..count]).len()).collect();
+    for cut in borders[0]..=bytes.len() {
+        let frames = borders.iter().rposition(|&border| border <= cut).unwrap();
+        for room in [1, HEAD, 3 * CHUNK] {
+            let with_room = [&bytes[..cut], &vec![0; room][..]].concat();
+            // What ends in a zero by chance ends before it.
+            let end = with_room.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+            let at = borders[frames];
+            let torn = (end > at).then(|| Loss { at: at as u64, bytes: (end - at) as u64 });
+            let (seen, _, told, _) = read(&with_room).unwrap();
+            assert_eq!((seen.len(), told), (frames, torn), "{cut} and {room}");
+            assert_eq!(recover(&with_room).unwrap().2, torn, "{cut} and {room}");
+        }
+    }
+    // Zeros before a whole frame are damage.
+    let (first, last) = (borders[0], borders[1]);
+    let holed = [&bytes[..first], &vec![0; last - first][..], &bytes[last..]].concat();
+    assert!(matches!(read(&holed), Err(JournalError::Damaged { .. })));
+    assert_eq!(recover(&holed).unwrap().0.len(), 1);
 }
