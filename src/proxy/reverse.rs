@@ -12,7 +12,8 @@
 //! - `faulty`: what stands before all that where faults act
 //! - `endpoint`, `metadata`: the places where the server names its own address to clients
 //! - `said`, `heard`, `heads`: what is recorded of bodies and heads
-//! - `tape`, `item`: what all connections record with; `onlooker`: who else is told of it
+//! - `tape`, `item`: what all connections record with, and `queue`, how they write at once; `onlooker`: who else is told
+//!   of it
 
 mod connection;
 mod endpoint;
@@ -24,6 +25,7 @@ mod inbound;
 mod item;
 mod metadata;
 mod onlooker;
+mod queue;
 mod relay;
 mod request;
 mod response;

@@ -50,10 +50,10 @@ impl Body for RequestBody {
                 }
                 // Behind trailers nothing is asked for any more.
                 let is_last = frame.is_trailers() || self.inner.is_end_stream();
-                let passes = !is_last || self.said.has_ended() || self.said.end();
+                let passes = !is_last || self.said.has_ended() || self.said.end_written();
                 return Poll::Ready(Some(if passes { Ok(frame) } else { Err(Cut) }));
             }
-            None => self.said.has_ended() || self.said.end(),
+            None => self.said.has_ended() || self.said.end_written(),
             Some(Err(error)) => {
                 self.said.is_given_up(is_malformed(&error));
                 false

@@ -39,9 +39,8 @@ impl Said {
         }
     }
 
-    /// It is whole: written before its end is passed on. Whether that may be.
-    #[must_use]
-    pub(super) fn end(&mut self) -> bool {
+    /// It is whole, and to be written before its end is passed on.
+    pub(super) fn end(&mut self) {
         self.has_ended = true;
         if let Some(mut body) = self.body.take().filter(Unfinished::has_begun) {
             self.lane.note(|| match body.end() {
@@ -51,6 +50,12 @@ impl Said {
             });
         }
         self.lane.has_asked();
+    }
+
+    /// It is whole, and is written. Whether its end may be passed on.
+    #[must_use]
+    pub(super) fn end_written(&mut self) -> bool {
+        self.end();
         self.lane.write()
     }
 

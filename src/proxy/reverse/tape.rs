@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering},
     },
+    task::{Context, Poll, ready},
 };
 
 use tokio::sync::{Notify, mpsc::UnboundedSender};
@@ -20,6 +21,7 @@ use super::{
     faulty::Stand,
     item::Item,
     onlooker::Onlooker,
+    queue::{self, Queue, Ticket},
 };
 use crate::{
     traffic,
@@ -69,6 +71,7 @@ impl Odd {
 /// The recording of all connections.
 pub(super) struct Tape {
     recorder: Option<Recorder<Box<dyn Sink>>>,
+    queue: Queue,
     /// Who is told of it all.
     watch: Option<Arc<Stand>>,
     lanes: AtomicU32,
@@ -95,6 +98,7 @@ impl Tape {
         Self {
             watch,
             recorder: sink.map(|sink| Recorder::new(sink, hide, is_fatal)),
+            queue: Queue::default(),
             lanes: AtomicU32::new(0),
             calls: AtomicUsize::new(0),
             settled: Notify::new(),
@@ -142,18 +146,19 @@ impl Tape {
     /// Ends the recording: whatever happens from here on is not part of it. Gives the number of messages that could
     /// not be written.
     pub(super) fn finish(&self) -> u64 {
+        self.queue.flush(|room, items| self.write(room, items));
         let finished = self.recorder.as_ref().and_then(|recorder| recorder.finish(None));
         finished.map_or(0, |(_, lost)| lost)
     }
 
     /// Writes all of it at once; whether traffic goes on.
-    fn write(&self, lane: traffic::Lane, State { pending: items, room, .. }: &mut State) -> bool {
+    fn write(&self, room: &mut Room, items: &[(traffic::Lane, Item)]) -> bool {
         let Some(recorder) = &self.recorder else { return true };
-        let messages = || items.iter().filter(|item| item.is_message()).count() as u64;
+        let messages = || items.iter().filter(|(_, item)| item.is_message()).count() as u64;
         let tapped = recorder.record(room, messages, |events| {
-            events.extend(items.iter().map(|item| {
+            events.extend(items.iter().map(|(lane, item)| {
                 let (direction, payload) = item.payload();
-                event(direction, lane, payload)
+                event(direction, *lane, payload)
             }));
         });
         let (told, passes) = match tapped {
@@ -179,8 +184,8 @@ pub(super) struct Lane {
 struct State {
     /// What happened and is not yet written, because nothing that waits for it has been passed on.
     pending: Vec<Item>,
-    /// For what is written of it.
-    room: Room,
+    /// What was to be written with what others have to write.
+    ticket: Option<Ticket>,
     call: Call,
     is_over: bool,
     /// More of the request's body may come.
@@ -271,13 +276,41 @@ impl Lane {
     /// Writes what was noted, before what depends on it is passed on; whether it may be.
     #[must_use]
     pub(super) fn write(&self) -> bool {
-        if !self.records() {
+        let write = |room: &mut Room, items: &[_]| self.tape.write(room, items);
+        if !self.add(write) {
             return true;
         }
+        lock(&self.state).ticket = None;
+        self.tape.queue.flush(write)
+    }
+
+    /// The same, together with what others have to write now.
+    pub(super) fn poll_written(&self, cx: &Context<'_>) -> Poll<bool> {
+        let write = |room: &mut Room, items: &[_]| self.tape.write(room, items);
+        if !self.add(write) {
+            return Poll::Ready(true);
+        }
         let mut state = lock(&self.state);
-        let passes = state.pending.is_empty() || self.tape.write(self.number, &mut state);
-        state.pending.clear();
-        passes
+        let Some(ticket) = &mut state.ticket else { return Poll::Ready(true) };
+        let passes = ready!(self.tape.queue.poll(ticket, cx, write));
+        state.ticket = None;
+        Poll::Ready(passes)
+    }
+
+    /// Adds what was noted to what is to be written; whether anything is.
+    fn add(&self, write: impl queue::Write) -> bool {
+        if !self.records() {
+            return false;
+        }
+        let mut state = lock(&self.state);
+        let State { pending, ticket, .. } = &mut *state;
+        if self.tape.recorder.is_none() {
+            pending.clear();
+        }
+        if !pending.is_empty() {
+            self.tape.queue.add(self.number, pending, ticket, write);
+        }
+        ticket.is_some()
     }
 
     /// Whether the call goes on without its client, so that its answer is recorded.
@@ -347,6 +380,9 @@ impl Call {
 
 impl Drop for Lane {
     fn drop(&mut self) {
+        if let Some(ticket) = lock(&self.state).ticket.take() {
+            self.tape.queue.leave(&ticket, |room, items| self.tape.write(room, items));
+        }
         if self.is_call && self.tape.calls.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.tape.settled.notify_waiters();
         }

@@ -41,6 +41,8 @@ pub(super) struct Exchange {
     /// What of the request's body has not come, and whether all of it has.
     body: Form,
     is_whole: bool,
+    /// Something was noted that is to be written before anything goes on.
+    is_due: bool,
     /// Whether the server still reads, and whether it has reset the connection.
     takes: bool,
     resets: bool,
@@ -72,12 +74,12 @@ pub(super) enum Outcome {
     Left { goes_on: bool },
 }
 
-/// What comes of a request's body may not go on, or is none.
+/// What comes of a request's body is none.
 struct NoRequest;
 
 impl Exchange {
     /// Begins with a request whose head stands at the beginning of `inbox` and whose words are ready to go. None where
-    /// it cannot be recorded and that is fatal.
+    /// what follows is no body.
     pub(super) fn begin(
         asked: Asked,
         front: &Front,
@@ -96,6 +98,7 @@ impl Exchange {
             bearing: asked.bearing,
             body: asked.body,
             is_whole: false,
+            is_due: false,
             takes: true,
             resets: false,
             response: Response::Head,
@@ -120,6 +123,12 @@ impl Exchange {
             return Poll::Ready(self.left(front));
         }
         loop {
+            if self.is_due {
+                if !ready!(self.lane.poll_written(cx)) {
+                    return Poll::Ready(Outcome::Cut { reset: false });
+                }
+                self.is_due = false;
+            }
             let mut moves = false;
             if self.poll_sent(cx, &mut client.inbox, server, ways) && !self.is_whole {
                 if client.inbox.is_empty()
@@ -142,8 +151,9 @@ impl Exchange {
                 Poll::Pending => {}
                 Poll::Ready(Err(_)) => return Poll::Ready(self.left(front)),
                 Poll::Ready(Ok(())) => match self.response {
-                    Response::Over(End::Cut { reset }) => return Poll::Ready(Outcome::Cut { reset }),
-                    Response::Over(End::Refused) => return Poll::Ready(Outcome::Cut { reset: false }),
+                    Response::Over(end @ (End::Cut { .. } | End::Refused)) => {
+                        return Poll::Ready(Outcome::Cut { reset: end == End::Cut { reset: true } });
+                    }
                     Response::Over(End::Clean) if self.is_sent(ways) => {
                         let is_last = self.is_last || !self.takes;
                         return Poll::Ready(Outcome::Whole { is_last });
@@ -177,6 +187,8 @@ impl Exchange {
         ways.to_client.drop_all(&mut server.inbox);
         if !matches!(self.response, Response::Over(_)) {
             ready!(self.poll_response(cx, server, ways, front));
+            // There is nothing left to refuse.
+            let _ = self.lane.write();
         }
         Poll::Ready(!matches!(self.response, Response::Over(_)))
     }
@@ -244,7 +256,7 @@ impl Exchange {
     /// Takes in what has come of the request's body.
     ///
     /// # Errors
-    /// When it may not go on, or is none.
+    /// When it is none.
     fn take_request(&mut self, inbox: &Inbox, to_server: &mut Outbox) -> Result<(), NoRequest> {
         let rest = &inbox.unread()[to_server.behind..];
         let (count, came) = self.body.feed(rest, |data| self.said.keep(data));
@@ -253,7 +265,9 @@ impl Exchange {
             Came::Open => Ok(()),
             Came::Whole => {
                 self.is_whole = true;
-                if self.said.end() { Ok(()) } else { Err(NoRequest) }
+                self.said.end();
+                self.is_due = true;
+                Ok(())
             }
             Came::Broken => {
                 self.said.is_given_up(true);
@@ -293,10 +307,7 @@ impl Exchange {
                 self.ends(End::Cut { reset: self.resets || is_reset(&error) }, &mut ways.to_client);
             }
         }
-        if !self.lane.write() {
-            ways.to_client.drop_all(&mut server.inbox);
-            self.response = Response::Over(End::Refused);
-        }
+        self.is_due = true;
         Poll::Ready(())
     }
 
