@@ -242,8 +242,8 @@ struct AtHand {
     paired: Option<secrets::Paired>,
     /// Nothing was found for it, and this exchange equals it but for which secrets it pairs.
     unpaired: Option<u32>,
-    /// What is played for it where nothing is found.
-    refused: Option<Found>,
+    /// Where requests in part were recorded, what they are known by.
+    announced: Option<parts::Announced>,
 }
 
 impl std::fmt::Debug for Replayer {

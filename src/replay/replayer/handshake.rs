@@ -25,10 +25,14 @@ impl Replayer {
             }
         }
         // Over HTTP, one that was sent elsewhere or refused comes first if it was recorded so.
-        if self.at_hand.facts.is_some()
-            && let Some(found) = self.find_in(0, message).filter(|found| self.is_for(*found))
-        {
-            return self.play(now, lane, message, found);
+        if self.at_hand.facts.is_some() {
+            let found = self.find_in(0, message).filter(|found| self.is_for(*found));
+            if let Some(refused) = self.find_refused(message, found).filter(|refused| !refused.repeat) {
+                return self.refuse(now, lane, refused);
+            }
+            if let Some(found) = found {
+                return self.play(now, lane, message, found);
+            }
         }
         let chosen = self.choose_session(message);
         let asks_for = chosen.and_then(|script| self.scripts[script].handshake().map(|step| step.exchange));
@@ -52,6 +56,9 @@ impl Replayer {
         let Some(chosen) = goes_on.map(|play| self.plays[play].script).or(chosen) else {
             if let Some(found) = self.find(message) {
                 return self.play(now, lane, message, found);
+            }
+            if let Some(refused) = self.find_refused(message, None) {
+                return self.refuse(now, lane, refused);
             }
             let reason = if self.legacy_recording { Reason::NeverRecorded } else { Reason::OtherEra };
             return self.miss(lane, message, reason, None);
