@@ -32,6 +32,7 @@ macro_rules! scene {
             now: $now,
             pipes: &$self.pipes,
             pipe: $self.owners[$play].and_then(|live| $self.lives[live].pipe),
+            hears: $self.lives[$self.owners[$play].unwrap_or($self.pool_live)].pipe,
         }
     };
 }
@@ -329,6 +330,7 @@ impl Replayer {
         let now = now.into();
         self.now = now;
         match input {
+            Input::Opened { lane } => self.opened(lane),
             Input::Message { lane, bytes } => self.line_on(now, lane, bytes),
             Input::Request { lane, request } => self.http(now, lane, request),
             Input::Left { lane } if self.pipes.has(lane) => self.gone(now, lane),

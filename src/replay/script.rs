@@ -261,6 +261,12 @@ impl Script {
         })
     }
 
+    /// What the server said before any client message, in its order.
+    pub(super) fn opening(&self) -> impl Iterator<Item = &Step> {
+        let pushes = self.pushes.iter().map(|&step| &self.steps[step as usize]);
+        pushes.take_while(|step| step.anchor().is_none())
+    }
+
     /// Whether a step is an `initialize`.
     pub(super) fn is_handshake(&self, step: &Step) -> bool {
         &**self.method(step) == "initialize"
