@@ -35,6 +35,8 @@ pub(super) enum Way {
     Heard(usize, Option<On>),
     /// The same of a client that hears everything on one stream.
     Post(usize),
+    /// The response to what answers an item of this exchange: it says nothing to that itself.
+    Aside(usize),
 }
 
 /// Where a client message was filed.
@@ -146,6 +148,7 @@ impl Fold {
             Way::Shared(on) => (self.named(session, message), on),
             Way::Own(exchange, on) => (self.own(Owner { session, exchange }, message), on),
             Way::Heard(exchange, on) => self.heard(Owner { session, exchange }, message, on),
+            Way::Aside(exchange) => (Some(Owner { session, exchange }).into(), Some(On::Post)),
             Way::Post(exchange) => (self.heard(Owner { session, exchange }, message, None).0, None),
         };
         let pushed =

@@ -402,7 +402,7 @@ impl Fold {
                 Way::Heard(owner.exchange, self.on_response(role))
             }
             Role::Exchange(_) => Way::Own(owner.exchange, self.on_response(role)),
-            Role::Answer(..) => Way::Own(owner.exchange, Some(On::Post)),
+            Role::Answer(..) => Way::Aside(owner.exchange),
             Role::Stream(_) => Way::Shared(if is_sse { None } else { Some(On::Get) }),
             Role::Resumed(_, of) => Way::Heard(of.exchange, Some(On::Resume)),
         };
