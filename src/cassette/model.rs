@@ -179,6 +179,19 @@ pub struct Exchange {
     pub place: Place,
 }
 
+impl Exchange {
+    /// Whether one of its items is the response to a client's answer to an item before it, and none to its own message.
+    pub fn is_aside(&self, item: &Item) -> bool {
+        let is_said = |item: &Item| item.on == Some(On::Post) && item.message.kind.is_response();
+        if !is_said(item) {
+            return false;
+        }
+        let at = self.server.iter().position(|known| std::ptr::eq(known, item)).unwrap_or_default();
+        let mut since = self.server[..at].iter().rev().take_while(|known| !is_said(known));
+        since.any(|known| known.answer.as_ref().is_some_and(|answer| answer.http.is_some()))
+    }
+}
+
 /// One item of an exchange's `server` list.
 #[derive(Clone, Debug)]
 pub struct Item {

@@ -163,7 +163,7 @@ const HOLDING: [&str; 6] = ["result", "error", "same_as", "raw", "base64", "omit
 fn answer_item(sheet: &Sheet<'_>, blobs: &dyn BlobSource, exchange: usize) -> Result<Option<Part>> {
     let (cassette, entry) = (sheet.cassette, sheet.exchange(exchange));
     let mut found = None;
-    for (n, item) in entry.server.iter().enumerate() {
+    for (n, item) in entry.server.iter().enumerate().filter(|(_, item)| !entry.is_aside(item)) {
         let is_response = match item.message.form {
             Form::Result | Form::Error => {
                 found = Some(n);

@@ -109,7 +109,7 @@ impl<'a> Dialogue<'a> {
                 };
                 if message.kind == Kind::Request {
                     requests.entry(*at).or_default().push(index);
-                } else if message.kind.is_response() {
+                } else if message.kind.is_response() && !is_aside(cassette, *at) {
                     entry.asked = asked(&requests, *at, &message, &seen);
                 }
                 if let Some(asked) = entry.asked {
@@ -269,6 +269,12 @@ fn message(cassette: &Cassette, at: Ref) -> Option<&model::Message> {
         Moment::Item(n) => exchange.server.get(n as usize).map(|item| &item.message),
         Moment::Answer(n) => exchange.server.get(n as usize)?.answer.as_ref().map(|answer| &answer.message),
     }
+}
+
+/// Whether a message was said to a client's answer, which is no request.
+fn is_aside(cassette: &Cassette, at: Ref) -> bool {
+    let exchange = &cassette.exchanges[at.exchange as usize];
+    matches!(at.moment, Moment::Item(item) if exchange.is_aside(&exchange.server[item as usize]))
 }
 
 /// The request that a response answers: the one of its exchange, or of its item; in a batch, the one with its id.

@@ -258,6 +258,18 @@ fn what_may_be_is_no_finding() {
             )),
         ),
         (
+            "what a server says to an answer",
+            http(&[&call(
+                "search",
+                &[
+                    r#"{"request": {"id": 0, "method": "ping"}, "answer": {"http": {"status": 400}, "result": {}}}"#,
+                    r#"{"on": "post", "id": null, "error": {"code": 1, "message": "m"}}"#,
+                    DONE,
+                ]
+                .join(","),
+            )]),
+        ),
+        (
             "an id that is free again",
             stdio(&[
                 &modern("tools/list", "", complete),

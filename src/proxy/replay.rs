@@ -90,6 +90,7 @@ pub fn serve(
     };
     let mut output = Some(output);
     let mut misses = 0;
+    replayer.handle(front.now(), Input::Opened { lane: Lane(0) });
     loop {
         front.collect(replayer);
         if replayer.misses() > misses {

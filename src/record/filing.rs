@@ -29,10 +29,14 @@ impl From<Option<Owner>> for Target {
 pub(super) enum Way {
     /// A stream that all exchanges share: the message says where it belongs.
     Shared(Option<On>),
-    /// The response to one exchange's client message, or what goes on with that.
+    /// The response to one exchange's client message: whatever it says, it says to that.
     Own(usize, Option<On>),
-    /// The same where the client hears all of it on one stream.
+    /// A stream of one exchange on which its client hears answers to its other calls too (F10.5).
+    Heard(usize, Option<On>),
+    /// The same of a client that hears everything on one stream.
     Post(usize),
+    /// The response to what answers an item of this exchange: it says nothing to that itself.
+    Aside(usize),
 }
 
 /// Where a client message was filed.
@@ -142,8 +146,10 @@ impl Fold {
     ) -> Owner {
         let (target, on) = match way {
             Way::Shared(on) => (self.named(session, message), on),
-            Way::Own(exchange, on) => self.own(Owner { session, exchange }, message, on),
-            Way::Post(exchange) => (self.own(Owner { session, exchange }, message, None).0, None),
+            Way::Own(exchange, on) => (self.own(Owner { session, exchange }, message), on),
+            Way::Heard(exchange, on) => self.heard(Owner { session, exchange }, message, on),
+            Way::Aside(exchange) => (Some(Owner { session, exchange }).into(), Some(On::Post)),
+            Way::Post(exchange) => (self.heard(Owner { session, exchange }, message, None).0, None),
         };
         let pushed =
             |fold: &mut Self| Owner { session, exchange: fold.begin(key::of_push(message), session) };
@@ -190,11 +196,11 @@ impl Fold {
         }
     }
 
-    /// Where a message belongs that came on an exchange's own stream: there. Only a response that it does not wait
-    /// for, and another one does, is the other's (F10.5).
-    fn own(&mut self, owner: Owner, message: &Message<'_>, on: Option<On>) -> (Target, Option<On>) {
-        let is_response = message.kind.is_response();
-        if is_response && !self.answers_own(owner, message) {
+    /// Where a message belongs that came on a stream of an exchange's: there. Only a response that it does not wait for,
+    /// and another one does, is the other's (F10.5).
+    fn heard(&mut self, owner: Owner, message: &Message<'_>, on: Option<On>) -> (Target, Option<On>) {
+        let waits = self.state(owner).waits > 0;
+        if message.kind.is_response() && !waits {
             let from_client = &mut self.lookup(owner.session).from_client;
             // Its own may come twice, the second time when the client has used the id again.
             let id = message.id().filter(|id| from_client.answered(id) != Some(owner));
@@ -204,26 +210,29 @@ impl Fold {
                 return (Some(other).into(), on.or(Some(On::Post)));
             }
         }
-        let responses = message.members().filter(|member| member.kind.is_response());
-        for response in responses {
-            self.answers_own(owner, &response);
+        (self.own(owner, message), on)
+    }
+
+    /// Where a message belongs that came on an exchange's own stream.
+    fn own(&mut self, owner: Owner, message: &Message<'_>) -> Target {
+        for response in std::iter::once(*message).chain(message.members()) {
+            if response.kind.is_response() {
+                self.answers_own(owner, &response);
+            }
         }
         if let Some(id) = message.cancelled_id().filter(|_| message.kind == Kind::Notification) {
             let _ = self.lookup(owner.session).from_server.cancel(id, owner.session);
         }
-        (Some(owner).into(), on)
+        Some(owner).into()
     }
 
-    /// Whether a response answers this exchange, on whose own stream it came: whatever its id, if it waits for one.
-    fn answers_own(&mut self, owner: Owner, response: &Message<'_>) -> bool {
-        if self.is_stray(owner.session, response) {
-            return false;
-        }
-        let is_answered = self.lookup(owner.session).from_client.answer_of(response.id(), owner);
-        if is_answered {
+    /// A response answers the exchange on whose own stream it came: whatever its id, if that waits for one.
+    fn answers_own(&mut self, owner: Owner, response: &Message<'_>) {
+        if !self.is_stray(owner.session, response)
+            && self.lookup(owner.session).from_client.answer_of(response.id(), owner)
+        {
             self.has_answer(owner, response);
         }
-        is_answered
     }
 
     /// Whether a response has the id of no request, where that is no answer: behind a replay the client was not given

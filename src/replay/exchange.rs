@@ -7,6 +7,12 @@ pub use crate::fault::step::{Headers, Output, ResponseHead};
 /// What the replayer is told.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
+    /// A client that speaks in lines is there, and has said nothing yet: what a server says unasked goes to it. Where
+    /// this is left out, its first line tells it.
+    Opened {
+        /// Its pipe.
+        lane: Lane,
+    },
     /// One message or line from a client that speaks in lines, without its line end.
     Message {
         /// The pipe it came on: one that was not heard of before is that of a further client.

@@ -49,6 +49,8 @@ pub(super) struct Play {
     ready: Vec<(Rank, u32)>,
     next_push: usize,
     push_due: Option<Due>,
+    /// Its client is there, although nothing of it may have come.
+    is_open: bool,
     /// The highest rank of a client message that has come.
     progress: Option<Rank>,
     groups: Vec<Group>,
@@ -153,6 +155,8 @@ pub(super) struct Scene<'a> {
     pub pipes: &'a Pipes,
     /// The one whose session it is. Over HTTP a server ends in mid-call, but not because nothing is left to be asked.
     pub pipe: Option<Lane>,
+    /// The one to which is said what the server says unasked.
+    pub hears: Option<Lane>,
 }
 
 impl Scene<'_> {
@@ -175,6 +179,7 @@ impl Play {
             ready: Vec::new(),
             next_push: 0,
             push_due: None,
+            is_open: false,
             progress: None,
             groups: vec![Group::default(); of.groups.len()],
             arrived: 0,
@@ -182,6 +187,21 @@ impl Play {
             missed_since: 0,
             taken_before: Vec::new(),
         }
+    }
+
+    /// Its client is there: what the server said before any client message goes to it.
+    pub(super) const fn open(&mut self) {
+        self.is_open = true;
+    }
+
+    /// Whether its client is known to be there.
+    pub(super) const fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// What the server said first has been said by another play, as far as that is open.
+    pub(super) const fn goes_on_with(&mut self, other: &Self) {
+        self.next_push = other.next_push;
     }
 
     /// Of equal steps, the first not yet played among those that fit best; else the last of them, and that it is a

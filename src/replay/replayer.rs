@@ -32,6 +32,7 @@ macro_rules! scene {
             now: $now,
             pipes: &$self.pipes,
             pipe: $self.owners[$play].and_then(|live| $self.lives[live].pipe),
+            hears: $self.lives[$self.owners[$play].unwrap_or($self.pool_live)].pipe,
         }
     };
 }
@@ -242,8 +243,8 @@ struct AtHand {
     paired: Option<secrets::Paired>,
     /// Nothing was found for it, and this exchange equals it but for which secrets it pairs.
     unpaired: Option<u32>,
-    /// What is played for it where nothing is found.
-    refused: Option<Found>,
+    /// Where requests in part were recorded, what they are known by.
+    announced: Option<parts::Announced>,
 }
 
 impl std::fmt::Debug for Replayer {
@@ -329,6 +330,7 @@ impl Replayer {
         let now = now.into();
         self.now = now;
         match input {
+            Input::Opened { lane } => self.opened(lane),
             Input::Message { lane, bytes } => self.line_on(now, lane, bytes),
             Input::Request { lane, request } => self.http(now, lane, request),
             Input::Left { lane } if self.pipes.has(lane) => self.gone(now, lane),

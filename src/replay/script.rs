@@ -122,7 +122,7 @@ impl Script {
                     script.index.enter(matcher, entry, message.as_ref(), at, step.method)?;
                 }
             }
-            let answered = entry.server.iter().any(|item| answers(cassette, blobs, entry.session, item));
+            let answered = entry.server.iter().any(|item| answers(cassette, blobs, entry, item));
             step.only_http = session.is_none() && script.is_handshake(&step) && is_http(cassette, entry)
                 || is_only_http(cassette, entry, &step, answered);
             let session = &cassette.sessions[entry.session as usize];
@@ -268,6 +268,12 @@ impl Script {
         })
     }
 
+    /// What the server said before any client message, in its order.
+    pub(super) fn opening(&self) -> impl Iterator<Item = &Step> {
+        let pushes = self.pushes.iter().map(|&step| &self.steps[step as usize]);
+        pushes.take_while(|step| step.anchor().is_none())
+    }
+
     /// Whether a step is an `initialize`.
     pub(super) fn is_handshake(&self, step: &Step) -> bool {
         &**self.method(step) == "initialize"
@@ -393,12 +399,13 @@ fn is_http(cassette: &Cassette, entry: &Exchange) -> bool {
 }
 
 /// Whether a server item answers the client message of its exchange.
-pub(super) fn answers(cassette: &Cassette, blobs: &dyn BlobSource, session: u32, item: &Item) -> bool {
+pub(super) fn answers(cassette: &Cassette, blobs: &dyn BlobSource, entry: &Exchange, item: &Item) -> bool {
     match item.message.form {
+        _ if entry.is_aside(item) => false,
         Form::Result | Form::Error | Form::Omitted => true,
         Form::Batch | Form::Raw | Form::Base64 => {
             let mut bytes = Vec::new();
-            let read = cassette.wire(session, false, &item.message, None, blobs, &mut bytes).is_ok();
+            let read = cassette.wire(entry.session, false, &item.message, None, blobs, &mut bytes).is_ok();
             let message = Message::read(&bytes);
             read && (message.kind.is_response() || message.members().any(|member| member.kind.is_response()))
         }

@@ -1,5 +1,7 @@
 //! The replayer as a script of events: this goes in, exactly these messages come out. No socket, no clock.
 
+mod unasked;
+
 use std::sync::Arc;
 
 use mcp_tapedeck::{

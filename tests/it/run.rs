@@ -127,6 +127,29 @@ impl Joined {
     }
 }
 
+/// A client that waits for a server's first words hears them, and what the server has left to say once it closes its side.
+#[test]
+fn a_server_speaks_first_and_last_where_it_did() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("c.json");
+    let cassette = r#"{"cassette": 1, "sessions": [{"session": 1, "transport": "stdio"}], "exchanges": [
+        {"key": "first", "server": [{"raw": "first"}]},
+        {"key": "a", "client": {"request": {"method": "a", "params": {}}}, "server": [{"result": "one"}]},
+        {"key": "last", "server": [{"after_ms": 60000, "raw": "last"}]}]}"#;
+    fs::write(&path, cassette).expect("it is written");
+    let path = text(&path);
+    let arguments = [&path, "--timing", "recorded"];
+    let run = Run::start(&arguments);
+    for mut process in
+        [Joined::process(&[&["replay"], &arguments[..]].concat()), Joined::start(&run.joins(), &[])]
+    {
+        assert_eq!(process.hears(), "first\n");
+        assert_eq!(process.asks(1, "a"), ONE);
+        assert_eq!(process.ends(), ("last\n".to_owned(), Some(0), String::new()));
+    }
+    assert!(run.end().status.success());
+}
+
 const ONE: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"one\"}\n";
 const TWO: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"two\"}\n";
 

@@ -224,6 +224,21 @@ fn a_failure_is_an_answer_where_there_was_none() {
 }
 
 #[test]
+fn what_was_said_to_a_client_s_answer_stays_where_the_answer_to_its_request_fails() {
+    let cassette = r#"{"cassette": 1, "sessions": [{"session": 1, "recording": 1, "transport": "http"}], "exchanges": [
+      {"key": "a", "client": {"request": {"method": "a"}}, "server": [
+        {"request": {"method": "b"}, "answer": {"http": {"status": 400}, "result": {}}},
+        {"on": "post", "error": {"code": 1}},
+        {"result": {"of": "a"}}
+      ]}]}"#;
+    let (cassette, blobs) = load(cassette);
+    let edit = Edit::Answer { key: key("a"), response: Response::Failed { code: -5, message: "no".into() } };
+    let text = String::from_utf8(apply(&cassette, &blobs, &edit).unwrap().text).unwrap();
+    assert!(text.contains(r#"{"on": "post", "error": {"code": 1}}"#), "{text}");
+    assert!(text.contains("-5") && !text.contains(r#"{"of": "a"}"#), "{text}");
+}
+
+#[test]
 fn an_exchange_that_http_alone_answered_gets_no_second_answer() {
     let text = r#"{"cassette": 1, "sessions": [{"session": 1, "transport": "http", "path": "/mcp"}], "exchanges": [
   {"key": "a", "client": {"request": {"method": "m"}}, "http": {"status": 404}, "server": [{"body": "gone"}], "unanswered": "ended"}]}"#;

@@ -194,6 +194,8 @@ impl Take {
         let lane = Lane(state.last_lane);
         let (sender, receiver) = mpsc::unbounded_channel();
         state.pipes.insert(lane.0, sender);
+        state.replayer.handle(self.now(), Input::Opened { lane });
+        self.pump(&mut state);
         (Place::new(Arc::clone(self) as _, lane), receiver)
     }
 

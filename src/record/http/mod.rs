@@ -10,8 +10,10 @@
 //!
 //! Which exchange a server's message belongs to: what comes as the response to a client message is that message's;
 //! what comes on a `GET` stream is filed as on stdio; a `GET` stream that goes on behind an event of a response
-//! (F10.4) belongs to that response's exchange. A response that nobody waits for where it came is the answer to the
-//! oldest request of its session and id (F10.5). What is no message stays with the request on whose response it came.
+//! (F10.4) belongs to that response's exchange. An event with a response that nobody waits for there is the answer to
+//! the oldest request of its session and id (F10.5): on a `GET` stream, and in a session that has a name on the stream of
+//! a call. All else that comes as a response answers its own request, whole or in part, or nothing: two clients without
+//! a session may have the same ids. What is no message stays with the request on whose response it came.
 
 mod heads;
 mod sessions;
@@ -396,10 +398,13 @@ impl Fold {
         let owner = role.owner();
         let is_sse = self.sessions[owner.session].session.is_sse;
         let way = match role {
+            Role::Exchange(_) if self.hears_others(lane, owner) => {
+                Way::Heard(owner.exchange, self.on_response(role))
+            }
             Role::Exchange(_) => Way::Own(owner.exchange, self.on_response(role)),
-            Role::Answer(..) => Way::Own(owner.exchange, Some(On::Post)),
+            Role::Answer(..) => Way::Aside(owner.exchange),
             Role::Stream(_) => Way::Shared(if is_sse { None } else { Some(On::Get) }),
-            Role::Resumed(_, of) => Way::Own(of.exchange, Some(On::Resume)),
+            Role::Resumed(_, of) => Way::Heard(of.exchange, Some(On::Resume)),
         };
         self.server_message(owner.session, message, moment, way);
         if message.kind == Kind::Result
@@ -407,6 +412,13 @@ impl Fold {
         {
             self.has_begun(session);
         }
+    }
+
+    /// Whether a client may hear answers to its other calls on the response to this request: clients read on in the event
+    /// stream of a call, and of no other response. Without a session nobody knows whose the other calls are.
+    fn hears_others(&self, lane: &Lane, owner: Owner) -> bool {
+        let open = &self.sessions[owner.session];
+        lane.is_stream && open.states[owner.exchange].is_request && open.session.live_id.is_some()
     }
 
     /// Files an event or a body that is no message.

@@ -1,6 +1,7 @@
 //! What happened on lanes, told a line each, and what stands in the cassette because of it.
 
 mod heads;
+mod own;
 mod recordings;
 mod responses;
 mod sessions;

@@ -242,15 +242,17 @@ impl Play {
         let &step = scene.script.pushes.get(self.next_push)?;
         let plan = &scene.script.steps[step as usize];
         let comes = match plan.anchor() {
-            // What a server said before any client message waits for the first one, which picks the session.
-            None => self.progress.is_some(),
+            // What a server said before any client message waits for the first one where that picks the session.
+            None => self.is_open || self.progress.is_some(),
             Some(anchor) => self.progress >= Some(anchor),
         };
         if !comes {
             return None;
         }
         let due = *self.push_due.get_or_insert_with(|| scene.due(scene.now, step, 0));
-        Some((step, due))
+        // Nobody knows when the recorded server's input was closed: what is left is said before its end, at once.
+        let is_closed = scene.hears.is_some_and(|pipe| scene.pipes.is_closed(pipe));
+        Some((step, if is_closed { Due::real(scene.now.real) } else { due }))
     }
 
     /// A server that ended by itself, but not in mid-call, ends when all that was recorded has been played; one whose

@@ -25,10 +25,14 @@ impl Replayer {
             }
         }
         // Over HTTP, one that was sent elsewhere or refused comes first if it was recorded so.
-        if self.at_hand.facts.is_some()
-            && let Some(found) = self.find_in(0, message).filter(|found| self.is_for(*found))
-        {
-            return self.play(now, lane, message, found);
+        if self.at_hand.facts.is_some() {
+            let found = self.find_in(0, message).filter(|found| self.is_for(*found));
+            if let Some(refused) = self.find_refused(message, found).filter(|refused| !refused.repeat) {
+                return self.refuse(now, lane, refused);
+            }
+            if let Some(found) = found {
+                return self.play(now, lane, message, found);
+            }
         }
         let chosen = self.choose_session(message);
         let asks_for = chosen.and_then(|script| self.scripts[script].handshake().map(|step| step.exchange));
@@ -52,6 +56,9 @@ impl Replayer {
         let Some(chosen) = goes_on.map(|play| self.plays[play].script).or(chosen) else {
             if let Some(found) = self.find(message) {
                 return self.play(now, lane, message, found);
+            }
+            if let Some(refused) = self.find_refused(message, None) {
+                return self.refuse(now, lane, refused);
             }
             let reason = if self.legacy_recording { Reason::NeverRecorded } else { Reason::OtherEra };
             return self.miss(lane, message, reason, None);
@@ -86,7 +93,7 @@ impl Replayer {
                 self.owners[play] = Some(self.at_hand.live);
                 play
             }
-            None => self.begin_play(chosen, self.at_hand.live),
+            None => self.begin_opened(chosen, lane),
         };
         self.lives[self.at_hand.live].play = Some(play);
         if let Some(stream) = self.streams.get_mut(&lane.0) {
@@ -104,19 +111,21 @@ impl Replayer {
     /// not yet played, else the last again.
     fn choose_session(&self, message: &Message<'_>) -> Option<usize> {
         let name = client_name(message);
-        let fresh = |script: &usize| !self.played[*script];
         let same_client = |script: &usize| {
             let session = self.scripts[*script].session.map(|at| &self.cassette.sessions[at as usize]);
             session.is_some_and(|session| {
                 session.client.is_some() && session.client.as_deref() == name.as_deref()
             })
         };
-        let mut all = (1..self.scripts.len()).filter(|&script| self.begins_here(script));
-        all.clone()
-            .filter(fresh)
-            .find(same_client)
-            .or_else(|| all.clone().find(fresh))
-            .or_else(|| all.next_back())
+        self.may_begin().find(same_client).or_else(|| self.may_begin().next())
+    }
+
+    /// The recorded sessions that a new one may play: those not yet played, else the last.
+    pub(super) fn may_begin(&self) -> impl Iterator<Item = usize> {
+        let all = (1..self.scripts.len()).filter(|&script| self.begins_here(script));
+        let fresh = all.clone().filter(|script| !self.played[*script]);
+        let last = if fresh.clone().next().is_some() { None } else { all.last() };
+        fresh.chain(last)
     }
 
     /// Whether an `initialize` that began no session was sent to the same place by a client that showed as much.

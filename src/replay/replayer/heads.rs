@@ -2,11 +2,16 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use super::{Found, Output, Replayer, items::Way, streams::is_line};
+use super::{
+    Found, Output, Replayer,
+    items::Way,
+    streams::{event, is_line},
+};
 use crate::{
-    cassette::model::{Exchange, Header, Http, Item, Unanswered},
+    cassette::model::{Exchange, Header, Http, Id, Item, Unanswered},
     replay::{
         exchange::{Headers, ResponseHead},
+        rewrite,
         script::StepKind,
     },
     traffic::Lane,
@@ -135,20 +140,43 @@ impl Replayer {
             let is_sse = self.at_hand.post.is_some();
             let is_body = |item: &Item| matches!(self.way(entry, item, is_sse), Way::Nowhere | Way::Post);
             let body = entry.server[item as usize + 1..].iter().position(is_body);
-            Some((http, body.map(|at| (exchange, item + 1 + at as u32))))
+            let body = body.map(|at| self.said_to_answer(exchange, item, item + 1 + at as u32));
+            Some((http, body))
         });
         let (Some((http, body)), Some(stream)) = (recorded, self.streams.get(&lane.0)) else {
             return self.accept(lane);
         };
         let live = stream.live;
         let status = http.status.unwrap_or(202);
-        let head = ResponseHead { status, headers: self.headers(Some(http), lane, live), stream: false };
-        self.emit(Output::Head { lane, head });
-        if let Some((exchange, item)) = body {
-            let bytes = self.recorded(exchange, item);
-            self.emit(Output::Body { lane, bytes });
+        let mut headers = self.headers(Some(http), lane, live);
+        let said = body.map(|(exchange, item, bytes)| {
+            (&cassette.exchanges[exchange as usize].server[item as usize], bytes)
+        });
+        let is_message = said.as_ref().is_some_and(|(item, _)| item.message.kind.is_response());
+        if (http.stream || is_message) && !http.headers.iter().any(is_content_type) {
+            let usual = if http.stream { "text/event-stream" } else { "application/json" };
+            headers.insert(0, ("content-type".into(), usual.as_bytes().into()));
+        }
+        self.emit(Output::Head { lane, head: ResponseHead { status, headers, stream: http.stream } });
+        match said {
+            Some((item, bytes)) if http.stream => {
+                self.emit(Output::Event { lane, event: event(bytes, item.sse.as_deref()) });
+            }
+            Some((_, bytes)) => self.emit(Output::Body { lane, bytes }),
+            None => {}
         }
         self.finish_lane(lane);
+    }
+
+    /// What was said to a client that answered an item, in another one; with the live id where it names the answer's.
+    fn said_to_answer(&self, exchange: u32, answered: u32, item: u32) -> (u32, u32, Vec<u8>) {
+        let server = &self.cassette.exchanges[exchange as usize].server;
+        let mut bytes = self.recorded(exchange, item);
+        let (asked, said) = (&server[answered as usize].message, &server[item as usize].message);
+        if said.kind.is_response() && said.id == asked.id && said.id != Id::Absent {
+            rewrite::set_id(&mut bytes, &self.at_hand.id);
+        }
+        (exchange, item, self.options.vars.show(&bytes).into_owned())
     }
 
     /// Says once where clients go that are asked for credentials.

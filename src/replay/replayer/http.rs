@@ -68,9 +68,7 @@ impl Replayer {
                 if message.is_modern() && posted.is_none() {
                     self.check_headers(request, &message);
                 }
-                if self.answers_early() {
-                    self.at_hand.refused = self.find_refused(request);
-                }
+                self.at_hand.announced = self.announced(request, &target);
                 self.message(now, lane, message);
             }
             method => {

@@ -91,17 +91,15 @@ impl Replayer {
             return self.session_not_found(lane, message.id().unwrap_or(b"null"));
         }
         let found = self.find(message);
+        let refused = self.find_refused(message, found);
+        let found = found.filter(|_| refused.is_none());
         let asks_for = found.map(|found| self.step_of(found).exchange).or(self.at_hand.unpaired);
         if self.may_be_faulted(asks_for) && self.faulted(lane, message, &method, asks_for, found) {
             self.may_come_again(message);
             return;
         }
-        if found.is_none()
-            && let Some(refused) = self.at_hand.refused.take()
-        {
-            // What was said to a part of it names no id.
-            self.at_hand.id.clear();
-            return self.start(now, lane, &Message::read(b""), refused);
+        if let Some(refused) = refused {
+            return self.refuse(now, lane, refused);
         }
         match found {
             Some(found) => self.play(now, lane, message, found),
@@ -110,6 +108,13 @@ impl Replayer {
             }
             None => self.unmatched(lane, message, &method),
         }
+    }
+
+    /// Says to a message what was said to a part of it.
+    pub(super) fn refuse(&mut self, now: Now, lane: Lane, refused: Found) {
+        // It names no id.
+        self.at_hand.id.clear();
+        self.start(now, lane, &Message::read(b""), refused);
     }
 
     /// Where the exchange a live message asks for stands: in its session, or in the pool.
@@ -347,7 +352,11 @@ impl Replayer {
     fn silent(&mut self, now: Now, lane: Lane, message: &Message<'_>) {
         let is_http = self.streams.contains_key(&lane.0);
         // A notification that was refused is refused again; on stdio there is nothing to say again.
-        let Some(found) = self.find(message).filter(|found| is_http || !found.repeat) else {
+        let found = self.find(message).filter(|found| is_http || !found.repeat);
+        if let Some(refused) = self.find_refused(message, found) {
+            return self.refuse(now, lane, refused);
+        }
+        let Some(found) = found else {
             if is_http && self.lives[self.at_hand.live].is_over {
                 return self.session_not_found(lane, b"null");
             }
@@ -363,7 +372,11 @@ impl Replayer {
                 self.response(now, lane, &member, pending);
             }
         }
-        match self.find(message) {
+        let found = self.find(message);
+        if let Some(refused) = self.find_refused(message, found) {
+            return self.refuse(now, lane, refused);
+        }
+        match found {
             Some(found) if asks || !found.repeat => self.start(now, lane, message, found),
             None if asks && self.lives[self.at_hand.live].is_over => self.session_not_found(lane, b"null"),
             None if asks => self.split_batch(lane, message),

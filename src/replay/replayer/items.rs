@@ -58,6 +58,7 @@ impl Replayer {
             _ if is_line(entry) => Way::Own,
             Some(On::Post) if is_sse && was_sse => Way::Post,
             _ if is_body && was_sse != is_sse => Way::Nowhere,
+            Some(On::Post) if !was_sse && entry.is_aside(item) => Way::Nowhere,
             _ if is_sse => Way::Own,
             Some(On::Post) if is_body => Way::Nowhere,
             // Not all clients look for it there (F10.5).
@@ -71,7 +72,7 @@ impl Replayer {
 
     /// Whether an item answers its client's message.
     pub(super) fn answers(&self, entry: &Exchange, item: &Item) -> bool {
-        answers(&self.cassette, &*self.blobs, entry.session, item)
+        answers(&self.cassette, &*self.blobs, entry, item)
     }
 
     /// Sends a recorded message where it was sent: on its own stream, or on one of the session's.
@@ -92,13 +93,16 @@ impl Replayer {
         if was_streamable && is_elsewhere && self.is_second_answer(entry, item) {
             return;
         }
+        if way == Way::Nowhere {
+            return;
+        }
         if let Some(lane) = self.lives[live].pipe {
             // A line that was recorded as one is one, whatever stands in it.
             let line = if was_http { into_line(bytes) } else { bytes };
             return self.deliver(lane, line, apart, None, Some(form));
         }
         let is_noise = matches!(form, Form::Raw | Form::Base64);
-        if way == Way::Nowhere || (!was_http && is_noise) {
+        if !was_http && is_noise {
             return;
         }
         let bytes = if form == Form::Body { self.body(recorded, bytes, lane, live) } else { bytes };

@@ -17,6 +17,7 @@ use crate::{
         script::{Step, StepKind, client_message},
     },
     traffic::{Direction, Lane},
+    wire::jsonrpc::Message,
 };
 
 /// The header that says how long a body is, all of it.
@@ -34,6 +35,15 @@ pub(super) struct Part {
     hides: bool,
     /// How long its request said that all of it is, where what is equal is about as long.
     length: Option<u64>,
+}
+
+/// Of a request whose message is at hand, what parts are known by.
+#[derive(Debug)]
+pub(super) struct Announced {
+    /// Method and target.
+    line: Vec<u8>,
+    /// How long it said that its body is.
+    length: u64,
 }
 
 /// A live request, as far as it has come.
@@ -70,10 +80,76 @@ impl Replayer {
         paces.iter().find_map(|pace| self.part(request, *pace).ok())
     }
 
-    /// The exchange of a request that was refused before much of it had come, and was as long as this one. Whether its
-    /// body comes whole before the answer is chance, so this is looked for where nothing else was recorded for it.
-    pub(super) fn find_refused(&mut self, request: &HttpRequest<'_>) -> Option<Found> {
-        self.part(request, Pace::Stops).ok()
+    /// What parts are known by, of a request that is whole.
+    pub(super) fn announced(&self, request: &HttpRequest<'_>, target: &str) -> Option<Announced> {
+        let length = announced(request).filter(|_| self.answers_early())?;
+        let line = format!("{} {target}", request.method);
+        Some(Announced { line: without_numbers(line.as_bytes()).into_owned(), length })
+    }
+
+    /// The exchange of a request that was refused before much of it had come, and was as long as the one whose message is
+    /// at hand: whether a body comes whole before the answer is chance. It comes before what was `found` for the message
+    /// where it is left, and that was recorded behind it or would be repeated.
+    pub(super) fn find_refused(&mut self, message: &Message<'_>, found: Option<Found>) -> Option<Found> {
+        let announced = self.at_hand.announced.take()?;
+        let refused = self.refused(&announced, message, found);
+        self.at_hand.announced = Some(announced);
+        refused
+    }
+
+    fn refused(
+        &mut self,
+        announced: &Announced,
+        message: &Message<'_>,
+        found: Option<Found>,
+    ) -> Option<Found> {
+        let live = self.at_hand.live;
+        if self.lives[live].is_over {
+            return None;
+        }
+        let mut repeat = None;
+        for play in self.plays_of_parts(live) {
+            let script = self.plays[play].script;
+            for at in 0..self.scripts[script].parts.len() {
+                let step = self.scripts[script].parts[at];
+                let is_taken = self.plays[play].is_taken(step);
+                let rank = |step: u32| self.scripts[script].steps[step as usize].rank;
+                let comes_first = match found {
+                    Some(found) if found.repeat => !is_taken,
+                    Some(found) => !is_taken && found.play == play && rank(step) < rank(found.step),
+                    None => !is_taken || repeat.is_none(),
+                };
+                if !comes_first || !self.is_refused(play, step, announced, message) {
+                    continue;
+                }
+                if !is_taken {
+                    return Some(Found { play, step, repeat: false });
+                }
+                repeat = Some(Found { play, step, repeat: true });
+            }
+        }
+        repeat
+    }
+
+    /// Whether a step's request was refused before it told what it asks, and may be the one whose message is at hand.
+    fn is_refused(&mut self, play: usize, step: u32, announced: &Announced, message: &Message<'_>) -> bool {
+        let exchange = self.scripts[self.plays[play].script].steps[step as usize].exchange;
+        let part = self.part_of(exchange);
+        if part.tells || part.length != Some(announced.length) || part.line != announced.line {
+            return false;
+        }
+        let facts = self.at_hand.facts.as_ref();
+        let bytes =
+            if part.hides || self.at_hand.plain.is_empty() { message.bytes } else { &self.at_hand.plain };
+        facts.is_some_and(|facts| facts.fit(&self.cassette, exchange).is_some())
+            && without_numbers(&Beginning::of(bytes).form).starts_with(&part.form)
+    }
+
+    /// The plays whose parts a client of this session asks for: what was recorded outside of sessions is for clients that
+    /// have none.
+    fn plays_of_parts(&self, live: usize) -> impl Iterator<Item = usize> + use<> {
+        let pool = (live == 0).then_some(0);
+        pool.into_iter().chain(self.playing(live).filter(|play| *play > 0))
     }
 
     /// A request whose rest does not come, and that was not recorded so: a miss.
@@ -96,10 +172,8 @@ impl Replayer {
         let line = without_numbers(line.as_bytes()).into_owned();
         let form = Beginning::of(request.body).form;
         let mut live = Live { request, facts, line, pace, length: announced(request), form, hidden: None };
-        // What was recorded outside of sessions is for clients that have none.
-        let pool = (session == 0).then_some(0);
         let mut wants = Wants::All;
-        for play in pool.into_iter().chain(self.playing(session).filter(|play| *play > 0)) {
+        for play in self.plays_of_parts(session) {
             match self.part_in(play, &mut live) {
                 Ok(found) => return Ok(found),
                 Err(more) => wants = wants.min(more),
@@ -122,23 +196,19 @@ impl Replayer {
                 // Whatever it begins with, it goes on to ask for something else.
                 continue;
             }
-            let (comes, is_whole) = (live.pace == Pace::Comes, live.request.is_whole);
-            let has_length = part.length.is_some() && part.length == live.length;
+            let comes = live.pace == Pace::Comes;
             let form = match part.hides {
                 true => self.hidden_form(live),
                 false => &live.form,
             };
             let is_it = match part.tells {
                 true => form.starts_with(&part.form),
-                // What is said to one of which so little came is for one that stops there,
-                false if comes => false,
-                false if !is_whole => *form == part.form,
-                // or, where nothing else is for it, for one that said to be exactly as long.
-                false => has_length && form.starts_with(&part.form),
+                // What is said to one of which so little came is for one that stops there.
+                false => !comes && *form == part.form,
             };
             if is_it {
                 let is_taken = self.plays[play].is_taken(step);
-                if self.has_rival(play, step, &part, live) {
+                if self.has_rival(play, step, &part, live) || self.has_longer(play, step, live) {
                     continue;
                 }
                 if !is_taken {
@@ -176,6 +246,33 @@ impl Replayer {
                 && live.pace < Pace::Stops
                 && !(is_ours && is_as_long(length, live.length) == Some(false))
         })
+    }
+
+    /// Whether another part that begins alike and goes on comes first: one that is left and was recorded before, or where
+    /// the part itself would be repeated. Whether more comes tells which of the two it is.
+    fn has_longer(&mut self, play: usize, step: u32, live: &mut Live<'_>) -> bool {
+        if live.request.is_whole || live.pace == Pace::Stops {
+            return false;
+        }
+        let script = self.plays[play].script;
+        let is_taken = self.plays[play].is_taken(step);
+        for at in 0..self.scripts[script].parts.len() {
+            let other = self.scripts[script].parts[at];
+            let of = |step: u32| &self.scripts[script].steps[step as usize];
+            let (exchange, is_before) = (of(other).exchange, of(other).rank < of(step).rank);
+            if self.plays[play].is_taken(other) || !(is_before || is_taken) {
+                continue;
+            }
+            let other = self.part_of(exchange);
+            let may_be_it = other.line == live.line
+                && is_as_long(other.length, live.length) != Some(false)
+                && live.facts.fit(&self.cassette, exchange).is_some();
+            let form = if other.hides { self.hidden_form(live) } else { &live.form };
+            if may_be_it && other.form.len() > form.len() && other.form.starts_with(form) {
+                return true;
+            }
+        }
+        false
     }
 
     /// The body of a step's request, where that was recorded whole and may be the one that begins like a part.

@@ -3,18 +3,25 @@
 
 use std::collections::BTreeMap;
 
-use super::{AtHand, Now, Replayer, lives::Live};
-use crate::{traffic::Lane, wire::jsonrpc::Message};
+use super::{AtHand, Now, Replayer, faulty::Faults, lives::Live};
+use crate::{
+    traffic::Lane,
+    wire::jsonrpc::{Kind, Message},
+};
 
 /// The clients that speak in lines, by their lanes.
 #[derive(Debug, Default)]
 pub(in crate::replay) struct Pipes(BTreeMap<u32, Pipe>);
 
 /// One of them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Pipe {
     /// Index of the live session that it is in.
     live: usize,
+    /// It has said something.
+    has_spoken: bool,
+    /// Before its first session, the play of what the server says unasked.
+    opening: Option<usize>,
     /// It has closed its side.
     is_closed: bool,
     /// The recorded server has ended.
@@ -76,8 +83,9 @@ impl Replayer {
     /// Takes in a line.
     pub(super) fn line_on(&mut self, now: Now, lane: Lane, bytes: &[u8]) {
         self.heard.lines = true;
-        self.report.connections += u64::from(!self.pipes.has(lane));
-        let live = self.pipe(lane).live;
+        let pipe = self.pipe(lane);
+        let (live, has_spoken) = (pipe.live, std::mem::replace(&mut pipe.has_spoken, true));
+        self.report.connections += u64::from(!has_spoken);
         // The room of the id before it serves again.
         let id = std::mem::take(&mut self.at_hand.id);
         self.at_hand = AtHand { live, id, ..AtHand::default() };
@@ -85,6 +93,73 @@ impl Replayer {
         if self.pipes.has_ended(lane) {
             self.stop_on(now, lane);
         }
+    }
+
+    /// A client is there: what a recorded server said before any client message is said to it now, where all sessions that
+    /// it may begin have the same.
+    pub(super) fn opened(&mut self, lane: Lane) {
+        if self.pipes.has(lane) {
+            return;
+        }
+        let live = self.pipe(lane).live;
+        self.at_hand = AtHand { live, ..AtHand::default() };
+        let play = match self.opening() {
+            Some(0) => {
+                self.pool_live = live;
+                0
+            }
+            Some(script) => {
+                let play = self.begin_play(script, live);
+                self.pipe(lane).opening = Some(play);
+                play
+            }
+            None => return,
+        };
+        self.plays[play].open();
+        self.agenda.wake(play);
+    }
+
+    /// The script that begins with what is said to a client that has said nothing, whichever it will play.
+    fn opening(&self) -> Option<usize> {
+        if self.scripts.len() == 1 {
+            return Some(0).filter(|_| !self.plays[0].is_open() && self.said_first(0).is_some());
+        }
+        if self.scripts[0].opening().next().is_some() || self.faults.as_ref().is_some_and(Faults::has_lost) {
+            return None;
+        }
+        let mut may_begin = self.may_begin();
+        let first = may_begin.next()?;
+        let said = self.said_first(first)?;
+        may_begin.all(|script| self.said_first(script).as_ref() == Some(&said)).then_some(first)
+    }
+
+    /// What the server of a script said before any client message; none where it asked for something, since what its
+    /// client can do is not known yet.
+    fn said_first(&self, script: usize) -> Option<Vec<Vec<u8>>> {
+        let exchanges = self.scripts[script].opening().map(|step| step.exchange);
+        let items = exchanges.flat_map(|exchange| {
+            let items = 0..self.cassette.exchanges[exchange as usize].server.len() as u32;
+            items.map(move |item| self.recorded(exchange, item))
+        });
+        let said: Vec<Vec<u8>> = items.collect();
+        let asks = |bytes: &Vec<u8>| Message::read(bytes).kind == Kind::Request;
+        (!said.is_empty() && !said.iter().any(asks)).then_some(said)
+    }
+
+    /// Begins the play of a session's script, where what its server said first may have been said.
+    pub(super) fn begin_opened(&mut self, script: usize, lane: Lane) -> usize {
+        let live = self.at_hand.live;
+        let opening = self.pipes.0.get_mut(&lane.0).and_then(|pipe| pipe.opening.take());
+        let Some(opened) = opening else { return self.begin_play(script, live) };
+        if self.plays[opened].script == script {
+            self.owners[opened] = Some(live);
+            return opened;
+        }
+        let play = self.begin_play(script, live);
+        let [opened, begun] = self.plays.get_disjoint_mut([opened, play]).expect("both are there");
+        begun.goes_on_with(opened);
+        opened.stop(&self.scripts[opened.script]);
+        play
     }
 
     /// A client has closed its side.
@@ -125,7 +200,7 @@ impl Replayer {
     fn pipe(&mut self, lane: Lane) -> &mut Pipe {
         if !self.pipes.has(lane) {
             let live = self.begin_live(Live { pipe: Some(lane), ..Live::default() });
-            self.pipes.0.insert(lane.0, Pipe { live, is_closed: false, has_ended: false, is_shut: false });
+            self.pipes.0.insert(lane.0, Pipe { live, ..Pipe::default() });
         }
         self.pipes.0.get_mut(&lane.0).expect("it was put there")
     }

@@ -40,7 +40,7 @@ impl Replayer {
         for (item, recorded) in (0..).zip(&entry.server) {
             if matches!(recorded.message.form, Form::Body | Form::Base64) {
                 body.extend(self.recorded(exchange, item));
-            } else if answers(&self.cassette, &*self.blobs, entry.session, recorded) {
+            } else if answers(&self.cassette, &*self.blobs, entry, recorded) {
                 answered.push(self.recorded(exchange, item));
             }
         }

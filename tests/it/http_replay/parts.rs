@@ -59,18 +59,13 @@ fn record(request: &str, beginning: &str, answer: &str, resets: bool) -> ((Strin
     let (beginning, answer) = (beginning.to_owned(), answer.to_owned());
     let server = std::thread::spawn(move || {
         let mut server = Peer::new(listener.accept().expect("a client").0);
-        let mut taken = Vec::new();
-        while !taken.ends_with(beginning.as_bytes()) {
-            let mut byte = [0];
-            server.0.read_exact(&mut byte).expect("the beginning");
-            taken.push(byte[0]);
-        }
+        server.reads_to(&beginning);
         server.say(answer);
         if resets {
             return server.reset();
         }
         server.0.shutdown(std::net::Shutdown::Write).expect("it is open");
-        let _ = server.0.read_to_end(&mut taken);
+        let _ = server.0.read_to_end(&mut Vec::new());
     });
     let heard = hears(&front.origin, request);
     server.join().expect("it served");
@@ -291,4 +286,56 @@ fn a_beginning_that_says_too_little_answers_only_what_stops_there() {
     assert!(said.starts_with("HTTP/1.1 413 ") && said.ends_with("too big"), "{said}");
     assert!(said.contains("connection: close"), "{said}");
     deck.ends_well();
+}
+
+/// Two clients without a session ask at the same time with the same id, and the server refuses the one whose request is
+/// not whole, or no JSON: each hears what was said to it.
+#[test]
+fn an_answer_to_what_is_no_request_is_not_that_of_a_call_with_the_same_id() {
+    let answer = |status: &str, message: &str| {
+        let length = message.len();
+        format!(
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{message}"
+        )
+    };
+    let good = answer("200 OK", r#"{"jsonrpc":"2.0","id":7,"result":{"of":"whole"}}"#);
+    let bad =
+        answer("400 Bad Request", r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32700,"message":"broken"}}"#);
+    let whole = Framing::Length.request(&[&BEGINNING.replace("first", "other"), REST], true);
+    for (asked, taken) in [
+        (Framing::Length.request(&[BEGINNING], false), BEGINNING),
+        (Framing::Length.request(&[BEGINNING, REST], true).replace("tools/call\"", "tools/call:"), "}}}"),
+        (Framing::Length.request(&[BEGINNING], false).replace(BEGINNING, ""), "\r\n\r\n"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("c.json");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+        let front = Front::start(&["record", path.to_str().expect("text"), "--url", &url], folder.path());
+        let connects = |request: &str| {
+            let mut peer =
+                Peer::new(TcpStream::connect(&front.origin["http://".len()..]).expect("it listens"));
+            peer.say(request);
+            peer
+        };
+        let serves = |end: &str| {
+            let mut server = Peer::new(listener.accept().expect("a client").0);
+            server.reads_to(end);
+            server
+        };
+        let (mut client, mut server) = (connects(&whole), serves(REST));
+        let (mut other_client, mut other_server) = (connects(&asked), serves(taken));
+        other_server.say(&bad);
+        drop(other_server);
+        assert_eq!(other_client.rest(), (bad.clone(), false));
+        server.say(&good);
+        drop(server);
+        assert_eq!(client.rest(), (good.clone(), false));
+        front.end();
+        let body = |answer: &str| answer.split_once("\r\n\r\n").expect("a head").1.to_owned();
+        let last = |request: &str| request.replacen("\r\n", "\r\nConnection: close\r\n", 1);
+        let heard = replay(&folder, &[last(&whole), last(&asked)]);
+        let expected = [("HTTP/1.1 200 OK", &good), ("HTTP/1.1 400 Bad Request", &bad)];
+        assert_eq!(heard, expected.map(|(status, answer)| (status.to_owned(), body(answer), false)));
+    }
 }

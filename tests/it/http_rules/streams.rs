@@ -217,6 +217,56 @@ fn an_answer_to_a_question_is_taken_in_as_recorded() {
     assert!(heard.contains(&"2 end".to_owned()), "{heard:?}");
 }
 
+/// A server that refuses the answer says so in the protocol's words: that is no answer to the call, whatever its id.
+#[test]
+fn what_an_answer_to_a_question_is_told_is_no_answer_to_the_call() {
+    let asked = r#""answer": {"result": {"action": "accept"}}}, {"result": 1}]"#;
+    for (id, said) in [("", "3"), (r#""id": 9,"#, "9"), (r#""id": null,"#, "null")] {
+        for (rest, expected) in
+            [(r#", {"result": 1}]"#, r#""result":1"#), (r#"], "unanswered": "ended""#, "")]
+        {
+            let refused = format!(
+                r#""answer": {{"http": {{"status": 400}}, "result": {{}}}}}}, {{"on": "post", {id} "error": 5}}{rest}"#
+            );
+            let exchange = QUESTION.replace("HTTP", r#""http": {"stream": true},"#).replace("ON", "");
+            let exchange = exchange
+                .replace(asked, &refused)
+                .replace(r#"{"method": "tools/call""#, r#"{"id": 3, "method": "tools/call""#);
+            let mut stage = Stage::new(HTTP, &(with_id(1) + &exchange));
+            let session = stage.begin();
+            let called = stage.post(&[&session], &call(3, "q"));
+            let heard = stage.post(&[&session], r#"{"jsonrpc":"2.0","id":9,"result":{}}"#);
+            let refusal = format!(r#"3 body {{"jsonrpc":"2.0","id":{said},"error":5}}"#);
+            assert_eq!(heard[..3], ["3 400".to_owned(), refusal, "3 end".to_owned()], "{heard:?}");
+            let of_call: Vec<_> = called.iter().chain(&heard).filter(|said| said.starts_with("2 ")).collect();
+            assert!(!of_call.iter().any(|said| said.contains("error")), "{of_call:?}");
+            assert!(of_call.iter().any(|said| said.contains(expected)), "{of_call:?}");
+            // A client on stdio hears only what was said to its call.
+            let mut stage = Stage::new(HTTP, &(with_id(1) + &exchange));
+            stage.line(1, &initialize());
+            stage.line(1, &call(3, "q"));
+            let heard = stage.line(1, r#"{"jsonrpc":"2.0","id":9,"result":{}}"#);
+            let expected = if expected.is_empty() { "-33001" } else { expected };
+            assert!(heard.len() == 1 && heard[0].contains(expected), "{heard:?}");
+        }
+    }
+    // As an event.
+    let exchange = QUESTION.replace("HTTP", r#""http": {"stream": true},"#).replace("ON", "").replace(
+        r#""answer": {"result": {"action": "accept"}}},"#,
+        r#""answer": {"http": {"status": 200, "stream": true}, "result": {}}}, {"on": "post", "sse": {"id": "e"}, "no_id": true, "error": 5},"#,
+    );
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &exchange));
+    let session = stage.begin();
+    stage.post(&[&session], &call(3, "q"));
+    let heard = stage.post(&[&session], r#"{"jsonrpc":"2.0","id":9,"result":{}}"#);
+    assert_eq!(
+        heard[..3],
+        ["3 200 stream", r#"3 event id=e {"jsonrpc":"2.0","error":5}"#, "3 end"],
+        "{heard:?}"
+    );
+    assert_eq!(heard[3], format!("2 event {}", result(3, "1")));
+}
+
 #[test]
 fn an_answer_on_the_get_stream_comes_on_the_response() {
     let exchange = tool("t", "t", r#""http": {"status": 202}, "server": [{"on": "get", "result": 1}]"#);

@@ -127,13 +127,18 @@ impl Peer {
 
     /// The head of a request, whatever stands in it.
     pub(crate) fn head(&mut self) -> String {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
+        self.reads_to("\r\n\r\n")
+    }
+
+    /// What comes up to the end of this.
+    pub(crate) fn reads_to(&mut self, end: &str) -> String {
+        let mut taken = Vec::new();
+        while !taken.ends_with(end.as_bytes()) {
             let mut byte = [0];
             self.0.read_exact(&mut byte).unwrap();
-            head.push(byte[0]);
+            taken.push(byte[0]);
         }
-        String::from_utf8_lossy(&head).into_owned()
+        String::from_utf8_lossy(&taken).into_owned()
     }
 
     /// Reads a call from a client of this test.

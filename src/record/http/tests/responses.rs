@@ -64,6 +64,26 @@ fn a_server_request_is_answered_by_another_post() {
             "1 raw @1",
         ],
     );
+    // What a server says to an answer is none to the call, whatever its id.
+    for id in ["1", "\"x\"", "null"] {
+        check_in_session(
+            &[
+                "1 > POST /mcp @S",
+                r#"1 > {"jsonrpc":"2.0","id":1,"method":"a"}"#,
+                "1 < 200 content-type=text/event-stream",
+                r#"1 < event |{"jsonrpc":"2.0","id":"x","method":"ask"}"#,
+                "2 > POST /mcp @S",
+                r#"2 > {"jsonrpc":"2.0","id":"x","result":{}}"#,
+                "2 < 400 content-type=application/json",
+                &format!(r#"2 < {{"jsonrpc":"2.0","id":{id},"error":{{}}}}"#),
+                "2 < .",
+                "1 < cut",
+            ],
+            &[
+                r#"1 a @1 {"stream": true, "end": "cut"} | request answered by result oddly | post error ! ended"#,
+            ],
+        );
+    }
 }
 
 #[test]

@@ -104,6 +104,10 @@ fn what_stops_behind_its_head_is_answered_then_and_nothing_that_goes_on_is() {
         for cut in 1..BODY.len() {
             assert_eq!(stage.answered_at(&BODY[..cut], &length), None, "{cut}");
         }
+        // Where it is whole before it can be refused, only a length tells that it is the one that was.
+        if recorded == length {
+            assert_eq!(stage.hears(BODY, &length, true), "413 head");
+        }
         assert!(stage.hears(BODY, &length, true).starts_with("200 "), "what was recorded behind it");
         assert_eq!(stage.hears("", "0", true), "400 none", "no body is not the same as none so far");
         assert_eq!(stage.hears("", &length, false), "413 head");
@@ -117,7 +121,7 @@ fn what_stops_behind_its_head_is_answered_then_and_nothing_that_goes_on_is() {
 }
 
 #[test]
-fn a_whole_one_is_refused_as_the_head_of_one_as_long_was_where_nothing_else_is_for_it() {
+fn a_whole_one_is_refused_as_the_head_of_one_as_long_was_in_its_turn() {
     let length = length(BODY);
     for beginning in ["", "{\"json"] {
         let mut stage = Stage::new(&[&part("head", beginning, &length)]);
@@ -129,8 +133,51 @@ fn a_whole_one_is_refused_as_the_head_of_one_as_long_was_where_nothing_else_is_f
             assert!(stage.hears(BODY, &length, true).contains("-33000"), "{other}");
             assert_eq!(stage.replayer.report().misses.len(), 1);
         }
-        let mut stage = Stage::new(&[&part("head", beginning, &length), WHOLE]);
-        assert!(stage.hears(BODY, &length, true).starts_with("200 "));
+        let again = WHOLE.replace("whole", "again").replace("{}", "{\"again\":1}");
+        let one = part("one", beginning, &length);
+        let two = part("two", beginning, &length);
+        for (exchanges, heard) in [
+            (&[&*one, WHOLE][..], &["413 one", "200 {}", "200 {}"][..]),
+            (&[WHOLE, &one, &again], &["200 {}", "413 one", "200 again", "200 again"]),
+            (&[&one, WHOLE, &two], &["413 one", "200 {}", "413 two", "200 {}"]),
+            // Another one as long is not this one.
+            (&[WHOLE, &part("one", beginning, "9000")], &["200 {}", "200 {}"]),
+            (&[&part("one", BEGINNING, &length), WHOLE], &["413 one", "200 {}"]),
+        ] {
+            let mut stage = Stage::new(exchanges);
+            let said = heard.iter().map(|_| stage.hears(BODY, &length, true));
+            let said = said.map(|said| match said.split_once("\"result\":") {
+                Some((_, "{}}")) => "200 {}".to_owned(),
+                Some(_) => "200 again".to_owned(),
+                None => said,
+            });
+            assert_eq!(said.collect::<Vec<_>>(), heard, "{exchanges:?}");
+            assert!(stage.replayer.report().misses.is_empty());
+        }
+    }
+}
+
+#[test]
+fn whatever_is_posted_is_refused_as_its_head_was() {
+    let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let batch = format!("[{BODY}]");
+    let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
+    let noise = r#"{"jsonrpc":"2.0","id":9,"result":{}}"#;
+    for (body, status) in [(notification, "202 "), (&batch, "200 "), (initialize, "200 "), (noise, "202 ")] {
+        let length = length(body);
+        let mut stage = Stage::new(&[&part("head", "", &length)]);
+        assert_eq!(stage.hears(body, &length, true), "413 head", "{body}");
+        let whole = format!(
+            r#"{{"key": "whole", "client": {{"raw": "{}"}}, "server": [{{"id": 1, "result": {{}}}}]}}"#,
+            body.replace('"', "\\\"")
+        );
+        let whole = if status == "202 " { whole.replace(r#"{"id": 1, "result": {}}"#, "") } else { whole };
+        let mut stage = Stage::new(&[&part("head", "", &length), &whole]);
+        assert_eq!(stage.hears(body, &length, true), "413 head", "{body}");
+        let heard = stage.hears(body, &length, true);
+        assert!(heard.starts_with(status), "{body} {heard}");
+        let mut stage = Stage::new(&[&whole, &part("head", "", &length)]);
+        assert!(stage.hears(body, &length, true).starts_with(status), "{body}");
     }
 }
 
@@ -174,6 +221,27 @@ fn of_several_parts_each_is_answered_in_its_turn() {
     assert_eq!(stage.hears(BEGINNING, &length, false), "413 two");
     assert_eq!(stage.hears(BEGINNING, &length, false), "413 two");
     assert!(stage.hears(BODY, &length, true).starts_with("200 "));
+}
+
+#[test]
+fn of_several_parts_that_begin_alike_the_one_recorded_first_is_waited_for() {
+    let length = length(BODY);
+    for (short, soon) in [("", Pace::Pauses), ("{\"json", Pace::Pauses), (&BEGINNING[..90], Pace::Comes)] {
+        let (longer, short_part) = (part("longer", BEGINNING, &length), part("short", short, &length));
+        let mut stage = Stage::new(&[&longer, &short_part]);
+        assert_eq!(stage.answered_at(short, &length), Some(Pace::Stops), "{short}");
+        assert_eq!(stage.answered_at(BEGINNING, &length), Some(Pace::Comes), "{short}");
+        assert_eq!(stage.hears(BEGINNING, &length, false), "413 longer");
+        assert_eq!(stage.answered_at(short, &length), Some(soon), "{short}");
+        assert_eq!(stage.hears(short, &length, false), "413 short");
+        // One of another length is not meant, nor one that was recorded behind it.
+        let mut stage = Stage::new(&[&part("longer", BEGINNING, "9000"), &short_part]);
+        assert_eq!(stage.answered_at(short, &length), Some(soon), "{short}");
+        let mut stage = Stage::new(&[&short_part, &longer]);
+        assert_eq!(stage.answered_at(short, &length), Some(soon), "{short}");
+        assert_eq!(stage.hears(short, &length, false), "413 short");
+        assert_eq!(stage.answered_at(short, &length), Some(Pace::Stops), "once more");
+    }
 }
 
 #[test]
