@@ -83,6 +83,14 @@ impl Redactor {
         Self { shared: met.map(|met| (met, 0)), ..self }
     }
 
+    /// The same, which looks for what was met elsewhere, if anything was.
+    pub fn knowing(mut self, met: Option<&Met>) -> Self {
+        if let Some(met) = met {
+            met.behind(0, |kind, value| self.secrets.learn(kind, value));
+        }
+        self
+    }
+
     /// The same, whose numbers go on behind those of the placeholders in this text: such as these may come in too.
     pub fn behind(mut self, text: &[u8]) -> Self {
         placeholder::spelled(text).for_each(|(_, placeholder)| self.secrets.count_behind(placeholder));
