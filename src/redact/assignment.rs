@@ -14,8 +14,8 @@ pub(super) use self::flags::{flag, is_flags_word};
 pub(super) use self::settings::is_mixed;
 use self::settings::{begins_line, begins_string, colon, ends_line, spaced};
 use super::names::{self, SecretName, is_name_byte};
+use super::ordinary::is_ordinary;
 use super::placeholder::is_placeholder;
-use super::secrets::is_ordinary;
 use crate::wire::Span;
 
 /// Browsers keep cookies to this length.
