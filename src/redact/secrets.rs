@@ -16,6 +16,7 @@ use super::placeholder::{Placeholder, is_placeholder};
 use super::rules::{Named, SHORTEST};
 use crate::wire::Span;
 
+pub(super) use self::encodings::without_entities;
 use self::encodings::{SPARED, base64, forward, hex, is_base64_digit, percent_encoded, plain, sturdy_five};
 use self::value::{Form, Value};
 

@@ -10,6 +10,7 @@ mod numbers;
 mod oauth;
 mod settings;
 mod shells;
+mod spellings;
 
 use super::{Options, Redactor, Rules};
 use crate::traffic::Direction::{ToClient, ToServer};
