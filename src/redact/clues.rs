@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::filter::{Filter, Window, WindowHash};
 use super::{
-    names::{self, End},
+    names::{self, End, SecretName},
     shapes,
 };
 
@@ -71,8 +71,13 @@ const BEFORE_NAME: &[u8] = b"\"' \t\n\\,;:?&(`{[%<_-.nrt";
 /// Bytes before the name of a program.
 const BEFORE_PROGRAM: &[u8] = b"\"'` \t\n\\/,;:?&|=(){[<>$@nrt";
 
-/// Separators inside names of two words.
+/// Separators inside names of two words; the last one stands in names that people read.
 const JOINTS: [&str; 5] = ["", "_", "-", ".", " "];
+
+/// Those inside the names of a row: a field of OAuth has no blank, and ordinary texts have many such parts of it.
+fn joints(row: &SecretName) -> &'static [&'static str] {
+    if row.kind == "oauth" { &JOINTS[..4] } else { &JOINTS }
+}
 
 impl Clues {
     /// The tables' windows, made once.
@@ -121,7 +126,7 @@ impl Build {
             match row.words.rsplit(' ').collect::<Vec<_>>()[..] {
                 [word] => self.name(word.as_bytes(), word.len().saturating_sub(5) / 2, row.end),
                 [last, before, ..] => {
-                    for joint in JOINTS {
+                    for joint in joints(row) {
                         let joined = format!("{before}{joint}{last}");
                         self.name(joined.as_bytes(), before.len() - 2, row.end);
                     }
@@ -269,7 +274,7 @@ mod tests {
     #[test]
     fn every_name_leaves_a_clue_wherever_it_stands() {
         for row in names::NAMES {
-            for joint in JOINTS {
+            for joint in joints(row) {
                 let name = row.words.replace(' ', joint);
                 for name in [name.to_uppercase(), name] {
                     let text = format!("\"{name}\":\"x\"");

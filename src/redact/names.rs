@@ -132,6 +132,7 @@ pub(super) const NAMES: &[SecretName] = &[
     deep("credential", "credential"),
     deep("credentials", "credential"),
     any("code verifier", "oauth"),
+    any("oauth verifier", "oauth"),
     any("client assertion", "oauth"),
     any("saml response", "oauth"),
     whole("otp", "otp"),
@@ -170,7 +171,8 @@ const PROTOCOL: &[&str] = &[
 ];
 
 /// Parameters of addresses that are secret beside [`NAMES`]: the signatures of signed addresses.
-const SIGNATURES: &[&str] = &["sig", "signature", "x amz signature", "x goog signature", "x amz credential"];
+const SIGNATURES: &[&str] =
+    &["sig", "signature", "oauth signature", "x amz signature", "x goog signature", "x amz credential"];
 
 /// Fields that are secret in an address, a form or an object which speaks OAuth.
 const OAUTH: &[&str] = &[
