@@ -157,19 +157,35 @@ pub(super) fn string_behind(text: &[u8], name: Span) -> Option<Span> {
 
 /// Whether an object that begins before `at` says first what a value has to be: it is a schema, and holds none.
 pub(super) fn begins_schema(text: &[u8], at: usize) -> bool {
-    const MEMBERS: [&[u8]; 12] = [
+    const MEMBERS: [&[u8]; 28] = [
         b"type",
         b"$ref",
+        b"$id",
+        b"$schema",
+        b"$comment",
         b"anyOf",
         b"oneOf",
         b"allOf",
+        b"not",
         b"enum",
         b"const",
         b"properties",
+        b"additionalProperties",
+        b"patternProperties",
+        b"required",
+        b"items",
         b"description",
+        b"markdownDescription",
         b"title",
         b"default",
+        b"examples",
         b"format",
+        b"pattern",
+        b"minLength",
+        b"nullable",
+        b"deprecated",
+        b"readOnly",
+        b"writeOnly",
     ];
     let quote = skip_gap(text, at);
     let name = text.get(quote + backslashes(text, quote) + 1..).unwrap_or_default();

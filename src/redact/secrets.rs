@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::clues::Clues;
 use super::filter::{Filter, Window, WindowHash};
-use super::ordinary::is_ordinary;
+use super::ordinary::{is_ordinary, is_spoken};
 use super::placeholder::{Placeholder, is_placeholder};
 use super::rules::{Named, SHORTEST};
 use crate::wire::Span;
@@ -153,7 +153,7 @@ impl Secrets {
         let characters = bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
         let known = self.values.iter().any(|value| *value.bytes == *bytes);
         // A client sends back what it was answered in a secret's place.
-        let is_none = is_ordinary(bytes) || is_placeholder(bytes);
+        let is_none = is_ordinary(bytes) || is_placeholder(bytes) || may_be_prose(kind, bytes);
         if characters < SHORTEST || bytes.len() > LONGEST || is_none || known {
             return;
         }
@@ -248,6 +248,12 @@ impl Secrets {
     }
 }
 
+/// Whether a value is a word that tells nothing elsewhere: tokens are made by chance, but those of a parser are words, and
+/// so are the settings that cookies keep. Passwords are chosen.
+fn may_be_prose(kind: &str, value: &[u8]) -> bool {
+    matches!(kind, "token" | "cookie") && is_spoken(value)
+}
+
 fn hash(value: &[u8]) -> [u8; 16] {
     let hash: [u8; 32] = Sha256::digest(value).into();
     *hash.first_chunk::<16>().expect("half of it")
@@ -332,8 +338,14 @@ mod tests {
             secrets.placeholder("token", value.as_bytes());
             assert_eq!(found(&secrets, value), [] as [&str; 0], "{value}");
         }
-        secrets.placeholder("token", b"letmeinnow");
+        for value in ["document", "Identifier"] {
+            secrets.placeholder("token", value.as_bytes());
+            assert_eq!(found(&secrets, value), [] as [&str; 0], "{value}");
+        }
+        secrets.placeholder("password", b"letmeinnow");
         assert_eq!(found(&secrets, "xletmeinnow letmeinnows letmeinnow."), ["letmeinnow"]);
+        secrets.placeholder("token", b"xkqzvbnm");
+        assert_eq!(found(&secrets, "xkqzvbnms xkqzvbnm."), ["xkqzvbnm"]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod oauth;
 mod settings;
 mod shells;
 mod spellings;
+mod stays;
 
 use super::{Options, Redactor, Rules};
 use crate::traffic::Direction::{ToClient, ToServer};

@@ -17,7 +17,8 @@ const METHOD: &str = "method";
 const NAMES_ID: (&str, &[u8]) = ("requestId", b"notifications/cancelled");
 
 /// Members below which names are those of what a tool takes, not of what it was given.
-const SCHEMAS: [&str; 3] = ["inputSchema", "outputSchema", "requestedSchema"];
+const SCHEMAS: [&str; 6] =
+    ["inputSchema", "outputSchema", "requestedSchema", "input_schema", "output_schema", "json_schema"];
 
 /// One walk over the tokens of a JSON text.
 pub(super) struct Walk<'a> {
