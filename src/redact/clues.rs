@@ -43,6 +43,8 @@ pub(super) enum Clue {
         /// The place.
         from: u8,
     },
+    /// A part of the word that placeholders begin with.
+    Placeholder,
     /// `\u00`, or its part behind the backslash: the digits' place in the window.
     Escape {
         /// The place of the third digit.
@@ -99,6 +101,7 @@ impl Clues {
         build.shapes();
         build.addresses();
         build.programs();
+        [b"edac", b"dact"].into_iter().for_each(|part| build.add(part, Clue::Placeholder));
         build.add(b"\\u00", Clue::Escape { digit: 4 });
         for digit in b"234567" {
             build.add(&[b'u', b'0', b'0', *digit], Clue::Escape { digit: 3 });
@@ -325,9 +328,12 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_escapes_leave_clues() {
+    fn addresses_placeholders_and_escapes_leave_clues() {
         for text in ["http://h", "redis://:p", r"https:\/\/h", "s3://["] {
             assert!(always(text, |clue| matches!(clue, Clue::Address { .. })), "{text}");
+        }
+        for text in ["<redacted:token-1>", "%3Credacted%3Atoken-1%3E", r"\u003credacted:token-1\u003e"] {
+            assert!(always(text, |clue| *clue == Clue::Placeholder), "{text}");
         }
         assert!(always(r"\u0041", |clue| matches!(clue, Clue::Escape { .. })));
     }

@@ -132,6 +132,8 @@ impl Pass<'_> {
             }
             Clue::Curl { from } => self.curl(at, at + usize::from(from)),
             Clue::Address { colon } => self.address(at, at + usize::from(colon)),
+            // It may be that of others: see who has it.
+            Clue::Placeholder => self.findings.marks.push(at),
             Clue::Escape { digit } => self.escape(at, at + usize::from(digit)),
         }
     }

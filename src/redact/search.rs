@@ -5,6 +5,7 @@ mod walk;
 use super::assignment;
 use super::finder::{self, Findings, Secret};
 use super::layers::Layers;
+use super::placeholder;
 use super::rules::Rules;
 use super::secrets::Secrets;
 use crate::wire::Span;
@@ -24,10 +25,28 @@ pub(super) struct Hit {
 /// Finds what is secret in a message, in order; nothing where nothing is.
 pub(super) fn search(rules: &Rules, secrets: &Secrets, message: &[u8]) -> Vec<(Span, Hit)> {
     let findings = finder::find(secrets, message);
-    let slow = !rules.expressions().is_empty() || !rules.places().is_empty();
-    if findings.marks.is_empty() && !slow && !(secrets.is_brittle() && message.contains(&b'\\')) {
+    if is_over(rules, secrets, message, &findings) {
         return Vec::new();
     }
+    closely(rules, secrets, message, findings)
+}
+
+/// Whether nothing in a message is secret, and nothing in it reads as a placeholder.
+pub(super) fn is_clean(rules: &Rules, secrets: &Secrets, message: &[u8]) -> bool {
+    let findings = finder::find(secrets, message);
+    is_over(rules, secrets, message, &findings)
+        || placeholder::spelled(message).next().is_none()
+            && closely(rules, secrets, message, findings).is_empty()
+}
+
+/// Whether the first look has seen that there is nothing.
+fn is_over(rules: &Rules, secrets: &Secrets, message: &[u8], findings: &Findings) -> bool {
+    let slow = !rules.expressions().is_empty() || !rules.places().is_empty();
+    findings.marks.is_empty() && !slow && !(secrets.is_brittle() && message.contains(&b'\\'))
+}
+
+/// What is secret in a message, where the first look has seen something.
+fn closely(rules: &Rules, secrets: &Secrets, message: &[u8], findings: Findings) -> Vec<(Span, Hit)> {
     let mut search = Search { rules, secrets, layers: Layers::new(message) };
     search.layer(0, findings);
     let mut next = 1;

@@ -23,6 +23,9 @@ use self::value::{Form, Value};
 /// Values that are looked for at once; past it the older half is forgotten (it keeps its numbers).
 pub(super) const MOST: usize = 4096;
 
+/// Numbers are counted on from here at most.
+const MOST_COUNTED: u32 = u32::MAX / 2;
+
 /// Longer values are replaced where they stand and not looked for elsewhere.
 const LONGEST: usize = 16 << 10;
 
@@ -141,11 +144,26 @@ impl Secrets {
         }
     }
 
+    /// The placeholder of a text that reads as this one and is none: itself, unless that is a secret's or may have been.
+    pub(super) fn foreign(&mut self, read: Placeholder) -> Placeholder {
+        let last = self.next.entry(read.kind.clone()).or_default();
+        match self.numbers.entry(hash(read.to_string().as_bytes())) {
+            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Vacant(entry) => {
+                let is_free = read.number > *last;
+                // Nobody counts so far: a text says what it likes.
+                *last = if is_free { read.number.min(MOST_COUNTED) } else { *last + 1 };
+                let number = if is_free { read.number } else { *last };
+                entry.insert(Placeholder { number, ..read }).clone()
+            }
+        }
+    }
+
     /// Counts on behind this placeholder.
     pub(super) fn count_behind(&mut self, placeholder: Placeholder) {
         let last = self.next.entry(placeholder.kind).or_default();
         // Nobody counts so far: a file says what it likes.
-        *last = placeholder.number.min(u32::MAX / 2).max(*last);
+        *last = placeholder.number.min(MOST_COUNTED).max(*last);
     }
 
     /// Looks for a value from now on, unless it is too short, too long, or an ordinary word.

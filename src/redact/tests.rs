@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 mod disguise;
 mod flags;
+mod foreign;
 mod looks;
 mod met;
 mod numbers;

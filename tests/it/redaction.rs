@@ -111,6 +111,23 @@ fn what_says_that_it_is_not_redacted_is_replayed_so_unless_an_option_says_otherw
     assert_eq!(run(folder, &["replay", "c.json"], &[shows(), other[0].clone()]), Some(0));
 }
 
+#[test]
+fn what_reads_as_a_placeholder_is_not_taken_for_a_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    // Met late, so that the journal is cleaned at the end.
+    let says = |id: u32, text: &str| call(id, &format!(r#""city":"it is {text}""#));
+    let calls = [says(1, SECRET), shows(), says(3, "<redacted:password-1>"), says(4, SECRET)];
+    record(folder, &["c.json"], &calls);
+    let text = std::fs::read_to_string(folder.join("c.json")).expect("text");
+    assert!(!text.contains(SECRET), "{text}");
+    for (placeholder, count) in [("it is <redacted:password-1>", 2), ("it is <redacted:password-2>", 1)] {
+        let said = text.matches(&format!(r#""city": "{placeholder}""#)).count();
+        assert_eq!(said, count, "{placeholder} in {text}");
+    }
+    assert_eq!(run(folder, &["replay", "c.json", "--strict"], &calls), Some(0));
+}
+
 /// Says it to a server, in a session if there is one; the session, and what it is answered.
 fn post(front: &Front, path: &str, session: Option<&str>, body: &str) -> (String, String) {
     let host = &front.origin["http://".len()..];
