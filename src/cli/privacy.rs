@@ -20,7 +20,7 @@ use super::{connect::ServerArgs, failure::Failure, values};
 #[command(next_help_heading = "Privacy")]
 pub(super) struct PrivacyArgs {
     /// Let <var:NAME> stand for VALUE in the cassette
-    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = values::variable)]
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = values::Variable)]
     vars: Vec<(String, String)>,
 
     /// Switch redaction on or off, or replace what a JSON Pointer or a regular expression finds as well

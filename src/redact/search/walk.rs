@@ -1,6 +1,6 @@
 //! One walk over the tokens of a JSON text.
 
-use super::{Hit, Search, is_known};
+use super::{Hit, Search};
 use crate::redact::finder::{self, Findings, Secret};
 use crate::redact::names::{self, SecretName};
 use crate::redact::{address, assignment, login};
@@ -265,13 +265,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A method is a secret where it looks like one. That a value met elsewhere stands in it is chance: a client whose
-    /// password is `tools/list` still has to be answered.
+    /// A method is a secret where it looks like one. That a value met elsewhere stands in it is chance, unless it has
+    /// letters and digits: a client whose password is `tools/list` still has to be answered.
     fn method(&mut self, span: Span) {
         let inside = Span::new(span.start + 1, span.end - 1);
         let name = unescape(span.of(self.text));
-        for find in finder::find(self.search.secrets, &name).finds.into_iter().filter(|find| !is_known(find))
-        {
+        let secrets = self.search.secrets;
+        let is_chance = |find: &finder::Find| match find.secret {
+            Secret::Known(value) => !assignment::is_mixed(&secrets.value(value).bytes),
+            Secret::New(..) => false,
+        };
+        for find in finder::find(secrets, &name).finds.into_iter().filter(|find| !is_chance(find)) {
             let place = if name.len() == inside.len() { find.span.shift(inside.start) } else { inside };
             self.hits.push((place, Hit { secret: find.secret, bare: None }));
         }

@@ -47,3 +47,28 @@ fn a_word_that_was_a_token_is_a_word_elsewhere() {
         ],
     );
 }
+
+#[test]
+fn a_method_is_a_secret_where_it_reads_as_one() {
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"{"passwords":["Kd93mZq71Lp","tools/list"]}"#,
+                r#"{"passwords":["<redacted:password-1>","<redacted:password-2>"]}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"Kd93mZq71Lp"}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":"<redacted:password-1>"}"#,
+            ),
+            (
+                r#"[{"jsonrpc":"2.0","method":"x/\u004bd93mZq71Lp","params":{"a":"tools/list"}}]"#,
+                r#"[{"jsonrpc":"2.0","method":"<redacted:password-1>","params":{"a":"<redacted:password-2>"}}]"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,
+            ),
+        ],
+    );
+}
