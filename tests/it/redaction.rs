@@ -93,7 +93,7 @@ fn what_says_that_it_is_not_redacted_is_replayed_so_unless_an_option_says_otherw
     ] {
         let words = [&["replay", "c.json", "--report", "r.json"], options].concat();
         assert_eq!(run(folder, &words, &[shows()]), Some(0), "{options:?}");
-        assert_eq!(run(folder, &words, &[another.clone()]), Some(status), "{options:?}");
+        assert_eq!(run(folder, &words, std::slice::from_ref(&another)), Some(status), "{options:?}");
         assert_eq!(misses(&folder.join("r.json")), status as usize, "{options:?}");
     }
     // What is added is redacted none the less, of what the cassette shows as well.

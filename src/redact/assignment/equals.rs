@@ -56,20 +56,23 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
 /// not, where it reads as several.
 fn fills_word(text: &[u8], before: Option<u8>, start: usize, is_variable: bool) -> Option<Span> {
     let quote = before.filter(|byte| matches!(byte, b'"' | b'\''));
+    if before.is_some() && quote.is_none() {
+        return None;
+    }
     let ends = |byte: u8| byte <= b' ' || matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'<' | b'>');
     let value = Span::new(start, start + run(text, start, |byte| !ends(byte)));
     let behind = value.end + backslashes(text, value.end);
-    let fills = match (before, quote) {
-        (None, _) => value.end == text.len(),
-        (_, Some(quote)) => text.get(behind) == Some(&quote),
-        _ => false,
+    let fills = match quote {
+        None => value.end == text.len(),
+        Some(_) => text.get(behind) == quote.as_ref(),
     };
     let parts = |byte: &u8| matches!(byte, b'&' | b';' | b',');
     let has_several = || value.of(text).split(parts).skip(1).any(|part| part.contains(&b'='));
     // What follows is another element of HTML in a text that shows it.
     let has_tag =
         || [&b"&lt;"[..], b"&gt;"].iter().any(|tag| memchr::memmem::find(value.of(text), tag).is_some());
-    (fills && !value.is_empty() && !has_tag() && !(is_variable && has_several())).then_some(value)
+    let is_more = value.is_empty() || has_tag() || is_variable && has_several();
+    (fills && !is_more).then_some(value)
 }
 
 /// `%3Ftoken%3Dvalue`: a query inside a parameter.

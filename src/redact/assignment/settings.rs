@@ -28,6 +28,9 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     if row.kind == "cookie" {
         return cookies(text, start).filter(|_| is_apart);
     }
+    // Behind the sign of a flag others may begin within the word.
+    let whole = text.len();
+    let text = if before == Some(b'=') { &text[..next_flag(text, start)] } else { text };
     let scheme = run(text, start, |byte| !ends_setting(byte));
     if row.kind == "authorization" && text.get(start + scheme) == Some(&b' ') {
         start += scheme + 1;
@@ -38,7 +41,8 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
         _ => b"",
     };
     let value = worth(text, bare(text, start, parts)?)?;
-    (is_apart && is_mixed(value.of(text))).then_some(value)
+    let is_all = value.end < text.len() || value.end == whole;
+    (is_apart && is_all && is_mixed(value.of(text))).then_some(value)
 }
 
 /// What fills a line or a string from `start` on, or ends before one of these. What goes on is code.
@@ -53,6 +57,12 @@ fn bare(text: &[u8], start: usize, parts: &[u8]) -> Option<Span> {
         false if ends(&with_signs) && !goes_on() => Some(with_signs),
         false => Some(value).filter(|value| parts.contains(&text[value.end])),
     }
+}
+
+/// Where the next sign stands that assigns something; the end of the text where none does.
+fn next_flag(text: &[u8], start: usize) -> usize {
+    let assigns = |pair: &[u8]| pair[0] == b'=' && pair[1].is_ascii_alphanumeric();
+    text.get(start..).and_then(|rest| rest.windows(2).position(assigns)).map_or(text.len(), |at| start + at)
 }
 
 const fn is_bracket(byte: u8) -> bool {

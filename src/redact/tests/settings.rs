@@ -207,3 +207,12 @@ fn a_header_is_known_wherever_it_is_sent_from() {
         "X-Api-Key: required, 12 letters",
     ]);
 }
+
+#[test]
+fn a_text_that_is_made_of_names_costs_no_more_than_its_length() {
+    // Each of these could be read to its end for every name in it.
+    for name in ["=x-token:", "=TOKEN", ",token=", "=authorization:", "$token=", "a->token=", ";TOKEN=${"] {
+        let text = name.repeat(20_000) + "\npassword: horse138";
+        assert!(redact(&mut plain(), &text).ends_with("password: <redacted:password-1>"), "{name}");
+    }
+}
