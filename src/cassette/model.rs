@@ -45,7 +45,7 @@ impl From<Span> for Place {
 }
 
 /// A loaded cassette.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cassette {
     /// The file's bytes, UTF-8.
     pub text: Vec<u8>,
@@ -152,7 +152,7 @@ impl End {
 }
 
 /// One entry of `exchanges`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Exchange {
     /// `key`, unique in the cassette.
     pub key: Box<str>,

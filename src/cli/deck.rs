@@ -18,7 +18,7 @@ use mcp_tapedeck::{
         upstream::Upstreams,
     },
     redact::Met,
-    replay::{Options, ReplayError, Replayer},
+    replay::{Options, ReplayError, Replayer, clear},
     report::Report,
 };
 
@@ -215,8 +215,13 @@ impl Deck {
         }
         let called = Some(name.as_str().into());
         (options.server, options.alone) = if front.is_named { (called, None) } else { (None, called) };
-        let (cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
+        let (mut cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
         let met = options.met.clone();
+        if let Some(met) = met.as_ref().filter(|_| !cassette.redacted) {
+            clear::meet(&cassette, &*blobs, &privacy.compile()?.rules, met);
+        }
+        // Once for all takes.
+        cassette = clear::seen_by(&mut options, cassette, &*blobs);
         let again = {
             let (path, cassette) = (path.clone(), Arc::clone(&cassette));
             move |options: Options| {

@@ -20,7 +20,7 @@ use super::{connect::ServerArgs, failure::Failure, values};
 #[command(next_help_heading = "Privacy")]
 pub(super) struct PrivacyArgs {
     /// Let <var:NAME> stand for VALUE in the cassette
-    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = values::variable)]
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = values::Variable)]
     vars: Vec<(String, String)>,
 
     /// Switch redaction on or off, or replace what a JSON Pointer or a regular expression finds as well
@@ -100,7 +100,7 @@ pub(super) struct Cleaner {
 impl Cleaner {
     /// For one recording.
     pub(super) fn new(privacy: Privacy) -> Self {
-        Self::of(privacy.vars, Redactor::new(&privacy.rules))
+        Self::of(privacy.vars, Redactor::for_recording(&privacy.rules))
     }
 
     /// For a recording of what goes on with others, in a cassette of this text; what those meet is told there.
@@ -120,6 +120,11 @@ impl Cleaner {
     /// Whether what was written may hold values that were met only afterwards.
     pub(super) fn met_late(&self) -> bool {
         self.alone(|alone| alone.redactor.met_late())
+    }
+
+    /// What it is given from now on, it has seen.
+    pub(super) fn again(&self) {
+        self.alone(|alone| alone.redactor.again());
     }
 
     /// What was replaced, by kind and place, a sentence each.

@@ -250,6 +250,7 @@ fn clean(journal: &mut Journal, mut cleaner: Cleaner, asked: Option<Instant>) ->
     if !cleaner.met_late() {
         return Ok(());
     }
+    cleaner.again();
     journal.rewrite(|event| match asked.is_some_and(|at| at.elapsed() >= AFTER_A_SIGNAL) {
         true => Err(io::Error::other("there was no time to take them out")),
         false => {

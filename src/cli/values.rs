@@ -1,7 +1,8 @@
 //! Values as they are typed on the command line: durations, sizes, names with values.
 
-use std::time::Duration;
+use std::{ffi::OsStr, time::Duration};
 
+use clap::{Arg, Command, builder::TypedValueParser, error::ErrorKind};
 use mcp_tapedeck::replay::Timing;
 
 /// Reads a duration: a number and its unit.
@@ -72,6 +73,23 @@ pub(super) fn timing(text: &str) -> Result<Timing, String> {
 pub(super) fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as ROOT=/home/me")?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+/// The same for `--var`. What has no name is not told, for it may be a secret.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Variable;
+
+impl TypedValueParser for Variable {
+    type Value = (String, String);
+
+    fn parse_ref(&self, cmd: &Command, _: Option<&Arg>, value: &OsStr) -> Result<Self::Value, clap::Error> {
+        let wrong = |why: &str| {
+            let text = format!("--var: {why}; it takes NAME=VALUE, such as ROOT=/home/me\n");
+            clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(cmd)
+        };
+        let text = value.to_str().ok_or_else(|| wrong("what is given is not UTF-8"))?;
+        variable(text).map_err(|_| wrong("there is no `=` behind the name"))
+    }
 }
 
 fn number_and_unit(text: &str) -> Option<(f64, &str)> {

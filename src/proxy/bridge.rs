@@ -157,7 +157,7 @@ impl Bridge {
     /// When there is no such server or way.
     pub fn to(url: &str, options: ConnectOptions) -> Result<Self, BridgeError> {
         let (origin, path) = Origin::of_url(url)?;
-        let path = path.parse().map_err(|_| AddressError::NoUrl(url.to_owned()))?;
+        let path = path.parse().map_err(|_| AddressError::NoUrl)?;
         Ok(Self { connector: Connector::new(origin, options)?, path })
     }
 

@@ -13,6 +13,9 @@ const LONGEST_AUTHORITY: usize = 2048;
 const EXAMPLES: &[&str] =
     &["password", "pass", "passwd", "pwd", "secret", "pw", "your_password", "your-password"];
 
+/// The kind of a password before the host.
+pub(super) const URL_PASSWORD: &str = "url-password";
+
 /// The password that GitHub takes with a token as the user.
 const TOKEN_BEFORE: &[u8] = b"x-oauth-basic";
 
@@ -48,7 +51,7 @@ pub(super) fn secrets(
     let rest = &text[start.min(text.len())..];
     let authority = rest.iter().take(LONGEST_AUTHORITY).take_while(|byte| !ends_authority(**byte)).count();
     if let Some(password) = password(&rest[..authority]) {
-        add("url-password", Span::new(start + password.start, start + password.end));
+        add(URL_PASSWORD, Span::new(start + password.start, start + password.end));
     }
     if colon < read_to {
         return read_to;

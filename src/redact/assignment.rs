@@ -6,16 +6,18 @@
 
 mod element;
 mod environment;
+mod equals;
 mod flags;
 mod settings;
 
 use self::element::Content;
+use self::equals::{encoded, equals};
 pub(super) use self::flags::{flag, is_flags_word};
 pub(super) use self::settings::is_mixed;
-use self::settings::{begins_line, begins_string, colon, ends_line, spaced};
+use self::settings::{begins_string, colon, spaced, variable};
 use super::names::{self, SecretName, is_name_byte};
+use super::ordinary::is_ordinary;
 use super::placeholder::is_placeholder;
-use super::secrets::is_ordinary;
 use crate::wire::Span;
 
 /// Browsers keep cookies to this length.
@@ -73,7 +75,7 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
 /// What was found behind a name; where that is nothing, and a string may begin with the name, it is to be looked at by
 /// itself: lines and forms begin there.
 fn or_look(text: &[u8], name: Span, row: &'static SecretName, found: Option<Span>) -> Option<Assigned> {
-    let look = || begins_string(text, name.start).then_some(Assigned::Look);
+    let look = || begins_string(text, variable(text, name.start)).then_some(Assigned::Look);
     found.map(|value| Assigned::Secret(row, value)).or_else(look)
 }
 
@@ -104,6 +106,8 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
     let at = match text.get(behind) {
         Some(b':') => skip_gap(text, behind + 1),
         Some(b'=') if text.get(behind + 1) == Some(&b'>') => skip_gap(text, behind + 2),
+        // PHP's constants.
+        Some(b',') if is_constant(text, name.start.saturating_sub(slashes + 1)) => skip_gap(text, behind + 1),
         Some(b',') if flag(name.of(text)).is_some() => {
             return flags::next_word(text, behind + 1, row, slashes, quote);
         }
@@ -124,6 +128,11 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
         b'{' if row.deep && !begins_schema(text, at + 1) => Some(Assigned::Look),
         _ => None,
     }
+}
+
+/// Whether a constant of PHP is defined whose name in quotes begins at `at`.
+fn is_constant(text: &[u8], at: usize) -> bool {
+    text[..at].trim_ascii_end().ends_with(b"define(")
 }
 
 /// The number at `at`, where it may be a secret of this name.
@@ -148,19 +157,35 @@ pub(super) fn string_behind(text: &[u8], name: Span) -> Option<Span> {
 
 /// Whether an object that begins before `at` says first what a value has to be: it is a schema, and holds none.
 pub(super) fn begins_schema(text: &[u8], at: usize) -> bool {
-    const MEMBERS: [&[u8]; 12] = [
+    const MEMBERS: [&[u8]; 28] = [
         b"type",
         b"$ref",
+        b"$id",
+        b"$schema",
+        b"$comment",
         b"anyOf",
         b"oneOf",
         b"allOf",
+        b"not",
         b"enum",
         b"const",
         b"properties",
+        b"additionalProperties",
+        b"patternProperties",
+        b"required",
+        b"items",
         b"description",
+        b"markdownDescription",
         b"title",
         b"default",
+        b"examples",
         b"format",
+        b"pattern",
+        b"minLength",
+        b"nullable",
+        b"deprecated",
+        b"readOnly",
+        b"writeOnly",
     ];
     let quote = skip_gap(text, at);
     let name = text.get(quote + backslashes(text, quote) + 1..).unwrap_or_default();
@@ -222,40 +247,6 @@ pub(super) fn gives_names(text: &[u8]) -> bool {
     [&b"name"[..], b"key", b"Name", b"Key", b"header"].iter().any(|name| text.ends_with(name))
 }
 
-/// `NAME=value` in a query, a form, an environment, a command line, a file of settings.
-fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
-    let before = name.start.checked_sub(1).map(|at| text[at]);
-    if matches!(before, Some(b'?' | b'&' | b';' | b'#')) || (before.is_none() && is_form(text)) {
-        let value = Span::new(start, start + run(text, start, |byte| !ends_parameter(byte)));
-        return worth(text, value).filter(|_| !refers(text, start));
-    }
-    let spelled = name.of(text);
-    let is_variable = !spelled.iter().any(u8::is_ascii_lowercase)
-        && (before.is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'`(\\".contains(&byte))
-            || escapes_at(text, name.start - 1));
-    // Code stands in the middle of lines as well: there, only what cannot be part of an expression counts.
-    let is_apart = before.is_some_and(|byte| byte.is_ascii_whitespace());
-    let is_plain = is_variable || spelled.starts_with(b"--") || is_apart && flag(spelled).is_some();
-    if refers(text, start) || !is_plain && !is_apart && !begins_line(text, name.start) {
-        return None;
-    }
-    let start = start + backslashes_before_quote(text, start);
-    let (start, end) = match text.get(start) {
-        Some(&quote @ (b'"' | b'\'')) => {
-            let inside = start + 1;
-            (inside, inside + run(text, inside, |byte| byte != quote && byte != b'\n' && byte != b'\\'))
-        }
-        _ => (start, start + run(text, start, |byte| !ends_setting(byte))),
-    };
-    let value = worth(text, Span::new(start, end))?;
-    let is_token = || {
-        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_+/=~".contains(byte);
-        let ends = text.get(end).is_none_or(|byte| *byte <= b' ' || ends_line(*byte));
-        begins_line(text, name.start) || ends && value.of(text).iter().all(is_plain)
-    };
-    (is_plain && !refers(text, value.start) || is_mixed(value.of(text)) && is_token()).then_some(value)
-}
-
 /// Whether what begins at `at` stands for a value: `$NAME`, `{name}`, `<your name>`, `%NAME%`; or is the rest of `==`.
 pub(super) fn refers(text: &[u8], at: usize) -> bool {
     match text.get(at..).unwrap_or_default() {
@@ -267,18 +258,6 @@ pub(super) fn refers(text: &[u8], at: usize) -> bool {
         }
         _ => false,
     }
-}
-
-/// `%3Ftoken%3Dvalue`: a query inside a parameter.
-fn encoded(text: &[u8], name: Span) -> Option<Span> {
-    // `%3F` or `%26` before the name reads as `3Ftoken`.
-    let begins = name.start > 0 && text[name.start - 1] == b'%';
-    let separator = text.get(name.start..name.start + 2)?;
-    if !begins || !(separator.eq_ignore_ascii_case(b"3f") || separator == b"26") {
-        return None;
-    }
-    let start = name.end + 3;
-    worth(text, Span::new(start, start + run(text, start, |byte| !ends_parameter(byte) && byte != b'%')))
 }
 
 fn backslashes_before_quote(text: &[u8], at: usize) -> usize {

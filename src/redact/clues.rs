@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::filter::{Filter, Window, WindowHash};
 use super::{
-    names::{self, End},
+    names::{self, End, SecretName},
     shapes,
 };
 
@@ -43,6 +43,8 @@ pub(super) enum Clue {
         /// The place.
         from: u8,
     },
+    /// A part of the word that placeholders begin with.
+    Placeholder,
     /// `\u00`, or its part behind the backslash: the digits' place in the window.
     Escape {
         /// The place of the third digit.
@@ -71,8 +73,13 @@ const BEFORE_NAME: &[u8] = b"\"' \t\n\\,;:?&(`{[%<_-.nrt";
 /// Bytes before the name of a program.
 const BEFORE_PROGRAM: &[u8] = b"\"'` \t\n\\/,;:?&|=(){[<>$@nrt";
 
-/// Separators inside names of two words.
+/// Separators inside names of two words; the last one stands in names that people read.
 const JOINTS: [&str; 5] = ["", "_", "-", ".", " "];
+
+/// Those inside the names of a row: a field of OAuth has no blank, and ordinary texts have many such parts of it.
+fn joints(row: &SecretName) -> &'static [&'static str] {
+    if row.kind == "oauth" { &JOINTS[..4] } else { &JOINTS }
+}
 
 impl Clues {
     /// The tables' windows, made once.
@@ -94,6 +101,7 @@ impl Clues {
         build.shapes();
         build.addresses();
         build.programs();
+        [b"edac", b"dact"].into_iter().for_each(|part| build.add(part, Clue::Placeholder));
         build.add(b"\\u00", Clue::Escape { digit: 4 });
         for digit in b"234567" {
             build.add(&[b'u', b'0', b'0', *digit], Clue::Escape { digit: 3 });
@@ -121,7 +129,7 @@ impl Build {
             match row.words.rsplit(' ').collect::<Vec<_>>()[..] {
                 [word] => self.name(word.as_bytes(), word.len().saturating_sub(5) / 2, row.end),
                 [last, before, ..] => {
-                    for joint in JOINTS {
+                    for joint in joints(row) {
                         let joined = format!("{before}{joint}{last}");
                         self.name(joined.as_bytes(), before.len() - 2, row.end);
                     }
@@ -269,7 +277,7 @@ mod tests {
     #[test]
     fn every_name_leaves_a_clue_wherever_it_stands() {
         for row in names::NAMES {
-            for joint in JOINTS {
+            for joint in joints(row) {
                 let name = row.words.replace(' ', joint);
                 for name in [name.to_uppercase(), name] {
                     let text = format!("\"{name}\":\"x\"");
@@ -320,9 +328,12 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_escapes_leave_clues() {
+    fn addresses_placeholders_and_escapes_leave_clues() {
         for text in ["http://h", "redis://:p", r"https:\/\/h", "s3://["] {
             assert!(always(text, |clue| matches!(clue, Clue::Address { .. })), "{text}");
+        }
+        for text in ["<redacted:token-1>", "%3Credacted%3Atoken-1%3E", r"\u003credacted:token-1\u003e"] {
+            assert!(always(text, |clue| *clue == Clue::Placeholder), "{text}");
         }
         assert!(always(r"\u0041", |clue| matches!(clue, Clue::Escape { .. })));
     }

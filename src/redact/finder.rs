@@ -1,10 +1,10 @@
 //! All that is secret in one text, found in one pass.
 
-use super::address;
+use super::address::{self, URL_PASSWORD};
 use super::assignment::{self, Assigned};
 use super::clues::{Clue, Clues};
 use super::filter::Window;
-use super::secrets::{Known, Secrets};
+use super::secrets::{Known, Secrets, without_entities};
 use super::{login, names, placeholder, shapes};
 use crate::wire::Span;
 
@@ -112,8 +112,13 @@ impl Pass<'_> {
         if placeholder::is_placeholder(bytes) {
             return;
         }
-        let is_parameter = span.start > 0 && self.text[span.start - 1] == b'=';
-        let value = if is_parameter { address::decoded(bytes) } else { bytes.into() };
+        let value = match self.text[..span.start].last() {
+            Some(b'=') => address::decoded(bytes),
+            _ if kind == URL_PASSWORD => address::decoded(bytes),
+            // In an element.
+            Some(b'>') => without_entities(bytes),
+            _ => bytes.into(),
+        };
         self.add(mark, span, Secret::New(kind, value.into()));
     }
 
@@ -127,6 +132,8 @@ impl Pass<'_> {
             }
             Clue::Curl { from } => self.curl(at, at + usize::from(from)),
             Clue::Address { colon } => self.address(at, at + usize::from(colon)),
+            // It may be that of others: see who has it.
+            Clue::Placeholder => self.findings.marks.push(at),
             Clue::Escape { digit } => self.escape(at, at + usize::from(digit)),
         }
     }

@@ -26,7 +26,7 @@ fn rules() -> Rules {
 }
 
 fn session(rules: &Rules, bytes: &[u8]) {
-    let mut redactor = Redactor::new(rules);
+    let (mut redactor, mut recorder) = (Redactor::new(rules), Redactor::for_recording(rules));
     let mut pairing = Pairing::new();
     for (n, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let direction = if n % 2 == 0 { Direction::ToServer } else { Direction::ToClient };
@@ -41,6 +41,8 @@ fn session(rules: &Rules, bytes: &[u8]) {
         assert_eq!(again.escape_ascii().to_string(), redacted.escape_ascii().to_string(), "{}", shown());
         assert_eq!(pairing.pair(&redacted, &redacted), Ok(()), "a message pairs with itself");
         let _ = pairing.pair(line, &redacted);
+        let recorded = recorder.message(direction, line);
+        assert_eq!(scan::is_json(&recorded), scan::is_json(&redacted), "{}", shown());
         if let Ok(text) = std::str::from_utf8(line) {
             let _ = (redactor.text(text), redactor.url(text), redactor.header_value("authorization", text));
         }

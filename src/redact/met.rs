@@ -32,7 +32,7 @@ impl Met {
     }
 
     /// Gives those that came behind so many, in order; how many there are by now.
-    pub(super) fn behind(&self, heard: u64, mut each: impl FnMut(&'static str, &[u8])) -> u64 {
+    pub(crate) fn behind(&self, heard: u64, mut each: impl FnMut(&'static str, &[u8])) -> u64 {
         let list = self.list();
         let skipped = usize::try_from(heard.saturating_sub(list.forgotten)).unwrap_or(usize::MAX);
         list.values.iter().skip(skipped).for_each(|(kind, value)| each(kind, value));

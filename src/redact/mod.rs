@@ -4,7 +4,8 @@
 //! [`Pairing`] tells in replay which live secret stands for which recorded one. Live traffic is never touched.
 //!
 //! What is secret is listed in two tables, each of which begins with how to add a line: `names` (values of members,
-//! variables and parameters with such a name) and `shapes` (tokens with such a look). Values that were found once
+//! variables and parameters with such a name) and `shapes` (tokens with such a look); `ordinary` says which values are
+//! none all the same. Values that were found once
 //! are found again wherever they stand, also encoded (`secrets`). From the message inward:
 //!
 //! - `search` walks the message: its strings, the JSON inside them, the places that options name
@@ -29,6 +30,7 @@ mod layers;
 mod login;
 mod met;
 mod names;
+mod ordinary;
 pub mod pairing;
 mod placeholder;
 mod places;

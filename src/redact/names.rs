@@ -3,7 +3,7 @@
 //! A name is compared without its case and separators, and by its end: `github_token`, `GITHUB-TOKEN` and
 //! `githubToken` all end in `token`. To add a name: one line in [`NAMES`]; to spare one: a line in [`PROTOCOL`].
 
-use super::rules::SHORTEST;
+use super::{ordinary, rules::SHORTEST};
 
 /// Names longer than this (separators not counted) are no names of secrets.
 const LONGEST: usize = 64;
@@ -26,9 +26,12 @@ pub(super) struct SecretName {
 }
 
 impl SecretName {
-    /// Whether what stands under the name may be the secret itself: the name may also be that of a folder (`PWD`), or
-    /// of the file that keeps it.
+    /// Whether what stands under the name may be the secret itself: the name may also be that of a folder (`PWD`), of the
+    /// file that keeps it, of a package or of a column.
     pub(super) fn may_hold(&self, value: &[u8]) -> bool {
+        if ordinary::describes(value) {
+            return false;
+        }
         let is_path = [&b"/"[..], b"~/", b"./", b"../"].iter().any(|start| value.starts_with(start))
             || matches!(value, [letter, b':', b'\\', ..] if letter.is_ascii_alphabetic());
         let is_number = value.iter().all(u8::is_ascii_digit);
@@ -132,6 +135,7 @@ pub(super) const NAMES: &[SecretName] = &[
     deep("credential", "credential"),
     deep("credentials", "credential"),
     any("code verifier", "oauth"),
+    any("oauth verifier", "oauth"),
     any("client assertion", "oauth"),
     any("saml response", "oauth"),
     whole("otp", "otp"),
@@ -170,7 +174,8 @@ const PROTOCOL: &[&str] = &[
 ];
 
 /// Parameters of addresses that are secret beside [`NAMES`]: the signatures of signed addresses.
-const SIGNATURES: &[&str] = &["sig", "signature", "x amz signature", "x goog signature", "x amz credential"];
+const SIGNATURES: &[&str] =
+    &["sig", "signature", "oauth signature", "x amz signature", "x goog signature", "x amz credential"];
 
 /// Fields that are secret in an address, a form or an object which speaks OAuth.
 const OAUTH: &[&str] = &[

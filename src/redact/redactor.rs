@@ -9,7 +9,7 @@ use super::met::Met;
 use super::placeholder::{self, Placeholder};
 use super::places::{self, Place};
 use super::rules::Rules;
-use super::search::{Hit, search};
+use super::search::{self, Hit, search};
 use super::secrets::Secrets;
 use super::{address, assignment, names, shapes};
 use crate::traffic::Direction;
@@ -39,10 +39,20 @@ pub struct Redactor {
     has_begun: AtomicBool,
     /// It met a value behind its first message: that may hold it.
     met_late: bool,
-    /// Placeholders that come in are secrets of somebody else, with numbers of their own.
-    renumbers: bool,
+    foreign: Foreign,
     /// Who else is to know what it meets, and how much of that it has heard itself.
     shared: Option<(Met, u64)>,
+}
+
+/// What placeholders are that come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Foreign {
+    /// Its own, from a look before.
+    None,
+    /// Secrets of somebody else, with numbers of their own.
+    Secrets,
+    /// Texts that read so, which must not be taken for secrets of its own.
+    Texts,
 }
 
 /// How often a kind of secret was replaced at a place.
@@ -67,7 +77,7 @@ impl Redactor {
             counts: Vec::new(),
             has_begun: AtomicBool::new(false),
             met_late: false,
-            renumbers: false,
+            foreign: Foreign::None,
             shared: None,
         }
     }
@@ -75,12 +85,31 @@ impl Redactor {
     /// A live session's redactor in replay. What the cassette's answers said in a secret's place comes back from the
     /// client, and is numbered like any other secret, so that its numbers and the session's are not mixed up.
     pub fn for_replay(rules: &Rules) -> Self {
-        Self { renumbers: true, ..Self::new(rules) }
+        Self { foreign: Foreign::Secrets, ..Self::new(rules) }
+    }
+
+    /// The redactor of a session that is recorded. What itself reads as a placeholder keeps its number where no secret
+    /// has it, and gets another one else.
+    pub fn for_recording(rules: &Rules) -> Self {
+        Self { foreign: Foreign::Texts, ..Self::new(rules) }
+    }
+
+    /// It is given from now on what it has seen: placeholders in it are its own.
+    pub fn again(&mut self) {
+        self.foreign = Foreign::None;
     }
 
     /// The same, which tells there what it meets, if anybody is to know.
     pub fn telling(self, met: Option<Met>) -> Self {
         Self { shared: met.map(|met| (met, 0)), ..self }
+    }
+
+    /// The same, which looks for what was met elsewhere, if anything was.
+    pub fn knowing(mut self, met: Option<&Met>) -> Self {
+        if let Some(met) = met {
+            met.behind(0, |kind, value| self.secrets.learn(kind, value));
+        }
+        self
     }
 
     /// The same, whose numbers go on behind those of the placeholders in this text: such as these may come in too.
@@ -117,8 +146,12 @@ impl Redactor {
     /// Whether a message stays as it is, by all that is known now, and without asking for any number. If so, it has been
     /// seen. Several may ask at once.
     pub fn is_clean_message(&self, bytes: &[u8]) -> bool {
-        let is_clean =
-            !self.renumbers && (!self.rules.is_on() || search(&self.rules, &self.secrets, bytes).is_empty());
+        let is_clean = || match self.foreign {
+            Foreign::Secrets => false,
+            Foreign::Texts => search::is_clean(&self.rules, &self.secrets, bytes),
+            Foreign::None => search(&self.rules, &self.secrets, bytes).is_empty(),
+        };
+        let is_clean = self.foreign != Foreign::Secrets && !self.rules.is_on() || is_clean();
         if is_clean {
             self.has_begun.store(true, Ordering::Relaxed);
         }
@@ -307,15 +340,25 @@ impl Redactor {
 
     /// Gives placeholders that come in, in whatever spelling, numbers of this session.
     fn renumbered<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        if !self.renumbers {
+        let is_recorded = self.foreign == Foreign::Texts;
+        if self.foreign == Foreign::None || is_recorded && !self.rules.is_on() {
             return Cow::Borrowed(bytes);
         }
         let mut renumbered = Vec::new();
         let mut from = 0;
         for (span, placeholder) in placeholder::spelled(bytes) {
-            let number = self.secrets.number(&placeholder.kind, placeholder.to_string().as_bytes());
+            let number = match is_recorded {
+                true => self.secrets.foreign(placeholder.clone()),
+                false => {
+                    let text = placeholder.to_string();
+                    self.secrets.number(&placeholder.kind, text.as_bytes()).unwrap_or_else(|new| new)
+                }
+            };
+            if is_recorded && number == placeholder {
+                continue;
+            }
             renumbered.extend_from_slice(&bytes[from..span.start]);
-            renumbered.extend_from_slice(number.unwrap_or_else(|new| new).to_string().as_bytes());
+            renumbered.extend_from_slice(number.to_string().as_bytes());
             from = span.end;
         }
         if from == 0 {

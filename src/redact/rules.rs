@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regex::bytes::Regex;
 
-use super::{finder, names, pointer::Pattern, secrets::is_ordinary};
+use super::{finder, names, ordinary::is_ordinary, pointer::Pattern};
 use crate::wire::Span;
 
 /// Values of variables and values under secret names are looked for everywhere from this length on; shorter ones

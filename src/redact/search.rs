@@ -1,13 +1,17 @@
 //! All that is secret in one message: by its names, its looks, its places, and the values already known.
 
+mod walk;
+
+use super::assignment;
 use super::finder::{self, Findings, Secret};
 use super::layers::Layers;
-use super::names::{self, SecretName};
+use super::placeholder;
 use super::rules::Rules;
 use super::secrets::Secrets;
-use super::{address, assignment, login};
 use crate::wire::Span;
-use crate::wire::scan::{self, Lexer, Token, unescape};
+use crate::wire::scan;
+
+use self::walk::Walk;
 
 /// Something that has to be replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,25 +22,31 @@ pub(super) struct Hit {
     pub(super) bare: Option<u8>,
 }
 
-/// Members of a message's envelope: replacing them would change what the message is, or what answers it.
-const ENVELOPE: [&str; 3] = ["jsonrpc", "id", METHOD];
-
-/// The member that is replaced all the same where it looks like a secret.
-const METHOD: &str = "method";
-
-/// What names a request by its id, as a member of `params`, and the method that does.
-const NAMES_ID: (&str, &[u8]) = ("requestId", b"notifications/cancelled");
-
-/// Members below which names are those of what a tool takes, not of what it was given.
-const SCHEMAS: [&str; 3] = ["inputSchema", "outputSchema", "requestedSchema"];
-
 /// Finds what is secret in a message, in order; nothing where nothing is.
 pub(super) fn search(rules: &Rules, secrets: &Secrets, message: &[u8]) -> Vec<(Span, Hit)> {
     let findings = finder::find(secrets, message);
-    let slow = !rules.expressions().is_empty() || !rules.places().is_empty();
-    if findings.marks.is_empty() && !slow && !(secrets.is_brittle() && message.contains(&b'\\')) {
+    if is_over(rules, secrets, message, &findings) {
         return Vec::new();
     }
+    closely(rules, secrets, message, findings)
+}
+
+/// Whether nothing in a message is secret, and nothing in it reads as a placeholder.
+pub(super) fn is_clean(rules: &Rules, secrets: &Secrets, message: &[u8]) -> bool {
+    let findings = finder::find(secrets, message);
+    is_over(rules, secrets, message, &findings)
+        || placeholder::spelled(message).next().is_none()
+            && closely(rules, secrets, message, findings).is_empty()
+}
+
+/// Whether the first look has seen that there is nothing.
+fn is_over(rules: &Rules, secrets: &Secrets, message: &[u8], findings: &Findings) -> bool {
+    let slow = !rules.expressions().is_empty() || !rules.places().is_empty();
+    findings.marks.is_empty() && !slow && !(secrets.is_brittle() && message.contains(&b'\\'))
+}
+
+/// What is secret in a message, where the first look has seen something.
+fn closely(rules: &Rules, secrets: &Secrets, message: &[u8], findings: Findings) -> Vec<(Span, Hit)> {
     let mut search = Search { rules, secrets, layers: Layers::new(message) };
     search.layer(0, findings);
     let mut next = 1;
@@ -134,391 +144,6 @@ impl Search<'_> {
                 self.layers.add(layer, found.shift(span.start), Hit { secret, bare: None });
             }
         }
-    }
-}
-
-/// One walk over the tokens of a JSON text.
-struct Walk<'a> {
-    search: &'a Search<'a>,
-    text: &'a [u8],
-    is_message: bool,
-    marks: &'a [usize],
-    /// Whether an object may speak OAuth.
-    may_grant: bool,
-    /// Whether a list of words may be a call of curl.
-    calls_curl: bool,
-    open: Vec<Open>,
-    /// The steps that lead to the value at hand; kept only where places are asked for.
-    steps: Option<Vec<Vec<u8>>>,
-    hits: Vec<(Span, Hit)>,
-    /// Insides of strings that have to be looked at, and whether that is a member's name.
-    inside: Vec<(Span, bool)>,
-    /// It has words that JSON does not know: it may be a list of YAML's.
-    is_loose: bool,
-}
-
-/// One open container.
-#[derive(Debug)]
-struct Open {
-    /// Elements so far, in an array.
-    elements: Option<usize>,
-    /// What the element at hand is by the flag before it, in an array of words.
-    flag: Option<&'static SecretName>,
-    /// What the element at hand is to curl, by the word before it.
-    login: Option<login::Word>,
-    /// The name of the member at hand, in an object.
-    name: Span,
-    /// What the member at hand is by its name.
-    named: Option<&'static SecretName>,
-    /// What strings below are by a name further up.
-    above: Option<&'static SecretName>,
-    /// What the member `value` is, by the name that another member gives.
-    given: Option<&'static SecretName>,
-    /// The member `value`, where it is a string.
-    value: Option<Span>,
-    /// Below a schema, names say nothing.
-    in_schema: bool,
-    /// Whether it speaks OAuth, and its strings that are secret if it does.
-    grants: bool,
-    fields: Vec<(Span, &'static SecretName)>,
-    /// The value of its `code`, and whether another member may tell, or all but tells, that it was granted.
-    code: Option<Span>,
-    is_beside: bool,
-    is_near: bool,
-}
-
-impl Open {
-    /// What the value at hand is by its name, or by one further up.
-    fn named(&self) -> Option<&'static SecretName> {
-        self.named.filter(|row| self.above.is_none() || !row.may_be_none()).or(self.above)
-    }
-
-    /// Whether its `code` was granted, by what it looks like and what stands beside it.
-    fn has_grant(&self, text: &[u8]) -> bool {
-        self.code.is_some_and(|code| {
-            let code = unescape(code.of(text));
-            self.is_near && address::may_be_granted(&code) || self.is_beside && address::is_random(&code)
-        })
-    }
-}
-
-impl<'a> Walk<'a> {
-    fn new(search: &'a Search<'a>, layer: usize, findings: &'a Findings) -> Self {
-        let wants_steps = layer == 0 && !search.rules.places().is_empty();
-        Self {
-            search,
-            text: search.layers.text(layer),
-            is_message: layer == 0,
-            marks: &findings.marks,
-            may_grant: findings.may_grant,
-            calls_curl: findings.calls_curl,
-            open: Vec::new(),
-            steps: wants_steps.then(Vec::new),
-            hits: Vec::new(),
-            inside: Vec::new(),
-            is_loose: false,
-        }
-    }
-
-    /// Walks the value that fills `whole`.
-    fn run(&mut self, whole: Span) -> Result<(), scan::ScanError> {
-        let mut lexer = Lexer::new(self.text, whole.start);
-        while let Some((token, span)) = lexer.next()? {
-            match token {
-                Token::Name => self.name(span),
-                Token::ObjectEnd | Token::ArrayEnd => self.close(),
-                Token::ObjectStart | Token::ArrayStart | Token::String | Token::Word => {
-                    self.value(token, span)
-                }
-            }
-        }
-        match lexer.at() == whole.end {
-            true => Ok(()),
-            false => Err(scan::ScanError { at: lexer.at(), expected: "the end" }),
-        }
-    }
-
-    /// Whether the first look left a mark in this token.
-    fn is_marked(&mut self, span: Span) -> bool {
-        let passed = self.marks.iter().take_while(|mark| **mark < span.start).count();
-        self.marks = &self.marks[passed..];
-        self.marks.first().is_some_and(|mark| *mark < span.end)
-    }
-
-    fn name(&mut self, span: Span) {
-        let marked = self.is_marked(span);
-        let text = self.text;
-        if let Some(object) = self.open.last_mut() {
-            object.name = span;
-            object.named =
-                if marked && !object.in_schema { names::secret(&unescape(span.of(text))) } else { None };
-            if self.may_grant && !object.in_schema {
-                let name = unescape(span.of(text));
-                object.grants |= names::grants(&name);
-                object.is_beside |= names::is_beside_code(&name);
-                object.is_near |= names::is_near_code(&name);
-            }
-        }
-        if let Some(step) = self.steps.as_mut().and_then(|steps| steps.last_mut()) {
-            *step = unescape(span.of(text)).into_owned();
-        }
-        if marked || self.search.always_looks() {
-            self.inside.push((Span::new(span.start + 1, span.end - 1), true));
-        }
-    }
-
-    fn value(&mut self, token: Token, span: Span) {
-        if let Some(count) = self.open.last_mut().and_then(|open| open.elements.as_mut()) {
-            if let Some(step) = self.steps.as_mut().and_then(|steps| steps.last_mut()) {
-                *step = count.to_string().into_bytes();
-            }
-            *count += 1;
-        }
-        let named = self.open.last().and_then(Open::named);
-        let flag = self.open.last_mut().and_then(|open| open.flag.take());
-        match token {
-            Token::ObjectStart | Token::ArrayStart => self.enter(token, span, named),
-            Token::String => self.string(span, named, flag),
-            _ => {
-                // What else stands below a name counts and dates.
-                let is_list = self.open.last().is_some_and(|open| open.elements.is_some());
-                let named =
-                    named.filter(|_| is_list || self.open.last().is_some_and(|open| open.named.is_some()));
-                self.word(span, named);
-            }
-        }
-    }
-
-    fn enter(&mut self, token: Token, span: Span, named: Option<&'static SecretName>) {
-        let is_object = token == Token::ObjectStart;
-        let above = named
-            .filter(|row| !is_object || row.deep && !assignment::begins_schema(self.text, span.start + 1));
-        let in_schema = self.open.last().is_some_and(|open| {
-            open.in_schema
-                || SCHEMAS.iter().any(|name| {
-                    open.name
-                        .of(self.text)
-                        .get(1..)
-                        .is_some_and(|raw| raw.strip_suffix(b"\"").is_some_and(|raw| raw == name.as_bytes()))
-                })
-        });
-        let above = above.filter(|_| !in_schema);
-        self.open.push(Open {
-            elements: (!is_object).then_some(0),
-            flag: None,
-            login: None,
-            name: Span::default(),
-            named: None,
-            above,
-            given: None,
-            value: None,
-            in_schema,
-            grants: false,
-            fields: Vec::new(),
-            code: None,
-            is_beside: false,
-            is_near: false,
-        });
-        if let Some(steps) = &mut self.steps {
-            steps.push(Vec::new());
-        }
-    }
-
-    fn close(&mut self) {
-        if let Some(steps) = &mut self.steps {
-            steps.pop();
-        }
-        let Some(object) = self.open.pop() else { return };
-        let text = self.text;
-        match (object.given, object.value) {
-            (Some(row), Some(value)) if text[value.start] == b'"' => self.secret_string(value, row),
-            (Some(row), Some(value)) if row.may_hold_number(value.of(text)) => {
-                self.hit(value, row.kind, value.of(text), Some(0));
-            }
-            _ => {}
-        }
-        let grants = object.grants;
-        // Where only the code itself tells, what stands beside it may be a state of something else.
-        let looks_granted = |value: Span| address::may_be_granted(&unescape(value.of(text)));
-        if grants || object.has_grant(text) {
-            let fields = object.fields.into_iter().filter(|(value, _)| grants || looks_granted(*value));
-            fields.for_each(|(value, row)| self.secret_string(value, row));
-        }
-    }
-
-    /// A string; `named` says what it is by its name, `flag` by the word before it.
-    fn string(&mut self, span: Span, named: Option<&'static SecretName>, flag: Option<&'static SecretName>) {
-        let marked = self.is_marked(span);
-        let flag = flag.filter(|row| assignment::is_flags_word(row, &unescape(span.of(self.text))));
-        let inside = Span::new(span.start + 1, span.end - 1);
-        let text = self.text;
-        if let Some(object) = self.open.last_mut().filter(|object| object.name.of(text) == b"\"value\"") {
-            object.value = Some(span);
-        }
-        if let Some(object) = self.open.last_mut().filter(|_| self.may_grant)
-            && let Some(row) = names::oauth_field(&unescape(object.name.of(text)))
-        {
-            object.fields.push((span, row));
-            if names::is_code(&unescape(object.name.of(text))) {
-                object.code = Some(span);
-            }
-        }
-        if self.is_place() {
-            self.hit(inside, "place", &unescape(span.of(self.text)), None);
-        } else if let Some(row) = named.or(flag) {
-            self.secret_string(span, row);
-        } else if let Some((part, value)) = self.login(span) {
-            self.hit(part, "password", &value, None);
-        } else if marked || self.search.always_looks() {
-            match self.of_envelope() {
-                None => {
-                    self.inside.push((inside, false));
-                    self.gives_name(span);
-                    self.gives_flag(span);
-                }
-                Some(METHOD) => self.method(span),
-                Some(_) => {}
-            }
-        }
-    }
-
-    /// A method is a secret where it looks like one. That a value met elsewhere stands in it is chance: a client whose
-    /// password is `tools/list` still has to be answered.
-    fn method(&mut self, span: Span) {
-        let inside = Span::new(span.start + 1, span.end - 1);
-        let name = unescape(span.of(self.text));
-        for find in finder::find(self.search.secrets, &name).finds.into_iter().filter(|find| !is_known(find))
-        {
-            let place = if name.len() == inside.len() { find.span.shift(inside.start) } else { inside };
-            self.hits.push((place, Hit { secret: find.secret, bare: None }));
-        }
-    }
-
-    /// A string that is secret by its name: all of it, or the parts that its kind has.
-    fn secret_string(&mut self, span: Span, row: &'static SecretName) {
-        let value = unescape(span.of(self.text));
-        let inside = Span::new(span.start + 1, span.end - 1);
-        if !assignment::is_secret(&value) || value.is_empty() || !row.may_hold(&value) {
-            return;
-        }
-        let parts = finder::parts(row.kind, &value);
-        if value.len() == inside.len() {
-            for part in parts {
-                self.hit(part.shift(inside.start), row.kind, part.of(&value), None);
-            }
-        } else {
-            self.hit(inside, row.kind, &value, None);
-        }
-    }
-
-    /// The secret part of a word of a list that curl is given, and what it says.
-    fn login(&mut self, span: Span) -> Option<(Span, Vec<u8>)> {
-        let text = self.text;
-        let array = self.open.last_mut().filter(|open| open.elements.is_some() && !open.in_schema)?;
-        let before = array.login.take();
-        if !self.calls_curl {
-            return None;
-        }
-        let word = unescape(span.of(text));
-        let from = match (before, login::word(&word)) {
-            (Some(login::Word::Next), _) => 0,
-            (Some(_), _) => return None,
-            (None, login::Word::Within(from)) => from,
-            (None, login::Word::Nothing) => return None,
-            (None, says) => {
-                array.login = Some(says);
-                return None;
-            }
-        };
-        let part = login::password(&word[from..])?.shift(from);
-        let inside = Span::new(span.start + 1, span.end - 1);
-        let place = if word.len() == inside.len() { part.shift(inside.start) } else { inside };
-        Some((place, part.of(&word).to_vec()))
-    }
-
-    fn hit(&mut self, span: Span, kind: &'static str, value: &[u8], bare: Option<u8>) {
-        if assignment::is_secret(value) && !value.is_empty() {
-            self.hits.push((span, Hit { secret: Secret::New(kind, value.into()), bare }));
-        }
-    }
-
-    /// A word in no quotes; `named` says what it is by its name.
-    fn word(&mut self, span: Span, named: Option<&'static SecretName>) {
-        let marked = self.is_marked(span);
-        let text = self.text;
-        let word = span.of(text);
-        if matches!(word, b"true" | b"false" | b"null") {
-            return;
-        }
-        self.is_loose |= !scan::is_number(word);
-        if self.of_envelope().is_some() {
-            return;
-        }
-        if self.is_place() {
-            self.hit(span, "place", word, Some(0));
-        } else if let Some(row) = named.filter(|row| row.may_hold_number(word)) {
-            self.hit(span, row.kind, word, Some(0));
-        } else if !scan::is_number(word) && (marked || self.search.always_looks()) {
-            // No JSON: a text in brackets, say.
-            self.inside.push((span, false));
-        } else if let Some(value) = self.search.secrets.exactly(word).filter(|_| marked) {
-            self.hits.push((span, Hit { secret: Secret::Known(value), bare: Some(0) }));
-        } else if let Some(object) =
-            self.open.last_mut().filter(|object| object.name.of(text) == b"\"value\"")
-        {
-            object.value = Some(span);
-        }
-    }
-
-    /// A member `name` that names a secret says so of the member `value` beside it.
-    fn gives_name(&mut self, span: Span) {
-        let text = self.text;
-        if let Some(object) = self.open.last_mut()
-            && object.elements.is_none()
-            && !object.in_schema
-            && assignment::gives_names(object.name.of(text).strip_suffix(b"\"").unwrap_or_default())
-        {
-            object.given = object.given.or_else(|| names::secret(&unescape(span.of(text))));
-        }
-    }
-
-    /// A flag in an array of words says what the next one is.
-    fn gives_flag(&mut self, span: Span) {
-        let text = self.text;
-        if let Some(array) = self.open.last_mut()
-            && array.elements.is_some()
-            && !array.in_schema
-        {
-            array.flag = assignment::flag(&unescape(span.of(text)));
-        }
-    }
-
-    /// Which member of the message's envelope the value at hand is, or which that names another message by its id.
-    fn of_envelope(&self) -> Option<&'static str> {
-        let depth = if self.text.first() == Some(&b'[') { 2 } else { 1 };
-        let is_called = |object: &Open, member: &str| {
-            !object.name.is_empty() && scan::string_is(object.name.of(self.text), member)
-        };
-        match self.open.get(depth - 1..).filter(|_| self.is_message)? {
-            [message] => ENVELOPE.into_iter().find(|member| is_called(message, member)),
-            [message, params] => {
-                let (member, method) = NAMES_ID;
-                let names_id = is_called(params, member)
-                    && is_called(message, "params")
-                    && memchr::memmem::find(self.text, method).is_some();
-                names_id.then_some(member)
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether options say that the value at hand is secret.
-    fn is_place(&self) -> bool {
-        let Some(steps) = &self.steps else { return false };
-        // In a batch, places count from its messages.
-        let steps =
-            if self.open.first().is_some_and(|open| open.elements.is_some()) { &steps[1..] } else { steps };
-        self.search.rules.places().iter().any(|place| place.holds(steps))
     }
 }
 

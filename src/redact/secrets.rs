@@ -1,5 +1,8 @@
 //! The secrets a session has met: their numbers, and how they are found again in whatever form.
 
+mod encodings;
+mod value;
+
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,44 +11,23 @@ use sha2::{Digest, Sha256};
 
 use super::clues::Clues;
 use super::filter::{Filter, Window, WindowHash};
+use super::ordinary::{is_ordinary, is_spoken};
 use super::placeholder::{Placeholder, is_placeholder};
 use super::rules::{Named, SHORTEST};
 use crate::wire::Span;
 
+pub(super) use self::encodings::without_entities;
+use self::encodings::{SPARED, base64, forward, hex, is_base64_digit, percent_encoded, plain, sturdy_five};
+use self::value::{Form, Value};
+
 /// Values that are looked for at once; past it the older half is forgotten (it keeps its numbers).
 pub(super) const MOST: usize = 4096;
 
+/// Numbers are counted on from here at most.
+const MOST_COUNTED: u32 = u32::MAX / 2;
+
 /// Longer values are replaced where they stand and not looked for elsewhere.
 const LONGEST: usize = 16 << 10;
-
-/// So much of a value in a row is as good as the whole.
-const LONG_PART: usize = 256;
-
-/// Values that stand under secret names although they are none.
-const ORDINARY: &[&str] = &[
-    "none",
-    "null",
-    "nil",
-    "true",
-    "false",
-    "yes",
-    "no",
-    "undefined",
-    "required",
-    "optional",
-    "string",
-    "number",
-    "boolean",
-    "include",
-    "omit",
-    "same-origin",
-    "redacted",
-    "[redacted]",
-    "hidden",
-    "masked",
-    "bearer",
-    "basic",
-];
 
 /// The secrets of one session.
 #[derive(Clone, Debug)]
@@ -65,92 +47,12 @@ pub(super) struct Secrets {
     brittle: bool,
 }
 
-/// A value that is looked for.
-#[derive(Clone, Debug)]
-pub(super) struct Value {
-    /// The value itself.
-    pub(super) bytes: Box<[u8]>,
-    /// The kind it was met as.
-    pub(super) kind: &'static str,
-    /// Named by an option: it is removed wherever it stands.
-    pub(super) named: bool,
-    /// It is sent in a header.
-    is_sent: bool,
-    /// It may be a word: one met in a body counts only where it is a whole one.
-    is_word: bool,
-    /// JSON's escapes can stand in it, or in its base64 from this bit on (half of 0, 2, 4).
-    is_breakable: bool,
-    is_base64_breakable: [bool; 3],
-}
-
-impl Value {
-    /// Whether it is such a word as members are called: of letters, with `_` and `-` between.
-    pub(super) fn may_be_a_name(&self) -> bool {
-        let is_wordy = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
-        self.bytes.len() < LONG_PART && self.bytes.iter().all(is_wordy)
-    }
-
-    fn new(bytes: &[u8], kind: &'static str, named: bool) -> Self {
-        let simple = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
-        Self {
-            bytes: bytes.into(),
-            kind,
-            named,
-            is_sent: false,
-            is_word: !named && bytes.len() < LONG_PART && bytes.iter().all(u8::is_ascii_alphabetic),
-            is_breakable: !bytes.iter().all(simple),
-            is_base64_breakable: [0, 2, 4]
-                .map(|bit| base64(bytes, bit, 0).any(|digit| !digit.is_ascii_alphanumeric())),
-        }
-    }
-}
-
 /// Where a form of a value may stand: this window is at this offset of it.
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
     value: u32,
     form: Form,
     offset: u32,
-}
-
-/// Which signs encoders leave alone beside letters and digits: none; RFC 3986; JavaScript's components; paths. (The
-/// first is the encoder that leaves nothing alone.) Only values without five letters or digits in a row need them
-/// all, as the others are found by those.
-const SPARED: [&[u8]; 6] = [b"", b"", b"-_.~", b"-_.~!*'()", b"-_.~!*'()/", b"-_.~!$&'()*+,;=:@/"];
-
-/// How a value can be spelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// As it is, or with any of its bytes percent-encoded.
-    Plain,
-    /// Percent-encoded by an encoder that spares no byte but these signs.
-    Percent {
-        /// Index into [`SPARED`].
-        spared: usize,
-    },
-    /// Hexadecimal digits.
-    Hex,
-    /// Base64 or base64url of a text that holds it; the value's bits from this one on fill whole digits.
-    Base64 { bit: u8 },
-}
-
-impl Form {
-    /// Whether letters and digits of this form stand here, and what goes before or after could be behind escapes.
-    fn goes_on(self, value: &Value, text: &[u8], at: usize, offset: usize) -> bool {
-        let alike = |mut form: &mut dyn Iterator<Item = u8>| {
-            let run = (&mut form).take(LONG_PART).take_while(u8::is_ascii_alphanumeric);
-            run.zip(text[at..].iter().map(Some).chain(std::iter::repeat(None)))
-                .all(|(byte, found)| found == Some(&byte))
-        };
-        match self {
-            Self::Plain => value.is_breakable && alike(&mut value.bytes[offset..].iter().copied()),
-            Self::Base64 { bit } => {
-                value.is_base64_breakable[usize::from(bit / 2)]
-                    && alike(&mut base64(&value.bytes, bit, offset))
-            }
-            Self::Percent { .. } | Self::Hex => false,
-        }
-    }
 }
 
 /// A value found in a text.
@@ -242,11 +144,26 @@ impl Secrets {
         }
     }
 
+    /// The placeholder of a text that reads as this one and is none: itself, unless that is a secret's or may have been.
+    pub(super) fn foreign(&mut self, read: Placeholder) -> Placeholder {
+        let last = self.next.entry(read.kind.clone()).or_default();
+        match self.numbers.entry(hash(read.to_string().as_bytes())) {
+            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Vacant(entry) => {
+                let is_free = read.number > *last;
+                // Nobody counts so far: a text says what it likes.
+                *last = if is_free { read.number.min(MOST_COUNTED) } else { *last + 1 };
+                let number = if is_free { read.number } else { *last };
+                entry.insert(Placeholder { number, ..read }).clone()
+            }
+        }
+    }
+
     /// Counts on behind this placeholder.
     pub(super) fn count_behind(&mut self, placeholder: Placeholder) {
         let last = self.next.entry(placeholder.kind).or_default();
         // Nobody counts so far: a file says what it likes.
-        *last = placeholder.number.min(u32::MAX / 2).max(*last);
+        *last = placeholder.number.min(MOST_COUNTED).max(*last);
     }
 
     /// Looks for a value from now on, unless it is too short, too long, or an ordinary word.
@@ -254,7 +171,7 @@ impl Secrets {
         let characters = bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
         let known = self.values.iter().any(|value| *value.bytes == *bytes);
         // A client sends back what it was answered in a secret's place.
-        let is_none = is_ordinary(bytes) || is_placeholder(bytes);
+        let is_none = is_ordinary(bytes) || is_placeholder(bytes) || may_be_prose(kind, bytes);
         if characters < SHORTEST || bytes.len() > LONGEST || is_none || known {
             return;
         }
@@ -349,6 +266,12 @@ impl Secrets {
     }
 }
 
+/// Whether a value is a word that tells nothing elsewhere: tokens are made by chance, but those of a parser are words, and
+/// so are the settings that cookies keep. Passwords are chosen.
+fn may_be_prose(kind: &str, value: &[u8]) -> bool {
+    matches!(kind, "token" | "cookie") && is_spoken(value)
+}
+
 fn hash(value: &[u8]) -> [u8; 16] {
     let hash: [u8; 32] = Sha256::digest(value).into();
     *hash.first_chunk::<16>().expect("half of it")
@@ -358,120 +281,6 @@ fn hash(value: &[u8]) -> [u8; 16] {
 fn stands_alone(text: &[u8], span: Span) -> bool {
     let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
     !joins(text[..span.start].last()) && !joins(text.get(span.end))
-}
-
-/// Whether a value that stands under a secret name is none.
-pub(super) fn is_ordinary(value: &[u8]) -> bool {
-    ORDINARY.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
-}
-
-/// The offset of five bytes in a row that encoders leave alone; the last ones, as secrets of a kind begin alike.
-fn sturdy_five(text: &[u8]) -> Option<usize> {
-    text.windows(5).rposition(|five| five.iter().all(u8::is_ascii_alphanumeric))
-}
-
-/// The value with its byte at `offset` standing at `at`: as it is, or partly percent-encoded.
-fn plain(value: &[u8], text: &[u8], at: usize, offset: usize, from: usize) -> Option<Span> {
-    // A `%` of the value may stand for itself or begin an escape: either all of them do, or none.
-    let percents = [true, false];
-    percents.into_iter().find_map(|encoded| {
-        let literal = |byte: u8| byte != b'%' || !encoded;
-        let (mut start, mut end, mut equal) = (at, at, 0);
-        for &byte in value[..offset].iter().rev() {
-            start = match start.checked_sub(3).map(|escape| &text[escape..start]) {
-                Some(escape) if percent_byte(escape) == Some(byte) => start - 3,
-                _ if start > from && text[start - 1] == byte && literal(byte) => start - 1,
-                _ => break,
-            };
-            equal += 1;
-            if start <= from {
-                break;
-            }
-        }
-        for &byte in &value[offset..] {
-            end = match text.get(end) {
-                Some(&next) if next == byte && literal(byte) => end + 1,
-                Some(b'%') if text.get(end..end + 3).and_then(percent_byte) == Some(byte) => end + 3,
-                _ => break,
-            };
-            equal += 1;
-        }
-        is_enough(equal, value.len()).then(|| Span::new(start, end))
-    })
-}
-
-/// Whether so many bytes (or digits, or signs) of a form in a row are as good as the whole form. With a bound, a text
-/// that repeats the beginning of a long secret costs no more than any other.
-const fn is_enough(equal: usize, all: usize) -> bool {
-    equal == all || equal >= LONG_PART
-}
-
-/// Where a form stands in a text that begins so: all of it, or enough.
-fn forward(
-    text: &[u8],
-    start: Option<usize>,
-    form: impl Iterator<Item = u8>,
-    equal: impl Fn(u8, u8) -> bool,
-) -> Option<Span> {
-    let start = start?;
-    let mut end = start;
-    for byte in form {
-        match text.get(end) {
-            Some(&found) if equal(byte, found) => end += 1,
-            _ if end - start >= LONG_PART => break,
-            _ => return None,
-        }
-    }
-    Some(Span::new(start, end))
-}
-
-/// The byte that `%xx` stands for.
-fn percent_byte(escape: &[u8]) -> Option<u8> {
-    match escape {
-        [b'%', high, low] => Some(digit(*high)? << 4 | digit(*low)?),
-        _ => None,
-    }
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    (byte as char).to_digit(16).map(|digit| digit as u8)
-}
-
-/// The value as an encoder writes it.
-fn percent_encoded(value: &[u8], spared: usize) -> impl Iterator<Item = u8> + '_ {
-    let plain =
-        move |byte: u8| spared > 0 && (byte.is_ascii_alphanumeric() || SPARED[spared].contains(&byte));
-    value.iter().flat_map(move |&byte| {
-        let (spelled, length) = if plain(byte) {
-            ([byte, 0, 0], 1)
-        } else {
-            ([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]], 3)
-        };
-        spelled.into_iter().take(length)
-    })
-}
-
-fn hex(value: &[u8]) -> impl Iterator<Item = u8> + '_ {
-    value.iter().flat_map(|byte| [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]])
-}
-
-const HEX: &[u8; 16] = b"0123456789abcdef";
-
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// The base64 digits that the value alone decides, from one of them on; the first begins with this bit of the value.
-fn base64(value: &[u8], bit: u8, from: usize) -> impl Iterator<Item = u8> + '_ {
-    let first = usize::from(bit);
-    (from..(value.len() * 8 - first) / 6).map(move |nth| {
-        let at = first + nth * 6;
-        let pair = u16::from(value[at / 8]) << 8 | u16::from(value.get(at / 8 + 1).copied().unwrap_or(0));
-        DIGITS[usize::from(pair >> (10 - at % 8) & 0x3f)]
-    })
-}
-
-/// Base64 and base64url differ in two signs.
-const fn is_base64_digit(digit: u8, found: u8) -> bool {
-    digit == found || matches!((digit, found), (b'+', b'-') | (b'/', b'_'))
 }
 
 #[cfg(test)]
@@ -547,8 +356,14 @@ mod tests {
             secrets.placeholder("token", value.as_bytes());
             assert_eq!(found(&secrets, value), [] as [&str; 0], "{value}");
         }
-        secrets.placeholder("token", b"letmeinnow");
+        for value in ["document", "Identifier"] {
+            secrets.placeholder("token", value.as_bytes());
+            assert_eq!(found(&secrets, value), [] as [&str; 0], "{value}");
+        }
+        secrets.placeholder("password", b"letmeinnow");
         assert_eq!(found(&secrets, "xletmeinnow letmeinnows letmeinnow."), ["letmeinnow"]);
+        secrets.placeholder("token", b"xkqzvbnm");
+        assert_eq!(found(&secrets, "xkqzvbnms xkqzvbnm."), ["xkqzvbnm"]);
     }
 
     #[test]

@@ -4,12 +4,15 @@ use std::borrow::Cow;
 
 mod disguise;
 mod flags;
+mod foreign;
 mod looks;
 mod met;
 mod numbers;
 mod oauth;
 mod settings;
 mod shells;
+mod spellings;
+mod stays;
 
 use super::{Options, Redactor, Rules};
 use crate::traffic::Direction::{ToClient, ToServer};

@@ -21,7 +21,7 @@ pub struct Lens {
 impl Lens {
     /// With what is redacted, and what variables stand for.
     pub fn new(rules: &Rules, vars: Vars) -> Self {
-        Self { vars, redactor: Redactor::new(rules), matcher: Matcher::plain() }
+        Self { vars, redactor: Redactor::for_recording(rules), matcher: Matcher::plain() }
     }
 }
 

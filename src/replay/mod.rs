@@ -6,6 +6,7 @@
 //! - `exchange`: what goes in and what comes out
 //! - `clock`: the times of what happens and of what is played
 //! - `script`: a recorded session, indexed by what its requests ask and ordered by when things happened
+//! - `clear`: how a cassette is seen that was recorded without redaction
 //! - `lens`: how faults see live traffic
 //! - `index`: which steps of a script a message asks for
 //! - [`matcher`]: which recorded exchange a live message asks for
@@ -17,6 +18,8 @@
 //! - `miss`: why there is no answer
 
 mod choice;
+#[doc(hidden)]
+pub mod clear;
 mod clock;
 mod exchange;
 #[doc(hidden)]

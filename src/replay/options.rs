@@ -35,7 +35,8 @@ pub struct Options {
     pub cors: bool,
     /// What session ids are made from.
     pub seed: Seed,
-    /// What is taken out of live requests before they are compared or told of.
+    /// What is taken out of live requests before they are compared or told of, and out of recorded ones where the
+    /// cassette was recorded without redaction.
     pub redact: redact::Rules,
     /// Values whose names stand in the cassette; they are put back into what is sent.
     pub vars: redact::Vars,
@@ -54,6 +55,9 @@ pub struct Options {
     pub passes_on: bool,
     /// Where the secrets of live requests are told, for whoever records what is passed on.
     pub met: Option<redact::Met>,
+    /// Secrets that live requests may repeat from the start: those that the cassette itself shows, where it was recorded
+    /// without redaction.
+    pub shown: Option<redact::Met>,
 }
 
 /// When recorded messages are sent.
@@ -110,6 +114,7 @@ impl Default for Options {
             tended: false,
             passes_on: false,
             met: None,
+            shown: None,
         }
     }
 }

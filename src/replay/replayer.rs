@@ -75,6 +75,7 @@ use self::{
 };
 use super::{
     choice::{chosen_sessions, divide, gaps, is_modern, passed_over},
+    clear,
     clock::{Due, Now},
     exchange::{Input, Output},
     matcher::{Matcher, RuleError},
@@ -265,8 +266,9 @@ impl Replayer {
         cassette: Arc<Cassette>,
         blobs: Arc<dyn BlobSource + Send + Sync>,
         name: &str,
-        options: Options,
+        mut options: Options,
     ) -> Result<Self, ReplayError> {
+        let cassette = clear::seen_by(&mut options, cassette, &*blobs);
         let sessions = chosen_sessions(&cassette, &options)?;
         let mut matcher = Matcher::new(&cassette)?;
         let (pool, own) = divide(&cassette, &*blobs, &sessions);
@@ -298,7 +300,9 @@ impl Replayer {
             at_hand: AtHand::default(),
             is_http: sessions.iter().any(|&at| cassette.sessions[at as usize].is_http()),
             legacy_recording,
-            redactor: Redactor::for_replay(&options.redact).telling(options.met.clone()),
+            redactor: Redactor::for_replay(&options.redact)
+                .knowing(options.shown.as_ref())
+                .telling(options.met.clone()),
             pairings: HashMap::new(),
             streams: ByNumber::default(),
             origin: Arc::default(),

@@ -82,27 +82,50 @@ fn what_says_that_it_is_not_redacted_is_replayed_so_unless_an_option_says_otherw
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     record(folder, &["c.json", "--redact", "off"], &[shows()]);
+    // Where it is redacted, any secret will do.
+    let another = shows().replace(SECRET, "another-A1b2c3");
     for (options, status) in [
-        (&[][..], 0),
-        (&["--redact", "off"], 0),
-        (&["--redact", "on"], 1),
-        (&["--keep", "/params/arguments/password"], 0),
-        (&["--redact", "/params/arguments/city"], 1),
+        (&[][..], 1),
+        (&["--redact", "off"], 1),
+        (&["--redact", "on"], 0),
+        (&["--keep", "/params/arguments/password"], 1),
+        (&["--redact", "/params/arguments/city"], 0),
     ] {
         let words = [&["replay", "c.json", "--report", "r.json"], options].concat();
-        assert_eq!(run(folder, &words, &[shows()]), Some(status), "{options:?}");
+        assert_eq!(run(folder, &words, &[shows()]), Some(0), "{options:?}");
+        assert_eq!(run(folder, &words, std::slice::from_ref(&another)), Some(status), "{options:?}");
         assert_eq!(misses(&folder.join("r.json")), status as usize, "{options:?}");
     }
-    // What is added is redacted none the less.
-    let other = [call(1, r#""city":"b","password":"another-A1b2c3""#)];
+    // What is added is redacted none the less, of what the cassette shows as well.
+    let other = [call(1, &format!(r#""city":"b","password":"another-A1b2c3","say":"{SECRET}""#))];
     let words = ["replay", "c.json", "--on-miss", "record", "--", TAPEDECK, "demo-server"];
     assert_eq!(run(folder, &words, &other), Some(0));
     let text = std::fs::read_to_string(folder.join("c.json")).expect("text");
+    assert_eq!(text.matches(SECRET).count(), 1, "{text}");
     assert!(
-        text.contains(SECRET) && text.contains("<redacted:password-1>") && !text.contains("another-A1b2c3"),
+        text.contains("<redacted:password-2>")
+            && text.contains("<redacted:password-1>")
+            && !text.contains("another-A1b2c3"),
         "{text}"
     );
     assert_eq!(run(folder, &["replay", "c.json"], &[shows(), other[0].clone()]), Some(0));
+}
+
+#[test]
+fn what_reads_as_a_placeholder_is_not_taken_for_a_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    // Met late, so that the journal is cleaned at the end.
+    let says = |id: u32, text: &str| call(id, &format!(r#""city":"it is {text}""#));
+    let calls = [says(1, SECRET), shows(), says(3, "<redacted:password-1>"), says(4, SECRET)];
+    record(folder, &["c.json"], &calls);
+    let text = std::fs::read_to_string(folder.join("c.json")).expect("text");
+    assert!(!text.contains(SECRET), "{text}");
+    for (placeholder, count) in [("it is <redacted:password-1>", 2), ("it is <redacted:password-2>", 1)] {
+        let said = text.matches(&format!(r#""city": "{placeholder}""#)).count();
+        assert_eq!(said, count, "{placeholder} in {text}");
+    }
+    assert_eq!(run(folder, &["replay", "c.json", "--strict"], &calls), Some(0));
 }
 
 /// Says it to a server, in a session if there is one; the session, and what it is answered.

@@ -3,15 +3,18 @@
 use super::{
     LONGEST, LONGEST_COOKIES, backslashes_before_quote, ends_setting, escapes_at, refers, run, worth,
 };
-use crate::redact::names::SecretName;
+use crate::redact::names::{self, SecretName};
 use crate::wire::Span;
 
 /// `Name: value`: a header, or a line of settings.
 pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     let before = name.start.checked_sub(1).map(|at| text[at]);
-    let is_header = matches!(row.kind, "authorization" | "cookie") || name.of(text).contains(&b'-');
-    let parted = before.is_some_and(|byte| matches!(byte, b'"' | b'\'' | b' ' | b'\t'));
+    let is_dashed = name.of(text).contains(&b'-');
+    let is_header = matches!(row.kind, "authorization" | "cookie") || is_dashed;
+    // Others stand before it, or the flag that sends it.
+    let parted = before.is_some_and(|byte| matches!(byte, b'"' | b'\'' | b' ' | b'\t' | b'=' | b',' | b';'));
     let gap = run(text, name.end + 1, |byte| byte == b' ');
+    let is_apart = gap > 0 || is_header && matches!(before, None | Some(b'"' | b'\'' | b'='));
     let mut start = name.end + 1 + gap;
     let is_setting = begins_line(text, name.start) || is_header && parted;
     if (is_setting || is_member(text, name.start))
@@ -23,17 +26,47 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
         return None;
     }
     if row.kind == "cookie" {
-        return cookies(text, start).filter(|_| gap > 0);
+        return cookies(text, start).filter(|_| is_apart);
     }
-    let end_of = |start: usize| start + run(text, start, |byte| !ends_setting(byte));
-    let mut end = end_of(start);
-    if row.kind == "authorization" && text.get(end) == Some(&b' ') {
-        (start, end) = (end + 1, end_of(end + 1));
+    // Behind the sign of a flag others may begin within the word.
+    let whole = text.len();
+    let text = if before == Some(b'=') { &text[..next_flag(text, start)] } else { text };
+    let scheme = run(text, start, |byte| !ends_setting(byte));
+    if row.kind == "authorization" && text.get(start + scheme) == Some(&b' ') {
+        start += scheme + 1;
     }
-    let value = worth(text, Span::new(start, end))?;
-    // A setting fills its line and a header its string; what goes on is code.
-    let ends = text.get(end).is_none_or(|byte| ends_line(*byte));
-    (gap > 0 && ends && is_mixed(value.of(text))).then_some(value)
+    let parts: &[u8] = match (is_dashed, before) {
+        (true, Some(b'=')) => b",; ",
+        (true, _) => b",;",
+        _ => b"",
+    };
+    let value = worth(text, bare(text, start, parts)?)?;
+    let is_all = value.end < text.len() || value.end == whole;
+    (is_apart && is_all && is_mixed(value.of(text))).then_some(value)
+}
+
+/// What fills a line or a string from `start` on, or ends before one of these. What goes on is code.
+fn bare(text: &[u8], start: usize, parts: &[u8]) -> Option<Span> {
+    let up_to = |ends: fn(u8) -> bool| Span::new(start, start + run(text, start, |byte| !ends(byte)));
+    let ends = |value: &Span| text.get(value.end).is_none_or(|byte| ends_line(*byte));
+    let value = up_to(ends_setting);
+    let with_signs = up_to(|byte| byte <= b' ' || ends_line(byte) || is_bracket(byte));
+    let goes_on = || matches!(text[with_signs.end - 1], b',' | b';');
+    match ends(&value) {
+        true => Some(value),
+        false if ends(&with_signs) && !goes_on() => Some(with_signs),
+        false => Some(value).filter(|value| parts.contains(&text[value.end])),
+    }
+}
+
+/// Where the next sign stands that assigns something; the end of the text where none does.
+fn next_flag(text: &[u8], start: usize) -> usize {
+    let assigns = |pair: &[u8]| pair[0] == b'=' && pair[1].is_ascii_alphanumeric();
+    text.get(start..).and_then(|rest| rest.windows(2).position(assigns)).map_or(text.len(), |at| start + at)
+}
+
+const fn is_bracket(byte: u8) -> bool {
+    matches!(byte, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b'>')
 }
 
 /// The pairs of a cookie header, up to the end of the line or string.
@@ -53,19 +86,21 @@ pub(super) fn spaced(text: &[u8], name: Span) -> Option<Span> {
         return None;
     }
     let start = sign + 1 + run(text, sign + 1, is_blank);
-    let begins = begins_line(text, name.start);
-    if (begins || text[name.start - 1].is_ascii_whitespace())
+    let variable = variable(text, name.start);
+    let begins = begins_line(text, variable);
+    if (begins || text[variable - 1].is_ascii_whitespace())
         && let Some(literal) = literal(text, start)
     {
         return Some(literal);
     }
     let value = worth(text, Span::new(start, start + run(text, start, |byte| !ends_setting(byte))))?;
     let bytes = value.of(text);
-    let is_token = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_+/=~".contains(byte));
+    let is_token = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_+/=~!?@#$%^*".contains(byte));
     let is_variable = bytes.contains(&b'_') && !bytes.iter().any(u8::is_ascii_uppercase);
     let behind = value.end + run(text, value.end, is_blank);
     let ends = text.get(behind).is_none_or(|byte| ends_line(*byte));
-    (begins && ends && is_token && !is_variable && is_mixed(bytes)).then_some(value)
+    let is_value = is_token && !is_variable && !refers(text, start);
+    (begins && ends && is_value && is_mixed(bytes)).then_some(value)
 }
 
 /// The value in quotes at `start`, where it looks like a secret: quotes say what is no code, but code has texts too.
@@ -76,7 +111,19 @@ fn literal(text: &[u8], start: usize) -> Option<Span> {
     let value =
         Span::new(inside, inside + run(text, inside, |byte| byte > b' ' && byte != quote && byte != b'\\'));
     let closes = text.get(value.end + slashes) == Some(&quote);
-    (closes && is_mixed(value.of(text)) && !refers(text, inside)).then(|| worth(text, value)).flatten()
+    (closes && is_literal(value.of(text)) && !refers(text, inside)).then(|| worth(text, value)).flatten()
+}
+
+/// Where the variable begins whose name begins at `at`: `$password`, `@password`, `$this->password`.
+pub(super) fn variable(text: &[u8], at: usize) -> usize {
+    let (mut at, first) = (at, at.saturating_sub(LONGEST));
+    while text[first..at].ends_with(b"->") {
+        at -= 2;
+        // The arrow's first sign may stand in names.
+        let name = |byte: &&u8| names::is_name_byte(**byte) && **byte != b'-';
+        at -= text[first..at].iter().rev().take_while(name).count();
+    }
+    at - text[..at].iter().rev().take(2).take_while(|byte| matches!(byte, b'$' | b'@')).count()
 }
 
 /// Whether a member of an object in code begins at `at`: `{password: "x"}`.
@@ -108,8 +155,26 @@ pub(super) fn begins_string(text: &[u8], at: usize) -> bool {
 
 /// Whether a value that stands in no quotes looks like a secret: letters and digits, and no code.
 pub(in super::super) fn is_mixed(value: &[u8]) -> bool {
-    value.len() >= 8
-        && value.iter().any(u8::is_ascii_digit)
-        && value.iter().any(u8::is_ascii_alphabetic)
-        && !value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b'}' | b'<' | b'>' | b'$'))
+    has_both(value) && !value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b'}' | b'<' | b'>'))
+}
+
+/// The same of one in quotes, where brackets are signs as well, unless something is to stand in their place.
+pub(super) fn is_literal(value: &[u8]) -> bool {
+    has_both(value) && !is_template(value)
+}
+
+fn has_both(value: &[u8]) -> bool {
+    value.len() >= 8 && value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
+}
+
+/// Whether part of a text is filled in later: `a-${NAME}`, `a-{0}`, `a-<name>`, `a-$(cmd)`.
+fn is_template(text: &[u8]) -> bool {
+    let opens = |pair: &[u8]| matches!(pair, b"${" | b"$(" | b"#{" | b"%(" | b"{{" | b"<%");
+    let holds_name = |open: u8, close: u8| {
+        text.split(|byte| *byte == open).skip(1).any(|rest| {
+            let name = rest.iter().take_while(|byte| names::is_name_byte(**byte)).count();
+            rest.get(name) == Some(&close)
+        })
+    };
+    text.windows(2).any(opens) || holds_name(b'{', b'}') || holds_name(b'<', b'>')
 }

@@ -39,6 +39,26 @@ fn the_word_behind_a_flag_is_hidden_and_found_again() {
 }
 
 #[test]
+fn a_word_that_fills_its_quotes_is_a_secret_with_all_its_signs() {
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"["--token=ab12cd;ef34","--password=ab&c=d,(e)","--cookie=a=b1;c=d2","API_TOKEN=x;y&z"]"#,
+                r#"["--token=<redacted:token-1>","--password=<redacted:password-1>","--cookie=a=<redacted:cookie-1>;c=<redacted:cookie-2>","API_TOKEN=<redacted:token-2>"]"#,
+            ),
+            (
+                r#"{"text":"x '--token=ab12cd;ef34' \"--password=g&h\" --otp=a;b"}"#,
+                r#"{"text":"x '--token=<redacted:token-1>' \"--password=<redacted:password-2>\" --otp=<redacted:otp-1>;b"}"#,
+            ),
+            // These are several.
+            (r#"["API_KEY=ab&USER=me"]"#, r#"["API_KEY=<redacted:api-key-1>&USER=me"]"#),
+            (r#"["--token=gh is it"]"#, r#"["--token=<redacted:token-3> is it"]"#),
+        ],
+    );
+}
+
+#[test]
 fn blanks_of_every_sort_part_a_flag_and_its_word() {
     let hidden =
         |text: &str| text.replace("hunter2", "<redacted:password-1>").replace("4711ab", "<redacted:otp-1>");

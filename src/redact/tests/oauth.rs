@@ -303,3 +303,21 @@ fn a_code_in_json_is_told_by_its_look_and_what_stands_beside_it() {
         assert_eq!(redact(&mut plain(), &in_prose(stays)), in_prose(stays));
     }
 }
+
+#[test]
+fn what_the_first_oauth_verifies_is_hidden() {
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"{"u":"https://h/cb?oauth_token=t1&oauth_verifier=v1","v":"oauth_verifier=v2","w":"http://h/x?oauth_signature=s1"}"#,
+                r#"{"u":"https://h/cb?oauth_token=<redacted:token-1>&oauth_verifier=<redacted:oauth-1>","v":"oauth_verifier=<redacted:oauth-2>","w":"http://h/x?oauth_signature=<redacted:signature-1>"}"#,
+            ),
+            (
+                r#"{"oauth_verifier":"v3","oauthVerifier":"v4"}"#,
+                r#"{"oauth_verifier":"<redacted:oauth-3>","oauthVerifier":"<redacted:oauth-4>"}"#,
+            ),
+            (r#"{"verifier":"v5"}"#, r#"{"verifier":"v5"}"#),
+        ],
+    );
+}

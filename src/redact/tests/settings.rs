@@ -106,3 +106,113 @@ fn a_flag_in_a_list_in_brackets_says_what_the_next_item_is() {
         "[--token, ${TOKEN12}]",
     ]);
 }
+
+#[test]
+fn signs_in_a_value_are_part_of_it() {
+    hidden(
+        "password",
+        "Kd93$mZq&71Lp;x",
+        &["password: <>", "password: \"<>\"", "password = '<>'", "  - password: '<>'", "DB_PASSWORD=<>"],
+    );
+    hidden(
+        "password",
+        "Kd93(m)Z{q<7!",
+        &["password: \"<>\"", "password = \"<>\"", "password='<>'", "{password: '<>'}"],
+    );
+    hidden("password", "Kd93!mZq?71L@p", &["password = <>", "password=<>", "x: 1\npassword: <>\n"]);
+    stays(&[
+        "password: \"pre1-${NAME}\"",
+        "password: 'abc1-{name}'",
+        "token = \"abc1-{0}\"",
+        "token: \"<your-token1>\"",
+        "token: \"abc12345-<name>\"",
+        "secret = \"prefix12-$(pass x)\"",
+        "password: getPass2(a,b)",
+        "  token: token12345,",
+        "  token: a1b2c3d4;",
+        "token: (abc12345)",
+    ]);
+}
+
+#[test]
+fn variables_are_set_in_any_language() {
+    hidden(
+        "password",
+        "horse138",
+        &[
+            "$password = '<>';",
+            "$password='<>';",
+            "<?php\n  $db_password = \"<>\";\n",
+            "$this->password = '<>';",
+            "$config->db->password = '<>';",
+            "@password = \"<>\"",
+            "define('DB_PASSWORD', '<>');",
+            "define( 'DB_PASSWORD', '<>' );",
+            "define(\"DB_PASSWORD\",\"<>\");",
+        ],
+    );
+    hidden("token", "x", &["<code>API_TOKEN=<></code>", "API_TOKEN=<></code>", "API_TOKEN=<>&lt;/code&gt;"]);
+    stays(&[
+        "$password = $other12;",
+        "a->token = $abc12345",
+        "refine('DB_PASSWORD', 'horse138')",
+        "$x->token == 'abc12345'",
+    ]);
+}
+
+#[test]
+fn lists_of_settings_have_secrets_anywhere() {
+    hidden(
+        "password",
+        "horse138",
+        &[
+            "--set user=a,password=<>,x=y",
+            "user=a,password=<>",
+            "Server=a; User Id=b; Password=<>; x=y",
+            "Server=a; User Id=b; Password=<>",
+            "Server=a;User Id=b;Password=<>;x=y",
+            "--env=USER=a,DB_PASSWORD=<>",
+            "--env=DB_PASSWORD=<>",
+        ],
+    );
+    stays(&[
+        "f(user=a, password=horse138)",
+        "f(a, token=next12345, b)",
+        "a; token=get(a1b2c3)",
+        "a,token=abc",
+    ]);
+}
+
+#[test]
+fn a_header_is_known_wherever_it_is_sent_from() {
+    hidden(
+        "api-key",
+        "Kd93mZq71Lp",
+        &[
+            "X-Api-Key: <>",
+            "X-Api-Key:<>",
+            "--header=X-Api-Key: <>",
+            "curl --header=X-Api-Key:<> http://h",
+            "curl -H 'X-Api-Key:<>' http://h",
+            "--header=a: b;X-Api-Key: <>",
+            "--header=a: b,X-Api-Key: <>,c: d",
+            "--header=X-Api-Key: <>; X-Other: a",
+        ],
+    );
+    hidden("api-key", "Kd93;mZq,71Lp", &["X-Api-Key: <>", "--header=X-Api-Key: <>"]);
+    hidden("cookie", "s93mZ", &["--header=Cookie: sid=<>", "--header=Cookie: sid=<>;Path=/"]);
+    stays(&[
+        "image: my/auth-token:v2.1.0-alpine3",
+        "run auth-token:build12345",
+        "X-Api-Key: required, 12 letters",
+    ]);
+}
+
+#[test]
+fn a_text_that_is_made_of_names_costs_no_more_than_its_length() {
+    // Each of these could be read to its end for every name in it.
+    for name in ["=x-token:", "=TOKEN", ",token=", "=authorization:", "$token=", "a->token=", ";TOKEN=${"] {
+        let text = name.repeat(20_000) + "\npassword: horse138";
+        assert!(redact(&mut plain(), &text).ends_with("password: <redacted:password-1>"), "{name}");
+    }
+}

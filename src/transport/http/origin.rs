@@ -13,15 +13,15 @@ pub struct Origin {
     authority: String,
 }
 
-/// An address that cannot be a server's.
+/// An address that cannot be a server's. It is not told: credentials may stand in it.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum AddressError {
     /// It is no absolute URL.
-    #[error("`{0}` is no address of a server; one looks like http://127.0.0.1:9000/mcp")]
-    NoUrl(String),
+    #[error("that is no address of a server; one looks like http://127.0.0.1:9000/mcp")]
+    NoUrl,
     /// A scheme that no server is reached by.
-    #[error("`{0}` begins neither with http:// nor with https://")]
-    Scheme(String),
+    #[error("the address begins neither with http:// nor with https://")]
+    Scheme,
     /// Credentials in an address end up in logs.
     #[error("the address holds a name or a password; give it as a header instead")]
     Credentials,
@@ -33,19 +33,19 @@ impl Origin {
     /// # Errors
     /// When that is no address of a server.
     pub fn of_url(url: &str) -> Result<(Self, String), AddressError> {
-        let uri: Uri = url.parse().map_err(|_| AddressError::NoUrl(url.to_owned()))?;
+        let uri: Uri = url.parse().map_err(|_| AddressError::NoUrl)?;
         let is_secure = match uri.scheme_str() {
             Some("http") => false,
             Some("https") => true,
-            Some(_) => return Err(AddressError::Scheme(url.to_owned())),
-            None => return Err(AddressError::NoUrl(url.to_owned())),
+            Some(_) => return Err(AddressError::Scheme),
+            None => return Err(AddressError::NoUrl),
         };
-        let authority = uri.authority().ok_or_else(|| AddressError::NoUrl(url.to_owned()))?;
+        let authority = uri.authority().ok_or(AddressError::NoUrl)?;
         if authority.as_str().contains('@') {
             return Err(AddressError::Credentials);
         }
         let origin = Self::new(is_secure, authority.as_str());
-        let origin = origin.ok_or_else(|| AddressError::NoUrl(url.to_owned()))?;
+        let origin = origin.ok_or(AddressError::NoUrl)?;
         Ok((origin, uri.path_and_query().map_or("/", |path| path.as_str()).to_owned()))
     }
 

@@ -222,3 +222,33 @@ fn a_limit_on_the_size_of_files_is_the_error_of_one_write() {
         limited(&words, "").stdout("head: 153\n");
     }
 }
+
+#[test]
+fn what_may_be_a_secret_is_not_told_where_the_command_line_is_wrong() {
+    let deck = Deck::new();
+    for (words, says) in [
+        (["--url", "ann:hunter2@h/x"], "--url: that is no address of a server"),
+        (["--url", "https://ann:hunter2@/x"], "--url: that is no address of a server"),
+        (["--url", "https://h:99999/x?token=hunter2"], "--url: that is no address of a server"),
+        (
+            ["--url", "htp://ann:hunter2@h"],
+            "--url: the address begins neither with http:// nor with https://",
+        ),
+        (["--url", "http://ann:hunter2@h"], "--url: the address holds a name or a password"),
+        (["--var", "hunter2"], "--var: there is no `=` behind the name"),
+        (["--var", "9=hunter2"], "`9` is no name for a variable"),
+        (["--header", "X-Api-Key hunter2"], "--header: there is no `:` behind the name"),
+        (["--header", "X Api Key: hunter2"], "--header: that is no header's name"),
+    ] {
+        let rest: &[&str] = match words[0] {
+            "--url" => &[],
+            "--header" => &["--url", "http://127.0.0.1:1/mcp"],
+            _ => &["--", "true"],
+        };
+        let line = [&["record", "c.json"], &words[..], rest].concat();
+        let ran = deck.run_words(line, "").status(ExitCode::Usage);
+        assert!(ran.stderr.contains(says), "{ran:#?}");
+        let told = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!told.contains("hunter2"), "{told}");
+    }
+}

@@ -1,0 +1,88 @@
+//! `NAME=value` in a query, a form, an environment, a command line, a list, a file of settings.
+
+use super::settings::{begins_line, ends_line, is_literal, is_mixed, variable};
+use super::{
+    backslashes, backslashes_before_quote, ends_parameter, ends_setting, escapes_at, flag, is_form, refers,
+    run, worth,
+};
+use crate::wire::Span;
+
+/// What is assigned to a name by the sign before `start`.
+pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
+    let before = name.start.checked_sub(1).map(|at| text[at]);
+    let spelled = name.of(text);
+    let is_upper = !spelled.iter().any(u8::is_ascii_lowercase);
+    if (is_upper || flag(spelled).is_some())
+        && let Some(value) = fills_word(text, before, start, is_upper)
+    {
+        return worth(text, value).filter(|_| !refers(text, start));
+    }
+    if matches!(before, Some(b'?' | b'&' | b';' | b'#')) || (before.is_none() && is_form(text)) {
+        let value = Span::new(start, start + run(text, start, |byte| !ends_parameter(byte)));
+        return worth(text, value).filter(|_| !refers(text, start));
+    }
+    let is_variable = is_upper
+        && (before.is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'`(\\>=,".contains(&byte))
+            || escapes_at(text, name.start - 1));
+    // Code stands in the middle of lines as well: there, only what cannot be part of an expression counts.
+    let variable = variable(text, name.start);
+    let begins = begins_line(text, variable);
+    let is_apart = variable > 0 && text[variable - 1].is_ascii_whitespace();
+    let in_list = before == Some(b',') || is_apart && text[..variable].trim_ascii_end().ends_with(b";");
+    let is_plain = is_variable || spelled.starts_with(b"--") || is_apart && flag(spelled).is_some();
+    if refers(text, start) || !is_plain && !is_apart && !in_list && !begins {
+        return None;
+    }
+    let start = start + backslashes_before_quote(text, start);
+    let quote = text.get(start).filter(|byte| matches!(byte, b'"' | b'\''));
+    let (start, end) = match quote {
+        Some(&quote) => {
+            let inside = start + 1;
+            (inside, inside + run(text, inside, |byte| byte != quote && byte != b'\n' && byte != b'\\'))
+        }
+        _ => (start, start + run(text, start, |byte| !ends_setting(byte))),
+    };
+    let value = worth(text, Span::new(start, end))?;
+    let is_mixed = if quote.is_some() { is_literal } else { is_mixed };
+    let is_token = || {
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_+/=~!?@#$%^*".contains(byte);
+        let ends = |byte: &u8| *byte <= b' ' || ends_line(*byte) || in_list && matches!(byte, b',' | b';');
+        begins || text.get(end).is_none_or(ends) && value.of(text).iter().all(is_plain)
+    };
+    (is_plain && !refers(text, value.start) || is_mixed(value.of(text)) && is_token()).then_some(value)
+}
+
+/// What is assigned in a word that fills its quotes, or all of the text: any sign is part of it there. Of a variable
+/// not, where it reads as several.
+fn fills_word(text: &[u8], before: Option<u8>, start: usize, is_variable: bool) -> Option<Span> {
+    let quote = before.filter(|byte| matches!(byte, b'"' | b'\''));
+    if before.is_some() && quote.is_none() {
+        return None;
+    }
+    let ends = |byte: u8| byte <= b' ' || matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'<' | b'>');
+    let value = Span::new(start, start + run(text, start, |byte| !ends(byte)));
+    let behind = value.end + backslashes(text, value.end);
+    let fills = match quote {
+        None => value.end == text.len(),
+        Some(_) => text.get(behind) == quote.as_ref(),
+    };
+    let parts = |byte: &u8| matches!(byte, b'&' | b';' | b',');
+    let has_several = || value.of(text).split(parts).skip(1).any(|part| part.contains(&b'='));
+    // What follows is another element of HTML in a text that shows it.
+    let has_tag =
+        || [&b"&lt;"[..], b"&gt;"].iter().any(|tag| memchr::memmem::find(value.of(text), tag).is_some());
+    let is_more = value.is_empty() || has_tag() || is_variable && has_several();
+    (fills && !is_more).then_some(value)
+}
+
+/// `%3Ftoken%3Dvalue`: a query inside a parameter.
+pub(super) fn encoded(text: &[u8], name: Span) -> Option<Span> {
+    // `%3F` or `%26` before the name reads as `3Ftoken`.
+    let begins = name.start > 0 && text[name.start - 1] == b'%';
+    let separator = text.get(name.start..name.start + 2)?;
+    if !begins || !(separator.eq_ignore_ascii_case(b"3f") || separator == b"26") {
+        return None;
+    }
+    let start = name.end + 3;
+    worth(text, Span::new(start, start + run(text, start, |byte| !ends_parameter(byte) && byte != b'%')))
+}
