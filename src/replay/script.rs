@@ -135,7 +135,7 @@ impl Script {
         // The request of such a response was not recorded, and a live one may have its id.
         let is_stray = |entry: &Exchange| {
             let has_gap = cassette.sessions[entry.session as usize].gap > 0;
-            has_gap && entry.server.iter().any(|item| answers(cassette, blobs, entry.session, item))
+            has_gap && entry.server.iter().any(|item| answers(cassette, blobs, entry, item))
         };
         let steps = &script.steps;
         script.pushes.retain(|&at| !is_stray(&cassette.exchanges[steps[at as usize].exchange as usize]));
