@@ -125,9 +125,13 @@ impl Index {
         (queue, own)
     }
 
-    /// The equal step recorded before this one.
-    pub(super) fn before(&self, step: u32) -> Option<u32> {
-        self.lists.before(step)
+    /// For each of so many steps, a number that it has in common with those that equal it.
+    pub(super) fn classes(&self, steps: usize) -> Vec<u32> {
+        let mut classes: Vec<u32> = (0..steps as u32).collect();
+        for list in (0..self.lists.len() as u32).map(|list| self.lists.get(list)) {
+            list.iter().for_each(|&step| classes[step as usize] = list[0]);
+        }
+        classes
     }
 
     /// The table of a step with match rules of its own.
@@ -249,13 +253,6 @@ impl Lists {
         self.starts.len()
     }
 
-    /// The step that stands before this one in its list.
-    fn before(&self, step: u32) -> Option<u32> {
-        let at = self.steps.iter().position(|listed| *listed == step)?;
-        let is_first = self.starts.binary_search(&u32::try_from(at).ok()?).is_ok();
-        if is_first { None } else { Some(self.steps[at - 1]) }
-    }
-
     /// One list.
     pub(super) fn get(&self, list: u32) -> &[u32] {
         let list = list as usize;
@@ -324,9 +321,5 @@ mod tests {
         lists.push(8);
         assert_eq!((lists.take_back_single(), lists.get(4)), (Some(8), &[5, 7][..]));
         assert_eq!(lists.len(), 5);
-        assert_eq!(
-            [2, 0, 3, 4, 5, 7, 9].map(|step| lists.before(step)),
-            [None, None, Some(0), None, None, Some(5), None]
-        );
     }
 }

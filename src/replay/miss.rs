@@ -45,6 +45,8 @@ pub(super) enum Company {
     OtherPath,
     /// Before something that was asked only after its answer, and that has come before it.
     Before,
+    /// In another place among the requests.
+    Elsewhere,
 }
 
 /// Describes a miss.
@@ -88,6 +90,12 @@ fn in_company(asked: &str, company: Company, key: &str) -> String {
             return format!(
                 "tapedeck: `{asked}` came after `{key}`, which was asked only after its answer when recorded; \
                  ask in that order, or replay without --strict"
+            );
+        }
+        Company::Elsewhere => {
+            return format!(
+                "tapedeck: `{asked}` (`{key}`) came where it was not asked when recorded; ask in that order, or \
+                 replay without --strict"
             );
         }
     };

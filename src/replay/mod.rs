@@ -16,6 +16,7 @@
 //! - `rewrite`: recorded bytes made to fit the live ids and tokens
 //! - `own`: what is answered without a recording
 //! - `miss`: why there is no answer
+//! - `moved`: under `--strict`, what came in another place than recorded
 
 mod choice;
 #[doc(hidden)]
@@ -29,6 +30,7 @@ mod lens;
 pub mod matcher;
 mod methods;
 mod miss;
+mod moved;
 mod numbers;
 mod options;
 mod own;

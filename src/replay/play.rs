@@ -58,8 +58,8 @@ pub(super) struct Play {
     arrived: usize,
     /// Under `--strict`, of the steps that came in their order the last recorded one.
     latest: Option<u32>,
-    /// How many requests have come since that no step is for.
-    missed_since: usize,
+    /// Under `--strict`, what came, in its order.
+    asked: strict::Asked,
     /// Which steps were taken before it was rewound.
     taken_before: Vec<bool>,
 }
@@ -184,7 +184,7 @@ impl Play {
             groups: vec![Group::default(); of.groups.len()],
             arrived: 0,
             latest: None,
-            missed_since: 0,
+            asked: strict::Asked::default(),
             taken_before: Vec::new(),
         }
     }

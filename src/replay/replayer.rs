@@ -439,6 +439,7 @@ impl Replayer {
     /// The report at the end, before its verdict. What was met as a secret only after a miss is hidden in it too.
     pub fn last_report(&self) -> Report {
         let mut report = self.report();
+        self.add_moved(&mut report.misses);
         report.each_said(self.redactor.of_known());
         self.tell_unheard(&mut report);
         report

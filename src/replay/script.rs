@@ -50,7 +50,6 @@ pub(super) struct Script {
     pub pushes: Vec<u32>,
     /// Requests without an end to which the server said or did something.
     pub parts: Vec<u32>,
-    answered: OnceLock<Vec<(Rank, u32)>>,
     blank: OnceLock<Vec<u32>>,
     /// How many steps are requests.
     pub requests: usize,
@@ -79,7 +78,6 @@ impl Script {
             groups: Lists::default(),
             pushes: Vec::new(),
             parts: Vec::new(),
-            answered: OnceLock::new(),
             blank: OnceLock::new(),
             requests: 0,
             dead_from: None,
@@ -277,17 +275,6 @@ impl Script {
     /// Whether a step is an `initialize`.
     pub(super) fn is_handshake(&self, step: &Step) -> bool {
         &**self.method(step) == "initialize"
-    }
-
-    /// Steps that have an answer, in order of its rank.
-    pub(super) fn answered(&self) -> &[(Rank, u32)] {
-        self.answered.get_or_init(|| {
-            let steps = (0..).zip(&self.steps).filter(|(_, step)| step.is_asked() && !step.only_http);
-            let last = |(at, step)| Some((self.items(step).last()?.rank, at));
-            let mut answered: Vec<_> = steps.filter_map(last).collect();
-            answered.sort_unstable();
-            answered
-        })
     }
 
     /// Sessions in whose end requests were open, and stayed so to their last moments: how many moments each has, and no

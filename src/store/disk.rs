@@ -253,10 +253,23 @@ impl Disk {
         mode: u32,
         fill: impl FnOnce(&File) -> io::Result<T>,
     ) -> io::Result<T> {
+        self.put_unsynced(path, mode, |file| {
+            let filled = fill(file)?;
+            self.sync(file)?;
+            Ok(filled)
+        })
+    }
+
+    /// The same without waiting until its bytes are on the disk: a machine that ends may leave nothing of either.
+    pub(super) fn put_unsynced<T, E: From<io::Error>>(
+        &self,
+        path: &Path,
+        mode: u32,
+        fill: impl FnOnce(&File) -> Result<T, E>,
+    ) -> Result<T, E> {
         let unfinished = paths::with_suffix(path, ".tmp");
         let file = self.create_anew(&unfinished, mode)?;
         let filled = fill(&file).and_then(|filled| {
-            self.sync(&file)?;
             self.rename(&unfinished, path)?;
             Ok(filled)
         });

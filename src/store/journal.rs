@@ -182,40 +182,34 @@ impl Journal {
         &mut self,
         mut change: impl FnMut(&mut Event<'_>) -> io::Result<()>,
     ) -> Result<(), JournalError> {
-        let unfinished = paths::with_suffix(&self.path, ".tmp");
-        let written = self.write_changed(&unfinished, &mut change);
-        let renamed = written.and_then(|(file, length, missed_at)| {
+        let old = Opened::open(&self.disk, self.path.clone())?.ok_or_else(|| self.lost())?;
+        let put = self.disk.put_unsynced(&self.path, 0o600, |file| {
+            // Before it has that name, so that it never looks dead.
+            self.disk.lock(file)?;
+            let (length, missed_at) = self.write_changed(&old, file, &mut change)?;
             // Else it would come back to life where somebody has taken it away.
             if !self.disk.is_still(&self.file, &self.path)? {
-                return Err(self.lost().into());
+                return Err(JournalError::from(self.lost()));
             }
-            self.disk.rename(&unfinished, &self.path)?;
-            (self.file, self.length, self.room_to) = (file, length, length);
-            (self.is_torn, self.missed_at) = (false, missed_at);
-            Ok(())
-        });
-        if renamed.is_err() {
-            // What is left of it goes with the journal.
-            let _ = self.disk.remove(&unfinished);
-        }
-        renamed
+            Ok((file.try_clone()?, length, missed_at))
+        })?;
+        (self.file, self.length, self.missed_at) = put;
+        (self.room_to, self.is_torn) = (self.length, false);
+        Ok(())
     }
 
-    /// Writes its events to a file that is locked as it is, each changed; how long that is, and where it counts what is
-    /// not in it.
+    /// Writes its events to a file, each changed; how long that is, and where it counts what is not in it.
     fn write_changed(
         &self,
-        path: &Path,
+        old: &Opened,
+        file: &File,
         change: &mut dyn FnMut(&mut Event<'_>) -> io::Result<()>,
-    ) -> Result<(File, u64, u64), JournalError> {
-        let old = Opened::open(&self.disk, self.path.clone())?.ok_or_else(|| self.lost())?;
-        let file = self.disk.create_anew(path, 0o600)?;
-        self.disk.lock(&file)?;
+    ) -> Result<(u64, u64), JournalError> {
         let mut reader = old.reader()?;
         let ((mut frames, missed_at), mut length) = (beginning(reader.header()), 0);
         let write = |frames: &mut Vec<u8>, length: &mut u64| {
             *length += frames.len() as u64;
-            let written = self.disk.write(&file, frames);
+            let written = self.disk.write(file, frames);
             frames.clear();
             written
         };
@@ -230,7 +224,7 @@ impl Journal {
             }
         }
         write(&mut frames, &mut length)?;
-        Ok((file, length, missed_at))
+        Ok((length, missed_at))
     }
 
     fn lost(&self) -> io::Error {

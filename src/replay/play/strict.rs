@@ -1,22 +1,18 @@
-//! Under `--strict`: whether a request comes in the recorded order.
+//! Under `--strict`: whether a request comes before an answer that it came behind, and what is known at the end of the
+//! order in which requests came (see [`moved`](crate::replay::moved)).
 //!
-//! Only what has come is compared. A request that never comes is left over, and one that differs is a miss of its own;
-//! what follows either of them is in order.
+//! A request that never comes is left over, and one that differs is a miss of its own; what follows either of them is in
+//! order.
 
 use super::Play;
-use crate::replay::{
-    own,
-    script::{Rank, Script},
+use crate::{
+    cassette::model::Cassette,
+    replay::{
+        moved::{Came, Moved, Past, Recorded, moved},
+        own,
+        script::{Rank, Script},
+    },
 };
-
-/// How a request and another one come in another order than recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::replay) enum Disorder {
-    /// It comes before the answer of this step, which had come before it.
-    Early(u32),
-    /// It comes after this step, which had come after its answer.
-    Late(u32),
-}
 
 /// The rank of the last request that came in its order.
 #[derive(Clone, Copy, Debug)]
@@ -29,19 +25,39 @@ impl Order {
     }
 }
 
+/// What came, in its order.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    steps: Vec<(u32, bool)>,
+    /// One of them came behind another that was asked after its answer.
+    is_disordered: bool,
+}
+
 impl Play {
-    /// Whether a step is asked for in another order than recorded, and than which other step.
-    pub(in crate::replay) fn disorder(&mut self, script: &Script, step: u32) -> Option<Disorder> {
-        let early = self.under_way_before(script, step).or_else(|| self.left_out_before(script, step));
-        let disorder =
-            early.map(Disorder::Early).or_else(|| self.come_behind(script, step).map(Disorder::Late));
-        match disorder {
-            None => self.keeps_order(script, step),
+    /// A step that has been asked for, whose answer has not gone although it had come before this one was asked. Where there
+    /// is none, this one has come.
+    pub(in crate::replay) fn comes(&mut self, script: &Script, step: u32) -> Option<u32> {
+        let early = self.under_way_before(script, step);
+        // A fault may have answered in its place before: when it is asked for again is the client's affair.
+        if early.is_none() && counts(script, step) && !self.steps[step as usize].sent {
+            let is_late = self.order(script).is_late(script, step);
+            self.asked.steps.push((step, false));
+            self.asked.is_disordered |= is_late;
+            let rank = |step: u32| script.steps[step as usize].rank;
             // What follows the late one is in order where it is behind that.
-            Some(Disorder::Late(_)) => self.latest = Some(step),
-            Some(Disorder::Early(_)) => {}
+            if is_late || self.latest.is_none_or(|latest| rank(latest) < rank(step)) {
+                self.latest = Some(step);
+            }
         }
-        disorder
+        early
+    }
+
+    /// A request has come once more than recorded, and was told so; the last of those that it equals is this.
+    pub(in crate::replay) fn comes_again(&mut self, script: &Script, step: u32) {
+        // More of them than of all else tell nothing of its order.
+        if counts(script, step) && self.asked.steps.len() < 2 * self.steps.len() {
+            self.asked.steps.push((step, true));
+        }
     }
 
     /// A step that has been asked for, whose answer has not gone although it had come before this one was asked.
@@ -54,54 +70,45 @@ impl Play {
         under_way.filter(|&other| counts(script, other)).min()
     }
 
-    /// A step that has not been asked for, and whose answer had come before this one, where this one equals one before
-    /// that: rather than that all between was left out, that one is asked for once more than recorded. What was asked
-    /// otherwise than recorded meanwhile stands for as many.
-    fn left_out_before(&self, script: &Script, step: u32) -> Option<u32> {
-        if !counts(script, step) {
-            return None;
-        }
-        let rank = script.steps[step as usize].rank;
-        let Order(from) = self.order(script);
-        let answers = script.answered();
-        let from = answers.partition_point(|(answer, _)| *answer <= from);
-        let between =
-            answers[from..].iter().take_while(|(answer, _)| *answer < rank).map(|&(_, other)| other);
-        let mut left_out = between.filter(|&other| {
-            let fate = self.steps[other as usize];
-            !fate.taken && !fate.sent && self.latest != Some(other) && counts(script, other)
-        });
-        // Asked last: that takes the longest.
-        let is_again = |_: &u32| {
-            let equal = script.index.before(step);
-            equal.is_some_and(|equal| self.steps[equal as usize].taken)
-        };
-        left_out.nth(self.missed_since).filter(is_again)
-    }
-
-    /// The last step that has been asked for, where this one's answer had come before that was.
-    fn come_behind(&self, script: &Script, step: u32) -> Option<u32> {
-        // A fault may have answered in its place before.
-        let is_late = self.order(script).is_late(script, step) && !self.steps[step as usize].sent;
-        self.latest.filter(|_| is_late && counts(script, step))
-    }
-
     /// How far requests have come in the recorded order.
     pub(in crate::replay) fn order(&self, script: &Script) -> Order {
         Order(self.latest.map_or(0, |latest| script.steps[latest as usize].rank))
     }
 
-    fn keeps_order(&mut self, script: &Script, step: u32) {
-        let rank = |step: u32| script.steps[step as usize].rank;
-        if counts(script, step) && self.latest.is_none_or(|latest| rank(latest) < rank(step)) {
-            self.latest = Some(step);
-            self.missed_since = 0;
+    /// The steps that came in another place than recorded, each with one that it came past.
+    pub(in crate::replay) fn moved(
+        &self,
+        script: &Script,
+        cassette: &Cassette,
+    ) -> Vec<(u32, Option<(Past, u32)>)> {
+        if !self.asked.is_disordered {
+            return Vec::new();
         }
-    }
-
-    /// A request has come for which no step is.
-    pub(in crate::replay) const fn missed(&mut self) {
-        self.missed_since += 1;
+        // What was added later was recorded in another run: it has no place among these.
+        let is_placed =
+            |&step: &u32| counts(script, step) && !cassette.is_added(script.steps[step as usize].exchange);
+        let mut steps: Vec<u32> = (0..script.steps.len() as u32).filter(is_placed).collect();
+        steps.sort_by_key(|&step| script.steps[step as usize].rank);
+        let mut places = vec![None; script.steps.len()];
+        (0..).zip(&steps).for_each(|(place, &step)| places[step as usize] = Some(place));
+        let classes = script.index.classes(script.steps.len());
+        let recorded: Vec<Recorded> = steps
+            .iter()
+            .map(|&at| {
+                let step = &script.steps[at as usize];
+                let answered = script.items(step).last().map_or(Rank::MAX, |last| last.rank);
+                Recorded { class: classes[at as usize], group: step.group(), asked: step.rank, answered }
+            })
+            .collect();
+        let came = self.asked.steps.iter();
+        let came = came.filter_map(|&(step, is_told)| Some(Came { place: places[step as usize]?, is_told }));
+        let told = |Moved { place, past }: Moved| {
+            let past = past.map(|past| match past {
+                Past::Before(other) | Past::Behind(other) => (past, steps[other]),
+            });
+            (steps[place], past)
+        };
+        moved(&recorded, &came.collect::<Vec<_>>()).into_iter().map(told).collect()
     }
 }
 

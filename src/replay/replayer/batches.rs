@@ -69,10 +69,10 @@ impl Replayer {
         let exchange = self.exchange_of(answer.found);
         let may_play = self.may_play(request, answer.found).and_then(|()| {
             let pairs = self.pairs_member(request, answer.found, &answer.request);
-            pairs.then_some(()).ok_or((Reason::RedactionDiffers, exchange, None))
+            pairs.then_some(()).ok_or((Reason::RedactionDiffers, exchange))
         });
-        if let Err((reason, exchange, company)) = may_play {
-            return self.missed(request, reason, Some(exchange), company);
+        if let Err((reason, exchange)) = may_play {
+            return self.missed(request, reason, Some(exchange), None);
         }
         if let Some(place) = answer.place {
             used.push((play, step));

@@ -5,14 +5,7 @@ use std::borrow::Cow;
 use super::{Found, Now, Replayer, blanks::Filled, facts::FITS, lives::Pending, secrets::Secrets};
 use crate::{
     cassette::model::Unanswered,
-    replay::{
-        matcher::canonical::canonical,
-        miss::Company,
-        own,
-        play::{Run, strict::Disorder},
-        rewrite::Correlators,
-        script::client_message,
-    },
+    replay::{matcher::canonical::canonical, own, play::Run, rewrite::Correlators, script::client_message},
     report::{AnswerReport, Reason},
     traffic::{Direction, Lane},
     wire::jsonrpc::{Kind, Message},
@@ -229,11 +222,11 @@ impl Replayer {
             self.plays[found.play].take(found.step);
             return self.miss(lane, message, Reason::Incomplete, Some(exchange));
         }
-        if let Err((reason, exchange, company)) = self.may_play(message, found) {
+        if let Err((reason, exchange)) = self.may_play(message, found) {
             if self.passes_on() && message.kind == Kind::Request {
                 return self.pass_on(lane, message, reason, Some(exchange));
             }
-            let bytes = self.missed(message, reason, Some(exchange), company);
+            let bytes = self.missed(message, reason, Some(exchange), None);
             return self.say(lane, bytes, false);
         }
         self.start(now, lane, message, found);
@@ -244,11 +237,7 @@ impl Replayer {
 
     /// Whether what was found is played, unless the options make a repeat or an early request a miss. Why it is not, and
     /// which exchange says so.
-    pub(super) fn may_play(
-        &mut self,
-        message: &Message<'_>,
-        found: Found,
-    ) -> Result<(), (Reason, u32, Option<Company>)> {
+    pub(super) fn may_play(&mut self, message: &Message<'_>, found: Found) -> Result<(), (Reason, u32)> {
         let script = &self.scripts[self.plays[found.play].script];
         let step = &script.steps[found.step as usize];
         let exchange = step.exchange;
@@ -259,7 +248,10 @@ impl Replayer {
                 Cow::Borrowed(&**script.method(step))
             };
             if self.options.repeat_is_miss() && !own::may_be_left_over(&method) {
-                return Err((Reason::Consumed, exchange, None));
+                if self.options.strict {
+                    self.plays[found.play].comes_again(script, found.step);
+                }
+                return Err((Reason::Consumed, exchange));
             }
             if !own::repeats_silently(&method) {
                 self.repeated(exchange);
@@ -268,13 +260,9 @@ impl Replayer {
             && !found.repeat
             // What was added later was recorded in another run: nothing had come before it.
             && !self.cassette.is_added(exchange)
-            && let Some(disorder) = self.plays[found.play].disorder(script, found.step)
+            && let Some(other) = self.plays[found.play].comes(script, found.step)
         {
-            let (other, company) = match disorder {
-                Disorder::Early(other) => (other, None),
-                Disorder::Late(other) => (other, Some(Company::Before)),
-            };
-            return Err((Reason::OutOfOrder, script.steps[other as usize].exchange, company));
+            return Err((Reason::OutOfOrder, script.steps[other as usize].exchange));
         }
         Ok(())
     }

@@ -161,6 +161,8 @@ impl Replayer {
     /// is answered from its beginning. Sessions that have begun go on.
     pub fn reset_played(&mut self) {
         self.played.fill(false);
+        // Its order is that of before.
+        self.moved(0).into_iter().for_each(|miss| self.remember(miss));
         self.plays[0].rewind(&self.scripts[0]);
         self.lives.iter_mut().for_each(|live| live.drawn_from = live.drawn_from.map(|(of, _)| (of, 0)));
         self.agenda.wake(0);

@@ -8,6 +8,7 @@ use crate::{
     },
     replay::{
         miss::{self, Candidate, Company},
+        moved::Past,
         own::{self, OwnAnswer},
         script::{StepKind, client_message},
     },
@@ -23,6 +24,15 @@ use crate::{
 const MOST_MISSES: usize = 1_000;
 /// By how many bytes ids and tokens may make equal requests differ in length.
 pub(super) const MOST_IDS: u64 = 64;
+
+/// Adds a miss to others.
+fn add(misses: &mut Vec<Miss>, miss: Miss) {
+    let full = misses.len() >= MOST_MISSES;
+    match misses.iter_mut().rev().find(|known| full || known.message == miss.message) {
+        Some(known) => known.count += 1,
+        None => misses.push(miss),
+    }
+}
 
 impl Replayer {
     /// A request nothing recorded equals: one of those we answer ourselves, or a miss.
@@ -200,10 +210,6 @@ impl Replayer {
         if reason == Reason::Incomplete {
             miss = miss::of_too_long(miss, "request");
         }
-        if matches!(reason, Reason::NeverRecorded | Reason::ParamsDiffer) {
-            let play = self.playing(self.at_hand.live).unwrap_or(0);
-            self.plays[play].missed();
-        }
         let bytes = miss::response(message.id().unwrap_or(b"null"), &miss);
         self.note_outcome(Outcome::Miss);
         self.remember(miss);
@@ -242,12 +248,33 @@ impl Replayer {
 
     pub(super) fn remember(&mut self, miss: Miss) {
         self.missed += 1;
-        let misses = &mut self.report.misses;
-        let full = misses.len() >= MOST_MISSES;
-        match misses.iter_mut().rev().find(|known| full || known.message == miss.message) {
-            Some(known) => known.count += 1,
-            None => misses.push(miss),
-        }
+        add(&mut self.report.misses, miss);
+    }
+
+    /// Adds to misses what came in another place than recorded, under `--strict`: it was answered all the same.
+    pub(super) fn add_moved(&self, misses: &mut Vec<Miss>) {
+        (0..self.plays.len()).flat_map(|play| self.moved(play)).for_each(|miss| add(misses, miss));
+    }
+
+    /// The same in one play.
+    pub(super) fn moved(&self, play: usize) -> Vec<Miss> {
+        let script = &self.scripts[self.plays[play].script];
+        let exchange = |step: u32| script.steps[step as usize].exchange;
+        let mut bytes = Vec::new();
+        let moved = self.plays[play].moved(script, &self.cassette);
+        let described = moved.into_iter().map(|(step, past)| {
+            let entry = &self.cassette.exchanges[exchange(step) as usize];
+            client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
+            let (other, company) = match past {
+                Some((Past::Before(_), other)) => (other, Some(Company::Before)),
+                Some((Past::Behind(_), other)) => (other, None),
+                None => (step, Some(Company::Elsewhere)),
+            };
+            let key = self.key(exchange(other));
+            let candidate = Candidate { key: &key, message: &[], company };
+            miss::describe(&Message::read(&bytes), Reason::OutOfOrder, Some(&candidate))
+        });
+        described.collect()
     }
 
     pub(super) fn repeated(&mut self, exchange: u32) {
