@@ -1,6 +1,6 @@
 use std::{
+    cell::Cell,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use super::{super::disk::Step, *};
@@ -92,7 +92,7 @@ fn a_fold_that_had_opened_a_journal_before_it_was_rewritten_takes_the_other() {
     };
     let disk = Disk { before: Some(Arc::new(before)) };
     let files = Files { disk, state: Some(place.state()) };
-    let outcome = files.fold(&place.cassette(), FoldOptions::default(), None).unwrap();
+    let outcome = files.fold(&place.cassette(), FoldOptions::default(), None, &|| true).unwrap();
     assert_eq!((outcome.added.len(), outcome.notes), (1, vec![]));
     let text = place.text();
     assert!(text.contains("tool7") && !text.contains("tool1"), "{text}");
@@ -151,9 +151,11 @@ fn a_fold_that_finds_the_lock_taken_leaves_the_journal_to_the_next() {
     place.record(1);
     let lock = fs_err::File::create(place.folder.path().join("c.json.lock")).unwrap();
     assert!(place.disk.try_lock(&lock).unwrap());
-    for within in [Duration::ZERO, Duration::from_millis(1)] {
-        let options = FoldOptions { within: Some(within), ..FoldOptions::default() };
-        assert!(matches!(place.fold_with(options), Err(StoreError::Late { .. })));
+    for asked in [0_u32, 1, 2] {
+        let left = Cell::new(asked);
+        let goes_on = || left.replace(left.get().saturating_sub(1)) > 0;
+        let folded = place.files().fold(&place.cassette(), FoldOptions::default(), None, &goes_on);
+        assert!(matches!(folded, Err(StoreError::Late { .. })));
     }
     assert_eq!(place.journals(), [id(1)]);
     drop(lock);
