@@ -162,3 +162,49 @@ fn a_fold_that_finds_the_lock_taken_leaves_the_journal_to_the_next() {
     place.fold();
     assert_eq!(place.names(), ["c.json"]);
 }
+
+/// A whole recording of one call whose answer has so many blobs.
+fn record_blobs(place: &Place, blobs: usize) {
+    let mut journal = place.recorder(1);
+    journal.write(&[event(Direction::ToServer, &request(1))]).unwrap();
+    let data: Vec<_> =
+        (0..blobs).map(|n| format!("\"{}\"", ["QUJD", "QUJE", "QUJF"][n].repeat(1100))).collect();
+    let line = format!(r#"{{"jsonrpc":"2.0","id":0,"result":[{}]}}"#, data.join(","));
+    journal.write(&[event(Direction::ToClient, &line)]).unwrap();
+    journal.finish().unwrap();
+}
+
+#[test]
+fn blobs_are_waited_for_together_and_have_their_names_before_the_cassette_does() {
+    let mut place = Place::new();
+    record_blobs(&place, 3);
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&steps);
+    let before = move |step| {
+        noted.lock().unwrap().push(step);
+        Ok(())
+    };
+    place.disk = Disk { before: Some(Arc::new(before)) };
+    place.fold();
+    let is_lasting = |step: &Step| matches!(step, Step::SyncFile | Step::Rename | Step::SyncFolder);
+    let lasting: Vec<Step> = steps.lock().unwrap().iter().copied().filter(is_lasting).collect();
+    let blobs = [[Step::SyncFile; 3], [Step::Rename; 3]].concat();
+    let then = [Step::SyncFolder, Step::SyncFile, Step::Rename, Step::SyncFolder];
+    assert_eq!(lasting, [&blobs[..], &then].concat());
+    assert_eq!(names(&place.folder.path().join("c.json.blobs")).len(), 3);
+}
+
+#[test]
+fn a_fold_that_fails_leaves_no_unfinished_blobs() {
+    for fatal in [Step::SyncFile, Step::Rename] {
+        let mut place = Place::new();
+        record_blobs(&place, 2);
+        let before = move |step| if step == fatal { Err(std::io::Error::other("full")) } else { Ok(()) };
+        place.disk = Disk { before: Some(Arc::new(before)) };
+        place.fold_with(FoldOptions::default()).unwrap_err();
+        assert_eq!(names(&place.folder.path().join("c.json.blobs")), [""; 0], "{fatal:?}");
+        place.disk = Disk::default();
+        place.fold();
+        assert_eq!(names(&place.folder.path().join("c.json.blobs")).len(), 2);
+    }
+}
