@@ -97,15 +97,15 @@ pub fn print(bytes: &[u8]) {
         let Some((&kind, line)) = line.split_first() else { continue };
         match (kind, exchanges.last_mut()) {
             (b's', Some((_, server))) => {
-                guess.observe(Direction::ToClient, line);
+                guess.observe(Direction::ToClient, &jsonrpc::Message::read(line));
                 server.push((line, None));
             }
             (b'a', Some((_, server))) if server.last().is_some_and(waits) => {
-                guess.observe(Direction::ToServer, line);
+                guess.observe(Direction::ToServer, &jsonrpc::Message::read(line));
                 server.last_mut().expect("just seen").1 = Some(line);
             }
             _ => {
-                guess.observe(Direction::ToServer, line);
+                guess.observe(Direction::ToServer, &jsonrpc::Message::read(line));
                 exchanges.push((line, Vec::new()));
             }
         }

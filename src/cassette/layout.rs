@@ -3,6 +3,7 @@
 //! Columns count characters. A comma behind the value is counted even where none follows, so that appending to an
 //! array changes no line that is there.
 
+use super::spacing::{Spacing, space};
 use crate::wire::{Span, scan};
 
 /// No line is longer unless a single string is.
@@ -139,32 +140,9 @@ impl Layout<'_> {
     }
 
     fn one_line(&mut self, out: &mut Vec<u8>) {
-        let mut depth = 0usize;
-        loop {
-            let byte = self.peek();
-            match byte {
-                b'"' => {
-                    let end = scan::skip_value(self.text, self.at).unwrap_or(self.text.len());
-                    out.extend_from_slice(&self.text[self.at..end]);
-                    self.at = end;
-                    continue;
-                }
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => depth -= 1,
-                _ => {}
-            }
-            if self.at >= self.text.len() {
-                return;
-            }
-            out.push(byte);
-            if matches!(byte, b',' | b':') {
-                out.push(b' ');
-            }
-            self.at += 1;
-            if depth == 0 {
-                return;
-            }
-        }
+        let end = scan::skip_value(self.text, self.at).unwrap_or(self.text.len());
+        space(&self.text[self.at..end], Spacing::Spaced, out);
+        self.at = end;
     }
 }
 

@@ -91,6 +91,8 @@ impl<'a> Frame<'a> {
 
     /// Writes on up to the end, or up to a string whose text is to be written next.
     fn run(&mut self, may_nest: bool, blobs: &mut PendingBlobs, out: &mut Vec<u8>) -> Option<Json> {
+        // What stands as it shall is taken over in one piece.
+        let mut from = self.at;
         while let Some(&byte) = self.text.get(self.at) {
             let start = self.at;
             match byte {
@@ -98,9 +100,12 @@ impl<'a> Frame<'a> {
                     self.at = scan::skip_value(&self.text, start).unwrap_or(self.text.len());
                     let raw = &self.text[start..self.at];
                     let is_name = self.text.get(scan::skip_space(&self.text, self.at)) == Some(&b':');
-                    if is_name {
-                        out.extend_from_slice(raw);
-                    } else if !push_blob(raw, blobs, out) {
+                    if is_name || !may_be_marked(raw) {
+                        continue;
+                    }
+                    out.extend_from_slice(&self.text[from..start]);
+                    from = self.at;
+                    if !push_blob(raw, blobs, out) {
                         if let Some(json) = Some(raw).filter(|_| may_nest).and_then(json_text) {
                             return Some(json);
                         }
@@ -108,19 +113,26 @@ impl<'a> Frame<'a> {
                     }
                 }
                 b'{' if self.alike.last().is_some_and(|span| span.start == start) => {
+                    out.extend_from_slice(&self.text[from..start]);
                     self.at = self.alike.pop().map_or(self.at, |span| span.end);
                     out.extend_from_slice(b"{\"$literal\":");
                     out.extend_from_slice(&self.text[start..self.at]);
                     out.push(b'}');
+                    from = self.at;
                 }
-                _ => {
-                    out.push(byte);
-                    self.at += 1;
-                }
+                _ => self.at += 1,
             }
         }
+        out.extend_from_slice(&self.text[from..]);
         None
     }
+}
+
+/// Whether a string might become a marker: it is long, may be JSON, or has an escape, as each line end is one.
+fn may_be_marked(raw: &[u8]) -> bool {
+    raw.len() > LONGEST_BASE64
+        || matches!(raw.get(1), Some(b'{' | b'['))
+        || memchr::memchr(b'\\', raw).is_some()
 }
 
 /// Appends a string as a blob; false where it is not one for a blob.

@@ -98,14 +98,14 @@ impl SpellingGuess {
         Self::default()
     }
 
-    /// Takes one line into account.
-    pub fn observe(&mut self, direction: Direction, line: &[u8]) {
+    /// Takes one line into account, as it was read.
+    pub fn observe(&mut self, direction: Direction, message: &Message<'_>) {
         let side = match direction {
             Direction::ToServer => &mut self.client,
             Direction::ToClient => &mut self.server,
         };
-        if !matches!(Message::read(line).kind, Kind::Noise | Kind::Batch) {
-            side.observe(line);
+        if !matches!(message.kind, Kind::Noise | Kind::Batch) {
+            side.observe(message);
         }
     }
 
@@ -116,16 +116,28 @@ impl SpellingGuess {
 }
 
 impl SideGuess {
-    fn observe(&mut self, line: &[u8]) {
+    fn observe(&mut self, message: &Message<'_>) {
+        let line = message.bytes;
         self.messages += 1;
         self.crlf += u32::from(line.ends_with(b"\r"));
         let mut seen = [false; 6];
-        for (n, member) in scan::members(line, scan::trim(line).start).map_while(Result::ok).enumerate() {
-            if n == 0 {
-                self.spaced += u32::from(line.get(member.value.start - 1) == Some(&b' '));
+        let mut members = scan::members(line, scan::trim(line).start);
+        let mut is_first = true;
+        while let Ok(Some(name)) = members.try_name() {
+            // The long ones have been read.
+            let known = [message.params_span(), message.outcome_span()];
+            let known = known.into_iter().flatten().find(|value| value.start == members.end());
+            let value = match known {
+                Some(value) => members.skip_to(value),
+                None => match members.try_value() {
+                    Ok(value) => value,
+                    Err(_) => return,
+                },
+            };
+            if std::mem::take(&mut is_first) {
+                self.spaced += u32::from(line.get(value.start - 1) == Some(&b' '));
             }
-            let name = member.name.of(line);
-            let Some(at) = Envelope::of(name).map(|member| member as usize) else { continue };
+            let Some(at) = Envelope::of(name.of(line)).map(|member| member as usize) else { continue };
             for (before, _) in seen.iter().enumerate().filter(|(before, seen)| **seen && *before != at) {
                 self.before[before][at] += 1;
             }
@@ -181,7 +193,7 @@ mod tests {
     fn guess(lines: &[&str]) -> Side {
         let mut guess = SpellingGuess::new();
         for line in lines {
-            guess.observe(Direction::ToServer, line.as_bytes());
+            guess.observe(Direction::ToServer, &Message::read(line.as_bytes()));
         }
         guess.finish().client
     }

@@ -31,7 +31,7 @@ use super::{
     output::Notices,
     privacy::{Cleaner, Listening, Privacy, PrivacyArgs},
     record_bridge::refused,
-    tape::{self, Lacks, Tape},
+    tape::{self, Lacks, Tape, Time},
 };
 
 /// How long real servers may take to end once a signal has come.
@@ -271,7 +271,7 @@ impl Real {
     }
 
     /// Adds what was recorded to the cassette; what is not in the recording.
-    fn keep(&self) -> Lacks {
+    fn keep(&self, stop: Option<&Stop>) -> Lacks {
         let over = std::mem::take(&mut *self.over());
         let mut lacks = Lacks::default();
         let Some(Adding { path, .. }) = &self.adding else { return lacks };
@@ -286,7 +286,8 @@ impl Real {
                 None => lacks.add(tape::HELD_UP, &self.notices),
             }
         }
-        tape::keep(path, tapes, FoldOptions::default(), asked, &self.notices, &mut lacks);
+        let time = Time::new(asked, stop);
+        tape::keep(path, tapes, FoldOptions::default(), &time, &self.notices, &mut lacks);
         lacks
     }
 
@@ -329,7 +330,7 @@ impl Reals {
                 path.display()
             ));
         }
-        real.keep()
+        real.keep(stop)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a recording is written to, how it gets into its cassette at the end, and what is told of it there.
 
 use std::{
+    cell::Cell,
     fmt, io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -8,7 +9,10 @@ use std::{
 
 use mcp_tapedeck::{
     cassette::journal::{Continues, JournalError, JournalHeader},
-    proxy::record::{Hide, Sink},
+    proxy::{
+        record::{Hide, Sink},
+        stop::Stop,
+    },
     report::Report,
     store::{self, FoldOptions, Journal, StoreError},
     traffic::{Event, Payload},
@@ -21,7 +25,8 @@ use super::{
     record::told,
 };
 
-/// How long writing the cassette may take at the end: a client kills what does not end within two seconds.
+/// How long writing the cassette may take once a signal asks us to end: a client kills what does not end within two
+/// seconds of that.
 const WITHIN: Duration = Duration::from_secs(1);
 
 /// How long after a signal that asks us to end everything has to be done.
@@ -36,6 +41,8 @@ pub(super) struct Tape {
     too_long: u64,
     /// How many bodies were compressed in a way that cannot be read.
     unreadable: u64,
+    /// Tells of signals that come once the session heeds none any more.
+    stop: Option<Stop>,
 }
 
 /// A journal that could not be made.
@@ -67,7 +74,8 @@ impl Tape {
         let tape = Self::create(cassette, transport, privacy, |header| JournalHeader { replace, ..header });
         match &tape.journal {
             Err(missing) if is_required => Err(Failure::io("record into", cassette, &missing.why)),
-            _ => Ok(tape),
+            // Without it there is less time at the end.
+            _ => Ok(Self { stop: Stop::install().ok(), ..tape }),
         }
     }
 
@@ -93,7 +101,7 @@ impl Tape {
             Ok(header) => Journal::create(cassette, header.clone()).map_err(|why| missing(Some(header), why)),
             Err(why) => Err(missing(None, why)),
         };
-        Self { journal, has_gap: false, too_long: 0, unreadable: 0 }
+        Self { journal, has_gap: false, too_long: 0, unreadable: 0, stop: None }
     }
 
     /// Takes away a recording in which the server never said anything: it was not reached.
@@ -123,7 +131,7 @@ impl Tape {
 
     /// Ends it, and puts what was recorded into the cassette, in the time that is left after a signal.
     pub(super) fn end(
-        self,
+        mut self,
         cassette: &Path,
         fold: FoldOptions,
         asked: Option<Instant>,
@@ -131,7 +139,9 @@ impl Tape {
         notices: &Notices,
         lacks: &mut Lacks,
     ) {
-        keep(cassette, vec![(self, cleaner.clone())], fold, asked, notices, lacks);
+        let stop = self.stop.take();
+        let time = Time::new(asked, stop.as_ref());
+        keep(cassette, vec![(self, cleaner.clone())], fold, &time, notices, lacks);
     }
 
     /// Says what of it cannot be replayed.
@@ -182,13 +192,13 @@ impl Sink for Tape {
     }
 }
 
-/// Ends recordings, and puts what was recorded into their cassette, in the time that is left after a signal; where that
+/// Ends recordings, and puts what was recorded into their cassette in the time that there is; where that
 /// fails the journals stay, with all of it.
 pub(super) fn keep(
     cassette: &Path,
     tapes: Vec<(Tape, Cleaner)>,
     fold: FoldOptions,
-    asked: Option<Instant>,
+    time: &Time<'_>,
     notices: &Notices,
     lacks: &mut Lacks,
 ) {
@@ -200,7 +210,7 @@ pub(super) fn keep(
         // Without a journal every message's failure has been told.
         let Ok(mut journal) = tape.journal else { continue };
         let path = journal.path().to_owned();
-        if let Err(error) = clean(&mut journal, cleaner, asked) {
+        if let Err(error) = clean(&mut journal, cleaner, time.asked) {
             let path = path.display();
             notices.warn(format_args!(
                 "{what}, but stays in {path}, with secrets that were met only after they had been written: {error}\n\
@@ -221,8 +231,9 @@ pub(super) fn keep(
     if ended.is_empty() {
         return;
     }
-    let left = asked.map_or(WITHIN, |at| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
-    match store::fold(cassette, FoldOptions { within: Some(left), ..fold }) {
+    // Another fold may be held up by whatever; what it leaves here the next one takes.
+    let fold = FoldOptions { wait: Some(WITHIN), ..fold };
+    match store::fold(cassette, fold, &|| time.is_left()) {
         Ok(outcome) => {
             outcome.notes.iter().for_each(|note| notices.warn(note));
             notices.info(told(&outcome));
@@ -234,6 +245,31 @@ pub(super) fn keep(
             cassette.display()
         )),
         Err(error) => ended.iter().for_each(|path| notices.warn(stays(what, path, &error))),
+    }
+}
+
+/// How long writing the cassette goes on: to its end, unless a signal has come or comes that asks us to end.
+pub(super) struct Time<'a> {
+    /// When one came.
+    asked: Option<Instant>,
+    /// Tells of one that comes.
+    stop: Option<&'a Stop>,
+    until: Cell<Option<Instant>>,
+}
+
+impl<'a> Time<'a> {
+    /// From now on. Where nobody tells whether a signal comes, it is as short as behind one.
+    pub(super) fn new(asked: Option<Instant>, stop: Option<&'a Stop>) -> Self {
+        let left = asked.map_or(WITHIN, |at| AFTER_A_SIGNAL.saturating_sub(at.elapsed()).min(WITHIN));
+        let is_short = asked.is_some() || stop.is_none();
+        Self { asked, stop, until: Cell::new(is_short.then(|| Instant::now() + left)) }
+    }
+
+    fn is_left(&self) -> bool {
+        if self.until.get().is_none() && self.stop.is_some_and(|stop| stop.signal().is_some()) {
+            self.until.set(Some(Instant::now() + WITHIN));
+        }
+        self.until.get().is_none_or(|until| Instant::now() < until)
     }
 }
 
@@ -292,5 +328,22 @@ impl Lacks {
     /// Adds them to a report.
     pub(super) fn warn_in(&self, report: &mut Report) {
         report.warnings.extend_from_slice(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_signal_makes_haste() {
+        let stop = Stop::install().expect("the system allows it");
+        assert!(Time::new(None, Some(&stop)).until.get().is_none());
+        let ago = |past| Instant::now().checked_sub(past).expect("the system has run so long");
+        let after = |past| Time::new(Some(ago(past)), Some(&stop));
+        assert!(after(Duration::ZERO).is_left());
+        assert!(!after(AFTER_A_SIGNAL).is_left());
+        // Nobody could say that there is haste.
+        assert!(Time::new(None, None).until.get().is_some());
     }
 }

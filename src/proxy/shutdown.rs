@@ -277,7 +277,7 @@ fn reached(due: Option<Instant>, now: Instant) -> bool {
 }
 
 /// The signals that ask us to end, passed on to a session instead. When this is dropped, which a session does at its
-/// end, they end the process again as they did before.
+/// end, they end the process again as they did before, unless a [`Stop`](super::stop::Stop) heeds them.
 #[derive(Debug)]
 pub struct Signals {
     incoming: signal_hook::iterator::Signals,
@@ -285,6 +285,9 @@ pub struct Signals {
     /// What ends the process once it is over.
     defaults: Vec<SigId>,
 }
+
+/// Somebody heeds them for as long as the process runs.
+pub(super) static IS_HEEDED: AtomicBool = AtomicBool::new(false);
 
 /// Defaults of signals that nobody listens to any more.
 static OVER: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
@@ -348,7 +351,7 @@ impl Forwarding {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::SeqCst);
+        self.is_over.store(!IS_HEEDED.load(Ordering::SeqCst), Ordering::SeqCst);
         OVER.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.defaults);
     }
 }

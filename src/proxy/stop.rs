@@ -14,7 +14,7 @@ use std::{
 
 use signal_hook::{flag, low_level::pipe};
 
-use super::shutdown::heeded_signals;
+use super::shutdown::{IS_HEEDED, heeded_signals};
 
 /// Becomes readable when a signal has come that asks us to end.
 #[derive(Debug)]
@@ -30,7 +30,9 @@ impl Stop {
     /// # Errors
     /// When the system refuses.
     pub fn install() -> io::Result<Self> {
-        Self::listen(heeded_signals())
+        let stop = Self::listen(heeded_signals())?;
+        IS_HEEDED.store(true, Ordering::SeqCst);
+        Ok(stop)
     }
 
     fn listen(signals: impl IntoIterator<Item = i32>) -> io::Result<Self> {

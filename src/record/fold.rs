@@ -119,10 +119,10 @@ impl Fold {
                 }
                 // What is made up for a long line tells nothing of how its side spells, and neither does what the recorder
                 // said where the server gave no answer.
-                if let Cow::Borrowed(line) = line
+                if let Cow::Borrowed(_) = line
                     && !message.is_no_answer()
                 {
-                    self.last().spelling.observe(event.direction, line);
+                    self.last().spelling.observe(event.direction, &message);
                 }
             }
         }

@@ -93,27 +93,45 @@ impl BlobSource for Noted<'_> {
     }
 }
 
-/// Writes the blobs of a cassette that is written.
+/// Writes the blobs of a cassette that is written. They get their names all at once, by [`BlobFiles::sync`]: waiting for
+/// the disk with each of them takes several times as long.
 #[derive(Debug)]
 pub(super) struct BlobFiles {
     disk: Disk,
     folder: PathBuf,
-    has_written: bool,
+    /// Those that are written and have no names yet.
+    unnamed: BTreeSet<String>,
 }
 
 impl BlobFiles {
     pub(super) fn of(disk: &Disk, cassette: &Path) -> Self {
-        Self { disk: disk.clone(), folder: folder(cassette), has_written: false }
+        Self { disk: disk.clone(), folder: folder(cassette), unnamed: BTreeSet::new() }
     }
 
-    /// Waits until the blobs' names are on the disk.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        if self.has_written { self.disk.sync_folder(&self.folder) } else { Ok(()) }
+    /// Waits until the blobs are on the disk, and their names.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        if self.unnamed.is_empty() {
+            return Ok(());
+        }
+        let unfinished: Vec<_> = self.unnamed.iter().map(|name| self.unfinished(name)).collect();
+        self.disk.sync_all(&unfinished)?;
+        while let Some(name) = self.unnamed.first() {
+            self.disk.rename(&self.unfinished(name), &self.folder.join(name))?;
+            self.unnamed.pop_first();
+        }
+        self.disk.sync_folder(&self.folder)
+    }
+
+    fn unfinished(&self, name: &str) -> PathBuf {
+        paths::with_suffix(&self.folder.join(name), ".tmp")
     }
 }
 
 impl BlobSink for BlobFiles {
     fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        if self.unnamed.contains(name) {
+            return Ok(());
+        }
         match self.disk.open_plain(&self.folder, name) {
             // A blob that has its name has its bytes too: it gets it last.
             Ok(_) => return Ok(()),
@@ -121,9 +139,17 @@ impl BlobSink for BlobFiles {
             Err(error) => return Err(error),
         }
         self.disk.create_plain_folder(&self.folder)?;
-        let path = self.folder.join(name);
-        self.disk.put(&path, 0o666, |file| self.disk.write(file, bytes))?;
-        self.has_written = true;
-        Ok(())
+        let file = self.disk.create_anew(&self.unfinished(name), 0o666)?;
+        self.unnamed.insert(name.to_owned());
+        self.disk.write(&file, bytes)
+    }
+}
+
+impl Drop for BlobFiles {
+    fn drop(&mut self) {
+        // A disk may be full of them; what is left all the same is written over by the next.
+        for name in &self.unnamed {
+            let _ = self.disk.remove(&self.unfinished(name));
+        }
     }
 }

@@ -23,8 +23,8 @@ use crate::{
 /// How a cassette is folded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FoldOptions {
-    /// How long it may take. A recorder must end soon; one that runs out of time leaves its journal to the next.
-    pub within: Option<Duration>,
+    /// How long to wait for another fold of the cassette; one that runs out of time leaves its journal to the next.
+    pub wait: Option<Duration>,
     /// Whether journals are kept, under a name by which they are never folded again.
     pub keep_journals: bool,
     /// Whether damaged places of journals are skipped; else a damaged journal is left as it is.
@@ -47,13 +47,18 @@ pub struct FoldOutcome {
 }
 
 /// Puts the sessions of a cassette's dead journals into it and takes the journals away. Folding twice, or being
-/// killed at any point and folding again, changes nothing: a session keeps the id of its journal.
+/// killed at any point and folding again, changes nothing: a session keeps the id of its journal. It is given up once
+/// `goes_on`, which is asked again and again, says no.
 ///
 /// # Errors
-/// When the cassette cannot be read or written, or not in time. The journals are still there then.
-pub fn fold(cassette: &Path, options: FoldOptions) -> Result<FoldOutcome, StoreError> {
+/// When the cassette cannot be read or written, or it was given up. The journals are still there then.
+pub fn fold(
+    cassette: &Path,
+    options: FoldOptions,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<FoldOutcome, StoreError> {
     let files = Files { disk: Disk::default(), state: paths::state_folder() };
-    files.fold(cassette, options, None)
+    files.fold(cassette, options, None, goes_on)
 }
 
 /// Where files are.
@@ -69,6 +74,7 @@ impl Files {
         cassette: &Path,
         options: FoldOptions,
         only: Option<&Path>,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<FoldOutcome, StoreError> {
         let path = paths::resolve(cassette)?;
         let lock = paths::with_suffix(&path, ".lock");
@@ -76,14 +82,15 @@ impl Files {
         if only.is_none() && self.journals(&path)?.is_empty() && !self.disk.exists(&lock)? {
             return Ok(FoldOutcome { path, ..FoldOutcome::default() });
         }
-        let deadline = options.within.map(|within| Instant::now() + within);
+        let until = options.wait.map(|wait| Instant::now() + wait);
+        let waits = || until.is_none_or(|until| Instant::now() < until) && goes_on();
         let late = || StoreError::Late { path: path.clone() };
-        let lock = CassetteLock::take(&self.disk, lock, options.within)?.ok_or_else(late)?;
+        let lock = CassetteLock::take(&self.disk, lock, &waits)?.ok_or_else(late)?;
         let folding = Folding {
             disk: &self.disk,
             path: &path,
             options,
-            goes_on: &|| deadline.is_none_or(|deadline| Instant::now() < deadline),
+            goes_on,
             alive: Vec::new(),
             outcome: FoldOutcome { path: path.clone(), ..FoldOutcome::default() },
         };

@@ -3,8 +3,8 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::mpsc,
-    time::{Duration, Instant},
+    sync::mpsc::{self, RecvTimeoutError},
+    time::Duration,
 };
 
 use fs_err::File;
@@ -20,13 +20,11 @@ pub(super) struct CassetteLock {
 }
 
 impl CassetteLock {
-    /// Takes the lock of the cassette whose lock file this is, waiting for whoever has it at most so long; `None`
-    /// where that was not long enough.
-    pub(super) fn take(disk: &Disk, path: PathBuf, wait: Option<Duration>) -> io::Result<Option<Self>> {
-        let deadline = wait.map(|wait| Instant::now() + wait);
+    /// Takes the lock of the cassette whose lock file this is, waiting for whoever has it; `None` once `goes_on` says no.
+    pub(super) fn take(disk: &Disk, path: PathBuf, goes_on: &dyn Fn() -> bool) -> io::Result<Option<Self>> {
         loop {
             let file = disk.create_or_open(&path)?;
-            if !disk.try_lock(&file)? && !wait_for(disk, &file, deadline)? {
+            if !disk.try_lock(&file)? && !wait_for(disk, &file, goes_on)? {
                 return Ok(None);
             }
             // Whoever had the lock before took the file's name away: then this file locks nothing.
@@ -42,11 +40,12 @@ impl CassetteLock {
     }
 }
 
-/// The system has no wait for a lock that ends; so a thread waits, and is left behind when time is up.
-fn wait_for(disk: &Disk, file: &File, deadline: Option<Instant>) -> io::Result<bool> {
-    let Some(deadline) = deadline else { return disk.lock(file).map(|()| true) };
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
+/// How often it is asked whether waiting for a lock goes on.
+const ASK: Duration = Duration::from_millis(20);
+
+/// The system has no wait for a lock that ends; so a thread waits, and is left behind when nobody waits any more.
+fn wait_for(disk: &Disk, file: &File, goes_on: &dyn Fn() -> bool) -> io::Result<bool> {
+    if !goes_on() {
         return Ok(false);
     }
     let waiting = file.try_clone()?;
@@ -57,9 +56,12 @@ fn wait_for(disk: &Disk, file: &File, deadline: Option<Instant>) -> io::Result<b
         // Nobody listens any more: the lock ends with `waiting`, here.
         let _ = tell.send(locked);
     })?;
-    match told.recv_timeout(left) {
-        Ok(locked) => locked.map(|()| true),
-        Err(_) => Ok(false),
+    loop {
+        match told.recv_timeout(ASK) {
+            Ok(locked) => return locked.map(|()| true),
+            Err(RecvTimeoutError::Timeout) if goes_on() => {}
+            Err(_) => return Ok(false),
+        }
     }
 }
 
@@ -80,7 +82,7 @@ mod tests {
     fn a_lock_whose_name_was_taken_away_locks_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.lock");
-        let take = |disk: &Disk| CassetteLock::take(disk, path.clone(), Some(Duration::ZERO)).unwrap();
+        let take = |disk: &Disk| CassetteLock::take(disk, path.clone(), &|| false).unwrap();
         let first = Mutex::new(take(&Disk::default()));
         let second = Arc::new(Mutex::new(None));
         let (seconds, name) = (Arc::clone(&second), path.clone());
@@ -90,7 +92,7 @@ mod tests {
                 && let Some(first) = first.lock().unwrap().take()
             {
                 first.release()?;
-                *seconds.lock().unwrap() = CassetteLock::take(&Disk::default(), name.clone(), None)?;
+                *seconds.lock().unwrap() = CassetteLock::take(&Disk::default(), name.clone(), &|| true)?;
             }
             Ok(())
         };

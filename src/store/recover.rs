@@ -92,14 +92,14 @@ impl Files {
             if has_none && !self.disk.exists(&path)? {
                 return Err(StoreError::NotFound { path });
             }
-            return self.fold(&path, options, None);
+            return self.fold(&path, options, None, &|| true);
         };
         let left = describe(&self.disk, &journal, self.state.as_deref())?;
         // The lock that told whether it lives ends here, so that folding can take it.
         drop(journal);
         match left.cassette {
             _ if left.is_alive => Err(StoreError::Alive { path }),
-            Some(cassette) => self.fold(&cassette, options, Some(&path)),
+            Some(cassette) => self.fold(&cassette, options, Some(&path), &|| true),
             None => Err(StoreError::Stray { path }),
         }
     }

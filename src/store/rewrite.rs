@@ -95,7 +95,7 @@ fn rewrite_on<E: From<StoreError>>(
     // Nothing is left beside a path at which there is nothing.
     let path = read(disk, path)?.path;
     let lock =
-        CassetteLock::take(disk, paths::with_suffix(&path, ".lock"), None).map_err(StoreError::from)?;
+        CassetteLock::take(disk, paths::with_suffix(&path, ".lock"), &|| true).map_err(StoreError::from)?;
     let rewritten = read(disk, &path).map_err(E::from).and_then(|loaded| {
         let text = change(&loaded)?;
         if text == loaded.cassette.text {

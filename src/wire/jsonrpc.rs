@@ -128,7 +128,8 @@ impl<'a> Message<'a> {
         }
     }
 
-    const fn noise(bytes: &'a [u8]) -> Self {
+    /// What is no message, without a look at it.
+    pub(crate) const fn noise(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
             kind: Kind::Noise,

@@ -237,7 +237,8 @@ pub struct Members<'a> {
 }
 
 impl Members<'_> {
-    /// Offset behind the closing brace, once the iterator has ended without error.
+    /// Offset behind what was read: behind the closing brace, once the iterator has ended without error, and where a value
+    /// begins whose name was read.
     pub const fn end(&self) -> usize {
         self.at
     }
@@ -292,9 +293,15 @@ impl Members<'_> {
     #[inline(always)]
     pub fn try_value(&mut self) -> Result<Span, ScanError> {
         let value = Span::new(self.at, skip_value(self.text, self.at)?);
+        Ok(self.skip_to(value))
+    }
+
+    /// The same where it is known by its place already.
+    #[inline(always)]
+    pub const fn skip_to(&mut self, value: Span) -> Span {
         self.at = value.end;
         self.state = State::Next;
-        Ok(value)
+        value
     }
 }
 

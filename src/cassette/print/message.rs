@@ -50,8 +50,7 @@ pub(super) struct Printed {
 
 impl Printed {
     /// What responses to the message will answer when it is read again.
-    pub(super) fn asked(&self, draft: &MessageDraft<'_>) -> Asked {
-        let message = Message::read(&draft.bytes);
+    pub(super) fn asked(&self, message: &Message<'_>) -> Asked {
         let key = |member: Message<'_>| member.id_key().map(|key| key.into_owned());
         match self.form {
             Form::Base64 | Form::Http | Form::Body => Asked::default(),
@@ -62,15 +61,17 @@ impl Printed {
 }
 
 impl Around<'_> {
-    /// Appends the members that hold the message: its form and, where it is not an ordinary one, its id.
+    /// Appends the members that hold a draft's message, as it was read: its form and, where it is not an ordinary one, its
+    /// id.
     pub(super) fn print(
         mut self,
         draft: &MessageDraft<'_>,
+        message: &Message<'_>,
         blobs: &mut dyn BlobSink,
         out: &mut Vec<u8>,
     ) -> io::Result<Printed> {
         if let Some((size, hash)) = draft.omitted {
-            return Ok(self.omitted(&draft.bytes, size, &hash, out));
+            return Ok(self.omitted(message, size, &hash, out));
         }
         let start = out.len();
         match draft.part {
@@ -85,7 +86,7 @@ impl Around<'_> {
             }
         }
         let mut pending = PendingBlobs::default();
-        if let Some(printed) = self.readable(&draft.bytes, &mut pending, out) {
+        if let Some(printed) = self.readable(message, &mut pending, out) {
             for (name, bytes) in pending.0 {
                 blobs.put(&name, &bytes)?;
             }
@@ -113,8 +114,13 @@ impl Around<'_> {
     }
 
     /// The readable form, if the line can be rebuilt from it.
-    fn readable(&mut self, line: &[u8], blobs: &mut PendingBlobs, out: &mut Vec<u8>) -> Option<Printed> {
-        let message = Message::read(line);
+    fn readable(
+        &mut self,
+        message: &Message<'_>,
+        blobs: &mut PendingBlobs,
+        out: &mut Vec<u8>,
+    ) -> Option<Printed> {
+        let line = message.bytes;
         let form = form_of(message.kind).filter(|form| self.forms.contains(form))?;
         if line.contains(&b'\n') || !scan::is_json(line) {
             return None;
@@ -129,10 +135,10 @@ impl Around<'_> {
         match form {
             Form::Request => {
                 let id = message.id().filter(|_| self.must_write || id != self.counter.0);
-                push_request(&message, id, blobs, out)?;
+                push_request(message, id, blobs, out)?;
             }
-            Form::Notification => push_request(&message, None, blobs, out)?,
-            Form::Batch => push_batch(&message, self.asked, blobs, out),
+            Form::Notification => push_request(message, None, blobs, out)?,
+            Form::Batch => push_batch(message, self.asked, blobs, out),
             _ => push_payload(message.outcome()?, blobs, out),
         }
         let mut rebuilt = Vec::with_capacity(line.len());
@@ -147,8 +153,7 @@ impl Around<'_> {
         Some(Printed { form, start })
     }
 
-    fn omitted(&self, envelope: &[u8], size: u64, hash: &[u8; 32], out: &mut Vec<u8>) -> Printed {
-        let message = Message::read(envelope);
+    fn omitted(&self, message: &Message<'_>, size: u64, hash: &[u8; 32], out: &mut Vec<u8>) -> Printed {
         let id = Id::of(message.id());
         let has_method = matches!(message.kind, Kind::Request | Kind::Notification);
         let may_answer = self.forms.contains(&Form::Result);

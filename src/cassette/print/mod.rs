@@ -21,11 +21,11 @@ use super::{
     draft::{AnswerDraft, ExchangeDraft, Extra, ItemDraft, MessageDraft, Part, SessionDraft},
     layout,
     load::{Counter, Counters},
-    model::{Cassette, End, Exchange, Form, Message, Place, Session},
+    model::{self, Cassette, End, Exchange, Form, Place, Session},
     shape::{EXCHANGE, SESSION, Shape},
     spelling::{Envelope, Side, Spelling},
 };
-use crate::wire::{Span, jsonrpc, scan};
+use crate::wire::{Span, jsonrpc::Message, scan};
 
 /// Answers longer than this that were written before are written as `same_as`.
 const SAME_FROM: usize = 1024;
@@ -51,7 +51,7 @@ impl Printer {
             let mut next = Counters::default();
             for exchange in cassette.exchanges.iter().filter(|exchange| exchange.session as usize == session)
             {
-                let asks = |message: &&Message| message.form == Form::Request;
+                let asks = |message: &&model::Message| message.form == Form::Request;
                 if let Some(client) = exchange.client.as_ref().filter(asks) {
                     next.client = Counter(client.id.next());
                 }
@@ -113,18 +113,20 @@ impl Printer {
         members.text("journal", draft.journal.as_deref());
         members.text("after", draft.after.as_deref());
         let mut asked = Asked::default();
+        // Each is read once.
+        let said: Vec<Message<'_>> = draft.server.iter().map(|item| read(&item.message)).collect();
         if let Some(client) = &draft.client {
-            let id = message_id(client);
+            let message = read(client);
             let around = Around {
                 side: &draft.spelling.client,
                 forms: &[Form::Request, Form::Notification, Form::Batch],
                 counter: &mut self.counters.entry(draft.session).or_default().client,
-                must_write: draft.server.iter().any(|item| answers_otherwise(&item.message, &id)),
+                must_write: said.iter().any(|said| answers_otherwise(said, &message)),
                 asked: &Asked::default(),
             };
             let out = members.name("client");
             out.push(b'{');
-            asked = around.print(client, blobs, out)?.asked(client);
+            asked = around.print(client, &message, blobs, out)?.asked(&message);
             if let Some(body) = &draft.body {
                 out.push(b',');
                 push_body(&body.bytes, blobs, out)?;
@@ -138,7 +140,7 @@ impl Printer {
             push_http(http, members.name("http"));
         }
         if !draft.server.is_empty() {
-            self.items(draft, &asked, blobs, members.name("server"))?;
+            self.items(draft, &said, &asked, blobs, members.name("server"))?;
         }
         members.text("unanswered", draft.unanswered.map(|reason| reason.word()));
         members.finish();
@@ -150,17 +152,18 @@ impl Printer {
     fn items(
         &mut self,
         draft: &ExchangeDraft<'_>,
+        said: &[Message<'_>],
         asked: &Asked,
         blobs: &mut dyn BlobSink,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
         let mut is_answered = false;
-        for (n, item) in draft.server.iter().enumerate() {
+        for (n, (item, message)) in draft.server.iter().zip(said).enumerate() {
             out.push(if n == 0 { b'[' } else { b',' });
-            let printed = self.item(draft, item, asked, blobs, out)?;
+            let printed = self.item(draft, (item, message), asked, blobs, out)?;
             if matches!(printed.form, Form::Result | Form::Error) && !is_answered {
                 is_answered = true;
-                self.note_answer(draft, item, &printed, out);
+                self.note_answer(draft, (item, message), &printed, out);
             }
             out.push(b'}');
         }
@@ -172,7 +175,7 @@ impl Printer {
     fn item(
         &mut self,
         draft: &ExchangeDraft<'_>,
-        item: &ItemDraft<'_>,
+        (item, message): (&ItemDraft<'_>, &Message<'_>),
         asked: &Asked,
         blobs: &mut dyn BlobSink,
         out: &mut Vec<u8>,
@@ -183,18 +186,19 @@ impl Printer {
             out.extend_from_slice(b"\"guess\":true,");
         }
         push_stream(item.on, item.sse.as_ref(), out);
-        let id = message_id(&item.message);
+        let answer = item.answer.as_ref().map(|answer| (answer, read(&answer.message)));
         let around = Around {
             side: &draft.spelling.server,
             forms: &[Form::Request, Form::Notification, Form::Batch, Form::Result, Form::Error],
             counter: &mut self.counters.entry(draft.session).or_default().server,
-            must_write: item.answer.as_ref().is_some_and(|answer| answers_otherwise(&answer.message, &id)),
+            must_write: answer.as_ref().is_some_and(|(_, answer)| answers_otherwise(answer, message)),
             asked,
         };
-        let printed = around.print(&item.message, blobs, out)?;
-        if let Some(answer) = &item.answer {
+        let printed = around.print(&item.message, message, blobs, out)?;
+        if let Some((answer, answered)) = answer {
             out.extend_from_slice(b",\"answer\":{");
-            push_answer(answer, &draft.spelling.client, &printed.asked(&item.message), blobs, out)?;
+            let answer = (answer, &answered);
+            push_answer(answer, &draft.spelling.client, &printed.asked(message), blobs, out)?;
             out.push(b'}');
         }
         Ok(printed)
@@ -204,11 +208,11 @@ impl Printer {
     fn note_answer(
         &mut self,
         draft: &ExchangeDraft<'_>,
-        item: &ItemDraft<'_>,
+        (item, message): (&ItemDraft<'_>, &Message<'_>),
         printed: &Printed,
         out: &mut Vec<u8>,
     ) {
-        let outcome = jsonrpc::Message::read(&item.message.bytes).outcome().unwrap_or_default();
+        let outcome = message.outcome().unwrap_or_default();
         if outcome.len() <= SAME_FROM || item.answer.is_some() {
             return;
         }
@@ -252,24 +256,21 @@ impl Cassette {
     }
 }
 
-fn message_id(draft: &MessageDraft<'_>) -> Option<Vec<u8>> {
-    if draft.part != Part::Message {
-        return None;
+/// The message that a draft holds; noise where it is none.
+fn read<'d>(draft: &'d MessageDraft<'_>) -> Message<'d> {
+    match draft.part {
+        Part::Message => Message::read(&draft.bytes),
+        Part::Request | Part::Body | Part::Partial => Message::noise(&draft.bytes),
     }
-    jsonrpc::Message::read(&draft.bytes).id().map(<[u8]>::to_vec)
 }
 
 /// Whether a message is a response with another id than its request's.
-fn answers_otherwise(draft: &MessageDraft<'_>, asked: &Option<Vec<u8>>) -> bool {
-    if draft.part != Part::Message {
-        return false;
-    }
-    let message = jsonrpc::Message::read(&draft.bytes);
-    message.kind.is_response() && message.id() != asked.as_deref()
+fn answers_otherwise(message: &Message<'_>, asked: &Message<'_>) -> bool {
+    message.kind.is_response() && message.id() != asked.id()
 }
 
 fn push_answer(
-    answer: &AnswerDraft<'_>,
+    (answer, message): (&AnswerDraft<'_>, &Message<'_>),
     side: &Side,
     asked: &Asked,
     blobs: &mut dyn BlobSink,
@@ -283,7 +284,7 @@ fn push_answer(
     }
     let forms = &[Form::Result, Form::Error];
     let around = Around { side, forms, counter: &mut Default::default(), must_write: false, asked };
-    around.print(&answer.message, blobs, out).map(|_| ())
+    around.print(&answer.message, message, blobs, out).map(|_| ())
 }
 
 /// `after_ms` and `after`, each with a comma behind it.

@@ -272,9 +272,10 @@ fn a_spelling_is_said_once() {
         Lines::new("{\"error\": {}, \"jsonrpc\": \"2.0\"}\r", &[]),
     ];
     for lines in &exchanges {
-        guess.observe(crate::traffic::Direction::ToServer, lines.client.as_ref().unwrap());
+        let read = crate::wire::jsonrpc::Message::read;
+        guess.observe(crate::traffic::Direction::ToServer, &read(lines.client.as_ref().unwrap()));
         for (line, _) in &lines.server {
-            guess.observe(crate::traffic::Direction::ToClient, line);
+            guess.observe(crate::traffic::Direction::ToClient, &read(line));
         }
     }
     let text = check_spelled(&guess.finish(), &exchanges);

@@ -214,7 +214,8 @@ impl Fold {
                         let moment = self.moment(event.at, place);
                         self.client_posts(lane, &line, moment);
                         if let Cow::Borrowed(line) = line {
-                            self.sessions[lane.owner().session].spelling.observe(event.direction, line);
+                            let message = Message::read(line);
+                            self.sessions[lane.owner().session].spelling.observe(event.direction, &message);
                         }
                     }
                     None => self.body(lane, place),
@@ -239,8 +240,8 @@ impl Fold {
                     if message.kind == Kind::Noise { Content::Other } else { Content::Message };
                 let moment = self.moment(event.at, place);
                 self.server_says(lane, &message, moment);
-                if let Cow::Borrowed(line) = line {
-                    self.sessions[lane.owner().session].spelling.observe(event.direction, line);
+                if let Cow::Borrowed(_) = line {
+                    self.sessions[lane.owner().session].spelling.observe(event.direction, &message);
                 }
             }
             Payload::Body(_) => {
@@ -389,7 +390,7 @@ impl Fold {
         }
         let message = Message::read(&sent.data);
         self.server_says(lane, &message, moment);
-        self.sessions[lane.owner().session].spelling.observe(event.direction, &sent.data);
+        self.sessions[lane.owner().session].spelling.observe(event.direction, &message);
     }
 
     /// Files a server's message.

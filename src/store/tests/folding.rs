@@ -1,6 +1,6 @@
 use std::{
+    cell::Cell,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use super::{super::disk::Step, *};
@@ -92,7 +92,7 @@ fn a_fold_that_had_opened_a_journal_before_it_was_rewritten_takes_the_other() {
     };
     let disk = Disk { before: Some(Arc::new(before)) };
     let files = Files { disk, state: Some(place.state()) };
-    let outcome = files.fold(&place.cassette(), FoldOptions::default(), None).unwrap();
+    let outcome = files.fold(&place.cassette(), FoldOptions::default(), None, &|| true).unwrap();
     assert_eq!((outcome.added.len(), outcome.notes), (1, vec![]));
     let text = place.text();
     assert!(text.contains("tool7") && !text.contains("tool1"), "{text}");
@@ -151,9 +151,11 @@ fn a_fold_that_finds_the_lock_taken_leaves_the_journal_to_the_next() {
     place.record(1);
     let lock = fs_err::File::create(place.folder.path().join("c.json.lock")).unwrap();
     assert!(place.disk.try_lock(&lock).unwrap());
-    for within in [Duration::ZERO, Duration::from_millis(1)] {
-        let options = FoldOptions { within: Some(within), ..FoldOptions::default() };
-        assert!(matches!(place.fold_with(options), Err(StoreError::Late { .. })));
+    for asked in [0_u32, 1, 2] {
+        let left = Cell::new(asked);
+        let goes_on = || left.replace(left.get().saturating_sub(1)) > 0;
+        let folded = place.files().fold(&place.cassette(), FoldOptions::default(), None, &goes_on);
+        assert!(matches!(folded, Err(StoreError::Late { .. })));
     }
     assert_eq!(place.journals(), [id(1)]);
     drop(lock);
@@ -186,4 +188,50 @@ fn a_look_at_a_live_journal_that_its_recorder_overtakes_is_repeated() {
     let loaded = load_on(&disk, &place.cassette(), None).unwrap();
     assert_eq!((loaded.cassette.exchanges.len(), loaded.notes.len()), (1, 0));
     assert_eq!(*looks.lock().unwrap(), 2);
+}
+
+/// A whole recording of one call whose answer has so many blobs.
+fn record_blobs(place: &Place, blobs: usize) {
+    let mut journal = place.recorder(1);
+    journal.write(&[event(Direction::ToServer, &request(1))]).unwrap();
+    let data: Vec<_> =
+        (0..blobs).map(|n| format!("\"{}\"", ["QUJD", "QUJE", "QUJF"][n].repeat(1100))).collect();
+    let line = format!(r#"{{"jsonrpc":"2.0","id":0,"result":[{}]}}"#, data.join(","));
+    journal.write(&[event(Direction::ToClient, &line)]).unwrap();
+    journal.finish().unwrap();
+}
+
+#[test]
+fn blobs_are_waited_for_together_and_have_their_names_before_the_cassette_does() {
+    let mut place = Place::new();
+    record_blobs(&place, 3);
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&steps);
+    let before = move |step| {
+        noted.lock().unwrap().push(step);
+        Ok(())
+    };
+    place.disk = Disk { before: Some(Arc::new(before)) };
+    place.fold();
+    let is_lasting = |step: &Step| matches!(step, Step::SyncFile | Step::Rename | Step::SyncFolder);
+    let lasting: Vec<Step> = steps.lock().unwrap().iter().copied().filter(is_lasting).collect();
+    let blobs = [[Step::SyncFile; 3], [Step::Rename; 3]].concat();
+    let then = [Step::SyncFolder, Step::SyncFile, Step::Rename, Step::SyncFolder];
+    assert_eq!(lasting, [&blobs[..], &then].concat());
+    assert_eq!(names(&place.folder.path().join("c.json.blobs")).len(), 3);
+}
+
+#[test]
+fn a_fold_that_fails_leaves_no_unfinished_blobs() {
+    for fatal in [Step::SyncFile, Step::Rename] {
+        let mut place = Place::new();
+        record_blobs(&place, 2);
+        let before = move |step| if step == fatal { Err(std::io::Error::other("full")) } else { Ok(()) };
+        place.disk = Disk { before: Some(Arc::new(before)) };
+        place.fold_with(FoldOptions::default()).unwrap_err();
+        assert_eq!(names(&place.folder.path().join("c.json.blobs")), [""; 0], "{fatal:?}");
+        place.disk = Disk::default();
+        place.fold();
+        assert_eq!(names(&place.folder.path().join("c.json.blobs")).len(), 2);
+    }
 }

@@ -7,7 +7,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use super::{super::disk::Step, *};
@@ -52,7 +51,7 @@ impl<'a> Actor<'a> {
             1 => self.write(Direction::ToServer, request(self.number))?,
             2 => self.write(Direction::ToClient, answer(self.number))?,
             3 => drop(self.journal.take().unwrap().finish()?),
-            _ => drop(self.fold(FoldOptions::default())?),
+            _ => drop(self.fold(true)?),
         }
         Ok(())
     }
@@ -63,8 +62,9 @@ impl<'a> Actor<'a> {
         Ok(())
     }
 
-    fn fold(&self, options: FoldOptions) -> Result<FoldOutcome, StoreError> {
-        Files { disk: self.disk.clone(), state: None }.fold(&self.place.cassette(), options, None)
+    fn fold(&self, waits: bool) -> Result<FoldOutcome, StoreError> {
+        let files = Files { disk: self.disk.clone(), state: None };
+        files.fold(&self.place.cassette(), FoldOptions::default(), None, &|| waits)
     }
 }
 
@@ -238,8 +238,7 @@ fn another_recording_between_any_two_operations_is_there_in_the_end() {
             (0..ACTS - 1).for_each(|act| b.act(act));
             assert!(!b.is_dead);
             // It cannot fold while the other one does: then its journal is left.
-            let options = FoldOptions { within: Some(Duration::ZERO), ..FoldOptions::default() };
-            let folded = b.fold(options);
+            let folded = b.fold(false);
             assert!(matches!(folded, Ok(_) | Err(StoreError::Late { .. })), "{folded:?}");
         },
     );

@@ -55,8 +55,11 @@ impl Place {
     }
 
     fn fold_with(&self, options: FoldOptions) -> Result<FoldOutcome, StoreError> {
-        let files = Files { disk: self.disk.clone(), state: Some(self.state()) };
-        files.fold(&self.cassette(), options, None)
+        self.files().fold(&self.cassette(), options, None, &|| true)
+    }
+
+    fn files(&self) -> Files {
+        Files { disk: self.disk.clone(), state: Some(self.state()) }
     }
 
     fn load(&self) -> Result<Loaded, StoreError> {

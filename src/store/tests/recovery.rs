@@ -145,7 +145,9 @@ fn a_cassette_keeps_its_permissions_and_a_link_to_it_stays_a_link() {
     let mut journal = Journal::create_on(&place.disk, &link, header(2), None).unwrap();
     call(&mut journal, 2);
     journal.finish().unwrap();
-    Files { disk: place.disk.clone(), state: None }.fold(&link, FoldOptions::default(), None).unwrap();
+    Files { disk: place.disk.clone(), state: None }
+        .fold(&link, FoldOptions::default(), None, &|| true)
+        .unwrap();
     assert!(link.is_symlink());
     assert_eq!(place.journals(), [id(1), id(2)]);
     assert_eq!(place.cassette().metadata().unwrap().permissions().mode() & 0o777, 0o640);

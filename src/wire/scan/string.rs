@@ -109,25 +109,53 @@ pub fn string_is(raw: &[u8], text: &str) -> bool {
 /// Appends `text` as a JSON string with its quotes, escaping only what JSON demands.
 pub fn push_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    for char in text.chars() {
-        match char {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            '\n' => out.extend_from_slice(b"\\n"),
-            '\r' => out.extend_from_slice(b"\\r"),
-            '\t' => out.extend_from_slice(b"\\t"),
-            '\u{8}' => out.extend_from_slice(b"\\b"),
-            '\u{c}' => out.extend_from_slice(b"\\f"),
-            '\0'..='\x1f' => out.extend_from_slice(format!("\\u{:04x}", char as u32).as_bytes()),
-            _ => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+    let bytes = text.as_bytes();
+    // All that is escaped is ASCII; what stands between goes as it is.
+    let mut from = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        if byte >= b' ' && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&bytes[from..at]);
+        from = at + 1;
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            8 => out.extend_from_slice(b"\\b"),
+            12 => out.extend_from_slice(b"\\f"),
+            other => out.extend_from_slice(format!("\\u{other:04x}").as_bytes()),
         }
     }
+    out.extend_from_slice(&bytes[from..]);
     out.push(b'"');
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_json_demands_is_escaped_wherever_it_stands() {
+        let pushed = |text: &str| {
+            let mut out = Vec::new();
+            push_string(text, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(pushed(""), "\"\"");
+        assert_eq!(pushed("é/\u{7f}\u{2028}😀"), "\"é/\u{7f}\u{2028}😀\"");
+        let escaped = [("\"", r#"\""#), ("\\", r"\\"), ("\n", r"\n"), ("\r", r"\r"), ("\t", r"\t")];
+        let control = [("\u{8}", r"\b"), ("\u{c}", r"\f"), ("\0", r"\u0000"), ("\u{1f}", r"\u001f")];
+        for (text, spelled) in escaped.into_iter().chain(control) {
+            for around in ["", "a", "é", "\n"] {
+                let own = pushed(around);
+                let own = &own[1..own.len() - 1];
+                assert_eq!(pushed(&format!("{around}{text}{around}")), format!("\"{own}{spelled}{own}\""));
+            }
+        }
+    }
 
     #[test]
     fn strings_are_equal_by_code_unit() {

@@ -399,3 +399,20 @@ fn a_recording_that_cannot_be_folded_in_time_says_where_it_stays() {
     drop(lock);
     deck.run("show c.json").status(ExitCode::Good).stdout("measure");
 }
+
+#[test]
+fn a_signal_behind_the_session_ends_the_folding_and_not_the_recorder() {
+    let deck = Deck::new();
+    let lock = std::fs::File::create(deck.path("c.json.lock")).expect("it is made");
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("nobody has it");
+    let mut front = deck.spawn(&format!("record c.json -- {}", server()));
+    front.stdin.take().expect("a pipe").write_all(SESSION.as_bytes()).expect("the front reads");
+    // The session is over where its output ends.
+    std::io::read_to_string(front.stdout.take().expect("a pipe")).expect("it is read");
+    let pid = rustix::process::Pid::from_child(&front);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is running");
+    let ended = Ran::of(&front.wait_with_output().expect("it ends")).status(ExitCode::Good);
+    ended.stderr("no time to put it into the cassette");
+    drop(lock);
+    deck.run("show c.json").status(ExitCode::Good).stdout("measure");
+}

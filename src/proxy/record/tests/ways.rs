@@ -54,12 +54,15 @@ fn a_client_talks_through_whatever_it_has() {
     let file = |name: &str| dir.path().join(name);
     let said = call(1).repeat(3000);
     std::fs::write(file("in"), &said).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(file("fifo")).status().unwrap().success());
-    let input = |kind: &str| -> OwnedFd {
-        let (path, said) = (file("fifo"), said.clone());
+    let input = |kind: &str, to_file: bool| -> OwnedFd {
+        let said = said.clone();
         if kind == "fifo" {
-            thread::spawn(move || File::create(path).unwrap().write_all(said.as_bytes()).unwrap());
-            return File::open(file("fifo")).unwrap().into();
+            // Each has its own: a reader of the one before may still be there.
+            let path = file(&format!("fifo-{to_file}"));
+            assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+            let writer = path.clone();
+            thread::spawn(move || File::create(writer).unwrap().write_all(said.as_bytes()).unwrap());
+            return File::open(path).unwrap().into();
         }
         if kind == "file" {
             return File::open(file("in")).unwrap().into();
@@ -81,7 +84,7 @@ fn a_client_talks_through_whatever_it_has() {
                 false => ours.try_clone().unwrap().into(),
             };
             drop(ours);
-            let client = Client { input: input(kind), output };
+            let client = Client { input: input(kind, to_file), output };
             let options = RecordOptions { grace: PATIENT, ..RecordOptions::default() };
             let log = Log::default();
             record(server(&["cat"]).unwrap(), client, log.clone(), options).unwrap();
