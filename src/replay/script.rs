@@ -18,7 +18,7 @@ use crate::{
     ahead,
     cassette::{
         blob::BlobSource,
-        model::{Cassette, End, Exchange, Form, Id, Item, Moment, Unanswered},
+        model::{Cassette, End, Exchange, Form, Id, Item, Moment, Place, Unanswered},
         order::each_moment,
     },
     wire::jsonrpc::Message,
@@ -51,10 +51,33 @@ pub(super) struct Script {
     /// Requests without an end to which the server said or did something.
     pub parts: Vec<u32>,
     blank: OnceLock<Vec<u32>>,
+    /// Of each step.
+    ahead: Vec<Ahead>,
     /// How many steps are requests.
     pub requests: usize,
     /// Where the session was said to be unknown, and nothing but that from then on.
     pub dead_from: Option<Rank>,
+}
+
+/// Where that stands of a step which is fetched ahead, in one place: to find it in the step and its exchange is to wait
+/// for those.
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    exchange: u32,
+    /// The text of the first server item.
+    answer: Place,
+    /// Whether there is more, which the exchange tells.
+    has_more: bool,
+}
+
+impl Ahead {
+    fn of(exchange: u32, entry: &Exchange) -> Self {
+        let first = entry.server.first();
+        let answer = first.map_or(Place { start: 0, end: 0 }, |item| item.message.place);
+        let has_more =
+            entry.http.is_some() || entry.server.len() > 1 || first.is_some_and(|item| item.sse.is_some());
+        Self { exchange, answer, has_more }
+    }
 }
 
 impl Script {
@@ -81,6 +104,7 @@ impl Script {
             blank: OnceLock::new(),
             requests: 0,
             dead_from: None,
+            ahead: Vec::with_capacity(exchanges.len()),
         };
         let mut cancels = Vec::new();
         let mut bytes = Vec::new();
@@ -128,6 +152,7 @@ impl Script {
             step.dies = step.is_asked() && !answered && entry.unanswered.is_none() && ended_itself;
             script.requests += usize::from(step.is_asked());
             script.steps.push(step);
+            script.ahead.push(Ahead::of(exchange, entry));
         }
         script.rank(cassette, exchanges);
         // The request of such a response was not recorded, and a live one may have its id.
@@ -198,11 +223,13 @@ impl Script {
 
     /// Begins to fetch what is looked at of the only step that equals a message.
     fn fetch_ahead(&self, cassette: &Cassette, step: u32) {
+        let Ahead { exchange, answer, has_more } = self.ahead[step as usize];
         ahead::fetch(&self.steps[step as usize]);
-        // Which exchange it is stands there; nearly always one follows the other as in the file.
-        let perhaps = self.steps[0].exchange as usize + step as usize;
-        cassette.exchanges.get(perhaps).into_iter().for_each(ahead::fetch);
-        cassette.fetch_ahead(self.steps[step as usize].exchange);
+        ahead::fetch(&cassette.exchanges[exchange as usize]);
+        ahead::fetch(cassette.at(answer));
+        if has_more {
+            cassette.fetch_ahead(exchange);
+        }
     }
 
     /// The exchange of the first step that equals a live message.
