@@ -229,9 +229,9 @@ const fn is_message(payload: &Payload<'_>) -> bool {
     matches!(payload, Payload::Message(_) | Payload::Oversize(_) | Payload::SseEvent(_) | Payload::Body(_))
 }
 
-/// Whether it is some of a message, or of what carries it.
+/// Whether it is some of a message, or of a request that carries one; a response without a message carries none.
 const fn is_part(payload: &Payload<'_>) -> bool {
-    !matches!(payload, Payload::Closed | Payload::Exit(_) | Payload::Gap { .. })
+    !matches!(payload, Payload::Response(_) | Payload::Closed | Payload::Exit(_) | Payload::Gap { .. })
 }
 
 #[cfg(test)]
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::{
         redact::{Redactor, Rules},
-        traffic::RequestHead,
+        traffic::{RequestHead, ResponseHead},
     };
 
     /// Waits, when it looks at a message, until somebody else looks at one as well.
@@ -342,6 +342,8 @@ mod tests {
         assert_eq!(write(vec![Payload::Closed]), 0);
         assert_eq!(write(vec![head()]), 1);
         assert_eq!(write(vec![head(), message("asked").payload]), 2);
+        let accepted = Payload::Response(ResponseHead { status: 202, headers: Vec::new() });
+        assert_eq!(write(vec![accepted]), 2);
         assert_eq!(write(vec![message("a").payload, message("b").payload, Payload::Closed]), 4);
     }
 

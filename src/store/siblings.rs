@@ -79,6 +79,8 @@ impl Opened {
         };
         // One that ended has said so, and whoever folds its journal has the lock.
         read.tape.is_alive = !read.tape.is_whole && self.disk.is_locked(&self.file)?;
+        // The next look finds it whole.
+        read.torn.take_if(|_| read.tape.is_alive);
         Ok(read)
     }
 

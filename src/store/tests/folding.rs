@@ -235,3 +235,15 @@ fn a_fold_that_fails_leaves_no_unfinished_blobs() {
         assert_eq!(names(&place.folder.path().join("c.json.blobs")).len(), 2);
     }
 }
+
+#[test]
+fn a_message_that_a_live_recorder_is_about_to_write_is_no_damage() {
+    let place = Place::new();
+    let mut alive = place.recorder(1);
+    call(&mut alive, 1);
+    let begun = fs_err::read(alive.path()).unwrap();
+    fs_err::write(alive.path(), &begun[..begun.len() - 1]).unwrap();
+    assert_eq!(place.load().unwrap().notes, [""; 0]);
+    drop(alive);
+    assert_eq!(place.load().unwrap().notes.len(), 1);
+}
