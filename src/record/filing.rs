@@ -37,6 +37,8 @@ pub(super) enum Way {
     Post(usize),
     /// The response to what answers an item of this exchange: it says nothing to that itself.
     Aside(usize),
+    /// The response to what was not recorded: it belongs to nothing that was.
+    Stray(Option<On>),
 }
 
 /// Where a client message was filed.
@@ -150,6 +152,7 @@ impl Fold {
             Way::Heard(exchange, on) => self.heard(Owner { session, exchange }, message, on),
             Way::Aside(exchange) => (Some(Owner { session, exchange }).into(), Some(On::Post)),
             Way::Post(exchange) => (self.heard(Owner { session, exchange }, message, None).0, None),
+            Way::Stray(on) => (None.into(), on),
         };
         let pushed =
             |fold: &mut Self| Owner { session, exchange: fold.begin(key::of_push(message), session) };
@@ -183,13 +186,14 @@ impl Fold {
             Kind::Batch => {
                 let responses = message.members().filter(|member| member.kind.is_response());
                 let owners: Vec<_> = responses.map(|response| self.answered_by(session, &response)).collect();
+                let may_be_lost = !owners.is_empty() && self.has_gap(session);
                 match owners.into_iter().flatten().next() {
-                    None => self.latest(session),
+                    None if !may_be_lost => self.latest(session),
                     owner => owner.into(),
                 }
             }
             Kind::Notification => match self.named_by(session, message) {
-                None => self.latest(session),
+                None if !(names_one(message) && self.has_gap(session)) => self.latest(session),
                 owner => owner.into(),
             },
             Kind::Request | Kind::Noise => self.latest(session),
@@ -199,8 +203,13 @@ impl Fold {
     /// Where a message belongs that came on a stream of an exchange's: there. Only a response that it does not wait for,
     /// and another one does, is the other's (F10.5).
     fn heard(&mut self, owner: Owner, message: &Message<'_>, on: Option<On>) -> (Target, Option<On>) {
+        let has_gap = self.has_gap(owner.session);
+        let is_own = |fold: &mut Self| {
+            let from_client = &fold.lookup(owner.session).from_client;
+            !has_gap || message.id().is_some_and(|id| from_client.is_of(id, owner))
+        };
         let waits = self.state(owner).waits > 0;
-        if message.kind.is_response() && !waits {
+        if message.kind.is_response() && !(waits && is_own(self)) {
             let from_client = &mut self.lookup(owner.session).from_client;
             // Its own may come twice, the second time when the client has used the id again.
             let id = message.id().filter(|id| from_client.answered(id) != Some(owner));
@@ -208,6 +217,11 @@ impl Fold {
             if let Some(other) = other {
                 self.has_answer(other, message);
                 return (Some(other).into(), on.or(Some(On::Post)));
+            }
+            // Its request may be missing.
+            if !is_own(self) {
+                let is_sse = self.sessions[owner.session].session.is_sse;
+                return (None.into(), if is_sse { None } else { Some(On::Get) });
             }
         }
         (self.own(owner, message), on)
@@ -255,7 +269,8 @@ impl Fold {
         if let Some(owner) = id.and_then(|id| from_client.answered(id)) {
             return Some(owner);
         }
-        let exchange = self.sessions[session].last_client?;
+        // With messages missing, it may be the answer to one of them.
+        let exchange = self.sessions[session].last_client.filter(|_| !self.has_gap(session))?;
         let is_alone = self.lookup(session).in_flight.keys().all(|&other| other == exchange);
         let owner = Owner { session, exchange };
         if !is_alone || self.state(owner).is_answered {
@@ -288,6 +303,11 @@ impl Fold {
             return own.or_else(|| lookup.listens.get(&*id_key(id)).copied());
         }
         lookup.listens.get(&*id_key(message.param(SUBSCRIPTION)?)).copied()
+    }
+
+    /// Whether messages are missing that what comes in this session can refer to.
+    fn has_gap(&self, session: usize) -> bool {
+        self.sessions[session].gap_at.is_some()
     }
 
     /// The latest exchange in flight.
@@ -334,4 +354,11 @@ impl Fold {
         open.states.push(State::default());
         open.states.len() - 1
     }
+}
+
+/// Whether a server's notification says which request it belongs to.
+fn names_one(message: &Message<'_>) -> bool {
+    message.method() == "notifications/progress"
+        || message.cancelled_id().is_some()
+        || message.param(SUBSCRIPTION).is_some()
 }

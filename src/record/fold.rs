@@ -112,7 +112,8 @@ impl Fold {
                     Direction::ToClient => {
                         let (session, way) = match self.posts.get(&event.lane) {
                             Some(owner) => (owner.session, Way::Post(owner.exchange)),
-                            None => (self.sessions.len() - 1, Way::Shared(None)),
+                            None if event.lane == Lane(0) => (self.sessions.len() - 1, Way::Shared(None)),
+                            None => (self.sessions.len() - 1, Way::Stray(None)),
                         };
                         self.server_message(session, &message, moment, way);
                     }
@@ -149,8 +150,8 @@ impl Fold {
         self.last().initialize = Some(next);
     }
 
-    /// So many messages passed unrecorded. What comes behind them may refer to one of them, and is then no other's: only
-    /// what waits for an answer is still known by its id.
+    /// So many messages passed unrecorded. What comes behind them may refer to one of them, and is then no other's: an id
+    /// may have been used again there.
     fn gap(&mut self, messages: u64) {
         self.missed = self.missed.saturating_add(messages);
         let moments = self.moments;

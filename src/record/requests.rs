@@ -8,7 +8,7 @@ use std::{
 use crate::wire::{jsonrpc::id_key, scan};
 
 /// An exchange: its session and its number in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Owner {
     pub(super) session: usize,
     pub(super) exchange: usize,
@@ -21,6 +21,9 @@ pub(super) struct Requests {
     open: HashMap<Box<[u8]>, VecDeque<Request>>,
     /// The last one of each id that has one.
     answered: HashMap<Box<[u8]>, Owner>,
+    /// The ids, type and spelling left out, of those that had no answer when messages went missing: one with the same id
+    /// may have been among these, so a response is theirs only where something else than its id says so.
+    before_gap: HashMap<Owner, Vec<Box<[u8]>>>,
 }
 
 #[derive(Debug)]
@@ -71,7 +74,7 @@ impl Requests {
             let mut open = self.open.iter();
             open.find(|(_, requests)| requests.iter().any(is_own)).map(|(loose, _)| loose.to_vec())
         });
-        let Some(loose) = found else { return false };
+        let Some(loose) = found else { return self.answer_before_gap(id, owner) };
         let at = self.open.get(&*loose).and_then(|requests| requests.iter().position(is_own));
         at.and_then(|at| self.take(&loose, at)).is_some()
     }
@@ -98,9 +101,35 @@ impl Requests {
         self.answered.get(&*id_key(id)).copied()
     }
 
-    /// A response to a request that is not known may have the id of one that was answered.
-    pub(super) fn forget_answered(&mut self) {
+    /// Answers a request of this exchange that waits since before a gap. Whether there was one.
+    fn answer_before_gap(&mut self, id: Option<&[u8]>, owner: Owner) -> bool {
+        let Some(waiting) = self.before_gap.get_mut(&owner) else { return false };
+        let loose = id.map(loose_key);
+        let named = waiting.iter().position(|own| loose.as_deref() == Some(&**own));
+        waiting.swap_remove(named.unwrap_or(0));
+        if waiting.is_empty() {
+            self.before_gap.remove(&owner);
+        }
+        true
+    }
+
+    /// Whether a request of this exchange with this id, whatever its type, has no answer, or one that is still known.
+    pub(super) fn is_of(&self, id: &[u8], owner: Owner) -> bool {
+        let loose = loose_key(id);
+        let is_open = self.open.get(&*loose).is_some_and(|open| open.iter().any(|open| open.owner == owner));
+        let is_before =
+            || self.before_gap.get(&owner).is_some_and(|ids| ids.iter().any(|own| **own == *loose));
+        is_open || is_before() || self.answered(id) == Some(owner)
+    }
+
+    /// Messages are missing: no id says any more that a response belongs to what came before.
+    pub(super) fn forget(&mut self) {
         self.answered.clear();
+        for (loose, requests) in self.open.drain() {
+            for request in requests {
+                self.before_gap.entry(request.owner).or_default().push(loose.clone());
+            }
+        }
     }
 
     /// The unanswered request with this id that was not cancelled before; from now on it is.

@@ -25,7 +25,8 @@ impl Lookup {
     /// Messages are missing: what is under way may be over, and whatever comes next another's.
     pub(super) fn forget(&mut self) {
         self.in_flight.clear();
-        self.from_client.forget_answered();
+        self.tokens.clear();
+        self.from_client.forget();
     }
 }
 

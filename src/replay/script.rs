@@ -155,10 +155,14 @@ impl Script {
             script.ahead.push(Ahead::of(exchange, entry));
         }
         script.rank(cassette, exchanges);
-        // The request of such a response was not recorded, and a live one may have its id.
+        // The request of such a response was not recorded, and a live one may have its id. Sessions over HTTP that pass at
+        // the same time share a gap, which stands with one of them.
+        let sessions = cassette.sessions.iter();
+        let recordings_with_gap: Vec<u32> =
+            sessions.filter(|session| session.gap > 0).map(|session| session.recording).collect();
         let is_stray = |entry: &Exchange| {
-            let has_gap = cassette.sessions[entry.session as usize].gap > 0;
-            has_gap && entry.server.iter().any(|item| answers(cassette, blobs, entry, item))
+            recordings_with_gap.contains(&cassette.sessions[entry.session as usize].recording)
+                && entry.server.iter().any(|item| answers(cassette, blobs, entry, item))
         };
         let steps = &script.steps;
         script.pushes.retain(|&at| !is_stray(&cassette.exchanges[steps[at as usize].exchange as usize]));

@@ -261,11 +261,34 @@ fn what_refers_to_a_message_in_a_gap_is_no_other_s() {
     check(">!n\ngap 1\n<=1\nend", "n: 1\n push response: 3\n gap 1");
     check(">?1 a\n<=1\ngap 1\n<=1\nend", "a: 1 2\n push response: 4\n gap 1");
     check(">?1 a\ngap 1\n<=-\nend", "a: 1 lost\n push response: 3\n gap 1");
-    // What waited may wait no more, but its own response is its own.
-    check(">?1 a\ngap 1\n<!x\n<=1\nend", "a: 1 4\n push x: 3\n gap 1");
-    check(">?1 a\ngap 1\n>?2 b\n<!x\n<=2\n<=1\nend", "a: 1 6\n b: 3 4 5\n gap 1");
+    // What waited may have been answered, and its id used again.
+    check(">?1 a\ngap 2\n<!x\n<=1\nend", "a: 1 lost\n push x: 3\n push response: 4\n gap 2");
+    check(">?1 a\ngap 2\n>?2 b\n<!x\n<=2\n<=1\nend", "a: 1 lost\n b: 3 4 5\n push response: 6\n gap 2");
+    // Nor is it the answer to what alone waits behind the gap, by itself or in a batch.
+    for response in ["=1", "=7", "=-", "=null", "[=1, =7]"] {
+        let push = if response.starts_with('[') { "batch" } else { "response" };
+        check(
+            &format!(">?1 a\ngap 1\n>?2 b\n<{response}\n<=2\nend"),
+            &format!("a: 1 lost\n b: 3 5\n push {push}: 4\n gap 1"),
+        );
+    }
+    // An id that is used behind the gap is known again, and each gap is one.
+    check(">?1 a\ngap 1\n>?1 b\n<=1\n<=1\nend", "a: 1 lost\n b: 3 4 5\n gap 1");
+    check(">?1 a\ngap 1\n>?1 b\ngap 1\n>?1 c\n<=1\nend", "a: 1 lost\n b: 3 lost\n c: 5 6\n gap 2");
+    let progress = r#"!notifications/progress {"progressToken":5}"#;
+    check(
+        &format!(">?1 a {{\"_meta\":{{\"progressToken\":5}}}}\n<=1\ngap 1\n>?2 b\n<{progress}\n<=2\nend"),
+        "a: 1 2\n b: 4 6\n push notifications/progress: 5\n gap 1",
+    );
     check("<?7 ask\ngap 1\n>=7\nend", "push ask: 1>3\n gap 1");
+    // The lane still tells whose a response is, and that it is no other's.
     check("1>?1 a\ngap 1\n1<=1\n2>?2 b\n2<=2\nend", "a: 1 3\n b: 4 5\n gap 1");
+    check("1>?1 a\ngap 2\n2<=1\n1<=1\nend", "a: 1 4\n push response: 3\n gap 2");
+    check("1>?1 a\ngap 2\n1<=2\nend", "a: 1 lost\n push response: 3\n gap 2");
+    check(
+        "1>?1 a\ngap 2\n2<!x\n3>?3 b\n2<!y\n3<=3\nend",
+        "a: 1 lost\n push x: 3\n b: 4 6\n push y: 5\n gap 2",
+    );
 }
 
 #[test]

@@ -52,6 +52,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     under_way: BTreeMap<u32, Lane>,
+    /// The exchange that a message began whose head is lost, by its lane.
+    headless: BTreeMap<u32, usize>,
     pub(super) addresses: Addresses,
 }
 
@@ -170,7 +172,8 @@ impl Fold {
         self.lanes.under_way.insert(number, lane);
     }
 
-    /// Files what came on a lane whose head is lost: the journal has a gap there, or was damaged.
+    /// Files what came on a lane whose head is lost: the journal has a gap there, or was damaged. Nothing but the lane
+    /// tells whose it is: two clients without a session may have the same ids.
     fn without_head(&mut self, event: &Event<'_>, place: FramePlace) {
         if event.direction == Direction::ToClient && matches!(event.payload, Payload::Partial(_)) {
             return;
@@ -185,10 +188,16 @@ impl Fold {
         let moment = self.moment(event.at, place);
         match event.direction {
             Direction::ToServer => {
-                self.client_message(COMMON, &message, moment);
+                if let Filed::Exchange(exchange) = self.client_message(COMMON, &message, moment) {
+                    self.lanes.headless.insert(event.lane.0, exchange);
+                }
             }
             Direction::ToClient => {
-                self.server_message(COMMON, &message, moment, Way::Shared(Some(On::Get)));
+                let way = match self.lanes.headless.get(&event.lane.0) {
+                    Some(exchange) => Way::Own(*exchange, Some(On::Get)),
+                    None => Way::Stray(Some(On::Get)),
+                };
+                self.server_message(COMMON, &message, moment, way);
             }
         }
     }

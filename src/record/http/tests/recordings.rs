@@ -21,6 +21,71 @@ fn what_was_not_recorded_is_not_made_up() {
 }
 
 #[test]
+fn what_comes_on_a_lane_whose_request_is_lost_belongs_to_no_other() {
+    let lost = |id: u32, response: &str| {
+        let first = request(1, "a");
+        let lines = [
+            "1 > POST /mcp".to_owned(),
+            format!("1 > {first}"),
+            "0 > gap".to_owned(),
+            "3 > POST /mcp".to_owned(),
+            format!("3 > {}", request(id, "c")),
+            format!("2 < {response}"),
+            "2 < .".to_owned(),
+            "3 < 200 content-type=application/json".to_owned(),
+            format!(r#"3 < {{"jsonrpc":"2.0","id":{id},"result":{{"for":"c"}}}}"#),
+            "3 < .".to_owned(),
+        ];
+        lines.to_vec()
+    };
+    let own = r#"{"jsonrpc":"2.0","id":1,"result":{"for":"b"}}"#;
+    for (response, push) in [
+        (own.to_owned(), "push response @1 | get result"),
+        (format!("event |{own}"), "push response @1 | get result"),
+        (r#"event |{"jsonrpc":"2.0","method":"x"}"#.to_owned(), "push x @1 | get notification"),
+    ] {
+        // The same id is open before the gap and behind it, or before it only.
+        for id in [1, 2] {
+            let lines = lost(id, &response);
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            check(&lines, &["1 a @1 ! lost", "1 c @1 | result", &format!("1 {push}")]);
+        }
+    }
+}
+
+#[test]
+fn what_came_before_a_gap_is_answered_on_its_own_response_only() {
+    let [a, b] = [request(1, "a"), request(2, "b")];
+    let asked = [format!("1 > {a}"), format!("2 > {b}")];
+    check_in_session(
+        &[
+            "1 > POST /mcp @S",
+            &asked[0],
+            "1 < 200 content-type=text/event-stream",
+            "2 > POST /mcp @S",
+            &asked[1],
+            "2 < 200 content-type=text/event-stream",
+            "3 > GET /mcp @S",
+            "3 < 200 content-type=text/event-stream",
+            "0 > gap",
+            // Its id may be that of a lost one.
+            r#"3 < event |{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            r#"1 < event |{"jsonrpc":"2.0","id":2,"result":{}}"#,
+            r#"2 < event |{"jsonrpc":"2.0","id":2,"result":{}}"#,
+            "1 < .",
+            "2 < .",
+        ],
+        &[
+            r#"1 a @1 {"stream": true} ! lost"#,
+            r#"1 b @1 {"stream": true} | result"#,
+            r#"1 http GET /mcp @1 {"status": 200, "stream": true} ! lost"#,
+            "1 push response @1 | get result",
+            "1 push response @2 | get result",
+        ],
+    );
+}
+
+#[test]
 fn a_new_recording_is_paired_with_the_old_one_by_what_it_asks() {
     let session = |text: &str| {
         let mut lines = begun(1, "S");
