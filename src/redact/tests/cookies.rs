@@ -1,6 +1,6 @@
 //! Cookies, of which one line may hold any number.
 
-use super::{plain, redact};
+use super::{Options, plain, redact, redactor, session};
 use crate::redact::placeholder::placeholders;
 
 /// What the placeholders of a redacted text stand around.
@@ -80,5 +80,25 @@ fn a_text_that_is_made_of_headers_costs_no_more_than_its_length() {
     ] {
         let text = name.repeat(20_000) + "\npassword: horse138";
         assert!(redact(&mut plain(), &text).ends_with("password: <redacted:password-1>"), "{name}");
+    }
+}
+
+#[test]
+fn placeholders_are_never_cut() {
+    let expressions = |redact: &str| redactor(Options { redact: vec![redact.into()], ..Options::default() });
+    for (expression, text, expected) in [
+        (":.{4}", "a:bcde f", "a<redacted:pattern-1> f"),
+        ("pattern-.", "a pattern-7", "a <redacted:pattern-1>"),
+        ("key .{6}", "key t=<redacted:token-1>", "<redacted:pattern-1><redacted:token-1>"),
+        (".{5} end", "<redacted:token-1> the end", "<redacted:token-1><redacted:pattern-1>"),
+        (
+            ".{4} 7and7 .{4}",
+            "<redacted:a-1> 7and7 <redacted:a-2>",
+            "<redacted:a-1><redacted:pattern-1><redacted:a-2>",
+        ),
+        ("d:a.{6}", "<redacted:a-1> is", "<redacted:a-1><redacted:pattern-1>"),
+        ("x.*y", "x <redacted:a-1> y", "<redacted:pattern-1>"),
+    ] {
+        session(&mut expressions(expression), &[(text, expected), (expected, expected)]);
     }
 }
