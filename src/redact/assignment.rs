@@ -20,9 +20,6 @@ use super::ordinary::is_ordinary;
 use super::placeholder::is_placeholder;
 use crate::wire::Span;
 
-/// Browsers keep cookies to this length.
-const LONGEST_COOKIES: usize = 4096;
-
 /// What stands at a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Assigned {

@@ -55,7 +55,35 @@ fn closely(rules: &Rules, secrets: &Secrets, message: &[u8], findings: Findings)
         search.layer(next, findings);
         next += 1;
     }
-    search.layers.flatten(|hit| hit.bare = hit.bare.map(|strings| strings + 1))
+    let mut hits = search.layers.flatten(|hit| hit.bare = hit.bare.map(|strings| strings + 1));
+    spare_placeholders(message, &mut hits);
+    hits
+}
+
+/// Keeps hits, in order, from cutting placeholders, which would be none any more: what a look before has replaced is
+/// no part of a secret, and no secret is a part of it.
+fn spare_placeholders(text: &[u8], hits: &mut Vec<(Span, Hit)>) {
+    if hits.is_empty() {
+        return;
+    }
+    let mut placeholders = placeholder::placeholders(text).map(|(span, _)| span).peekable();
+    hits.retain_mut(|(span, hit)| {
+        let whole = *span;
+        while placeholders.next_if(|other| other.end <= span.start).is_some() {}
+        if let Some(before) = placeholders.peek().filter(|other| other.start < span.start) {
+            span.start = before.end.min(span.end);
+        }
+        while placeholders.next_if(|other| other.end <= span.end).is_some() {}
+        if let Some(behind) = placeholders.peek().filter(|other| other.start < span.end) {
+            span.end = behind.start.max(span.start);
+        }
+        if let Secret::New(_, value) = &mut hit.secret
+            && *span != whole
+        {
+            *value = span.of(text).into();
+        }
+        *span == whole || !span.is_empty() && assignment::is_secret(span.of(text))
+    });
 }
 
 struct Search<'a> {

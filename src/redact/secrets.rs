@@ -235,7 +235,7 @@ impl Secrets {
         let mut hint = None;
         for anchor in anchors {
             let (value, offset) = (anchor.value as usize, anchor.offset as usize);
-            let Value { bytes, is_word, .. } = &self.values[value];
+            let Value { bytes, is_word, is_number, .. } = &self.values[value];
             let start = at.checked_sub(offset);
             let span = match anchor.form {
                 Form::Plain => plain(bytes, text, at, offset, from),
@@ -248,6 +248,8 @@ impl Secrets {
                 Form::Base64 { bit } => forward(text, start, base64(bytes, bit, 0), is_base64_digit),
             };
             match span {
+                // Bytes of a number that are encoded stand beside digits of others.
+                Some(span) if *is_number && anchor.form == Form::Plain && !is_whole_number(text, span) => {}
                 Some(span) if !is_word || stands_alone(text, span) => {
                     return Some(Known::Found { value, span });
                 }
@@ -281,6 +283,17 @@ fn hash(value: &[u8]) -> [u8; 16] {
 fn stands_alone(text: &[u8], span: Span) -> bool {
     let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
     !joins(text[..span.start].last()) && !joins(text.get(span.end))
+}
+
+/// Whether no digit stands before or behind, but for one that ends an encoded byte: `%2012345678`.
+fn is_whole_number(text: &[u8], span: Span) -> bool {
+    let is_encoded = |before: &[u8]| {
+        let digits = before.last_chunk::<3>();
+        digits.is_some_and(|[sign, digits @ ..]| *sign == b'%' && digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let before = &text[..span.start];
+    let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    (!joins(before.last()) || is_encoded(before)) && !joins(text.get(span.end))
 }
 
 #[cfg(test)]

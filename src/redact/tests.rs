@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+mod cookies;
 mod disguise;
 mod flags;
 mod foreign;

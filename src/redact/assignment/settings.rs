@@ -1,8 +1,6 @@
 //! Lines of settings and headers: `password: x`, `password: "x"`, `password = "x"`.
 
-use super::{
-    LONGEST, LONGEST_COOKIES, backslashes_before_quote, ends_setting, escapes_at, refers, run, worth,
-};
+use super::{LONGEST, backslashes_before_quote, ends_setting, escapes_at, refers, run, worth};
 use crate::redact::names::{self, SecretName};
 use crate::wire::Span;
 
@@ -26,7 +24,7 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
         return None;
     }
     if row.kind == "cookie" {
-        return cookies(text, start).filter(|_| is_apart);
+        return if is_apart { cookies(text, start) } else { None };
     }
     // Behind the sign of a flag others may begin within the word.
     let whole = text.len();
@@ -71,10 +69,12 @@ const fn is_bracket(byte: u8) -> bool {
 
 /// The pairs of a cookie header, up to the end of the line or string.
 fn cookies(text: &[u8], start: usize) -> Option<Span> {
-    let value = Span::new(start, start + run(text, start, |byte| !ends_line(byte)).min(LONGEST_COOKIES));
-    let pair = value.of(text).split(|byte| matches!(byte, b' ' | b';')).next()?;
-    let equals = pair.iter().position(|byte| *byte == b'=')?;
-    (equals > 0 && pair.get(equals + 1).is_some_and(|byte| *byte != b'=')).then_some(value)
+    // First what is short: a text made of such names would be read to its end for each of them.
+    let name = run(text, start, |byte| !ends_line(byte) && !matches!(byte, b' ' | b';' | b'='));
+    let is_pair = name > 0 && text.get(start + name) == Some(&b'=');
+    let has_value = |byte: &u8| !ends_line(*byte) && !matches!(byte, b' ' | b';' | b'=');
+    (is_pair && text.get(start + name + 1).is_some_and(has_value))
+        .then(|| Span::new(start, start + run(text, start, |byte| !ends_line(byte))))
 }
 
 /// `name = value`, with blanks around the sign. Code has such lines too, so that only a literal counts, or what fills a

@@ -15,6 +15,8 @@ pub(in crate::redact) struct Value {
     pub(super) is_sent: bool,
     /// It may be a word: one met in a body counts only where it is a whole one.
     pub(super) is_word: bool,
+    /// It is a number: it counts only where it is a whole one, as longer ones count and measure something else.
+    pub(super) is_number: bool,
     /// JSON's escapes can stand in it, or in its base64 from this bit on (half of 0, 2, 4).
     pub(super) is_breakable: bool,
     pub(super) is_base64_breakable: [bool; 3],
@@ -35,6 +37,7 @@ impl Value {
             named,
             is_sent: false,
             is_word: !named && bytes.len() < LONG_PART && bytes.iter().all(u8::is_ascii_alphabetic),
+            is_number: bytes.len() < LONG_PART && bytes.iter().all(u8::is_ascii_digit),
             is_breakable: !bytes.iter().all(simple),
             is_base64_breakable: [0, 2, 4]
                 .map(|bit| base64(bytes, bit, 0).any(|digit| !digit.is_ascii_alphanumeric())),

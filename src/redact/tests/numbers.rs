@@ -55,6 +55,29 @@ fn numbers_that_count_or_measure_stay() {
 }
 
 #[test]
+fn a_known_number_is_no_part_of_a_longer_one() {
+    session(
+        &mut plain(),
+        &[
+            (r#"{"token":12345678}"#, r#"{"token":"<redacted:token-1>"}"#),
+            (
+                r#"{"text":"{\"order\": 123456789, \"sum\": 4123456780, \"b\": [12345678]}"}"#,
+                r#"{"text":"{\"order\": 123456789, \"sum\": 4123456780, \"b\": [\"<redacted:token-1>\"]}"}"#,
+            ),
+            (
+                r#"{"a":"123456789 912345678 12345678.","b":"a12345678b 12345678"}"#,
+                r#"{"a":"123456789 912345678 <redacted:token-1>.","b":"a<redacted:token-1>b <redacted:token-1>"}"#,
+            ),
+            (
+                r#"{"u":"?q=a%2012345678&n=112345678","h":"93132333435363738 31323334353637389"}"#,
+                r#"{"u":"?q=a%20<redacted:token-1>&n=112345678","h":"9<redacted:token-1> <redacted:token-1>9"}"#,
+            ),
+            ("912345678 12345678", "912345678 <redacted:token-1>"),
+        ],
+    );
+}
+
+#[test]
 fn a_replay_hides_the_same_numbers() {
     let recorded = r#"{"password":"<redacted:password-1>"}"#;
     for live in ["4711", "20242025", r#""hunter2""#] {
