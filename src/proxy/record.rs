@@ -3,6 +3,8 @@
 //! What comes is read, written by the tap as far as the read ended it, and passed on (see `ways`). The thread that
 //! called [`record`] waits for what matters to the ending and does what [`Ending`](super::shutdown) says.
 
+mod ways;
+
 use std::{
     io,
     os::fd::OwnedFd,
@@ -272,8 +274,6 @@ fn receive<T>(from: &Receiver<T>, until: Option<Instant>) -> Option<T> {
         Some(until) => from.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
     }
 }
-
-mod ways;
 
 #[cfg(test)]
 mod tests;

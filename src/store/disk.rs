@@ -219,21 +219,11 @@ impl Disk {
 
     /// Writes all bytes from an offset on: one call of the system unless it takes fewer.
     pub(super) fn write_at(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.step_in(bytes, |mut bytes| {
-            let mut at = at;
-            while !bytes.is_empty() {
-                match std::os::unix::fs::FileExt::write_at(file.file(), bytes, at) {
-                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                    Ok(written) => (bytes, at) = (&bytes[written..], at + written as u64),
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => {
-                        let path = file.path().display();
-                        let text = format!("failed to write to file `{path}`: {error}");
-                        return Err(io::Error::new(error.kind(), text));
-                    }
-                }
-            }
-            Ok(())
+        self.step_in(bytes, |bytes| {
+            std::os::unix::fs::FileExt::write_all_at(file.file(), bytes, at).map_err(|error| {
+                let text = format!("failed to write to file `{}`: {error}", file.path().display());
+                io::Error::new(error.kind(), text)
+            })
         })
     }
 

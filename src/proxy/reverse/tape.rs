@@ -146,9 +146,14 @@ impl Tape {
     /// Ends the recording: whatever happens from here on is not part of it. Gives the number of messages that could
     /// not be written.
     pub(super) fn finish(&self) -> u64 {
-        self.queue.flush(|room, items| self.write(room, items));
+        self.queue.flush(self.writer());
         let finished = self.recorder.as_ref().and_then(|recorder| recorder.finish(None));
         finished.map_or(0, |(_, lost)| lost)
+    }
+
+    /// What the queue is written with.
+    fn writer(&self) -> impl queue::Write {
+        |room: &mut Room, items: &[_]| self.write(room, items)
     }
 
     /// Writes all of it at once; whether traffic goes on.
@@ -276,45 +281,39 @@ impl Lane {
     /// Writes what was noted, before what depends on it is passed on; whether it may be.
     #[must_use]
     pub(super) fn write(&self) -> bool {
-        let write = |room: &mut Room, items: &[_]| self.tape.write(room, items);
-        if !self.add(write) {
+        if !self.records() {
             return true;
         }
-        lock(&self.state).ticket = None;
-        self.tape.queue.flush(write)
+        let mut state = lock(&self.state);
+        if self.add(&mut state).is_none() {
+            return true;
+        }
+        state.ticket = None;
+        self.tape.queue.flush(self.tape.writer())
     }
 
     /// The same, together with what others have to write now. Where no other call is under way there is nothing to wait
     /// for: a turn of the runtime costs a call that is alone more than the write does.
     pub(super) fn poll_written(&self, cx: &Context<'_>) -> Poll<bool> {
-        if self.tape.calls.load(Ordering::Relaxed) <= 1 {
+        if !self.records() || self.tape.calls.load(Ordering::Relaxed) <= 1 {
             return Poll::Ready(self.write());
         }
-        let write = |room: &mut Room, items: &[_]| self.tape.write(room, items);
-        if !self.add(write) {
-            return Poll::Ready(true);
-        }
         let mut state = lock(&self.state);
-        let Some(ticket) = &mut state.ticket else { return Poll::Ready(true) };
-        let passes = ready!(self.tape.queue.poll(ticket, cx, write));
+        let Some(ticket) = self.add(&mut state) else { return Poll::Ready(true) };
+        let passes = ready!(self.tape.queue.poll(ticket, cx, self.tape.writer()));
         state.ticket = None;
         Poll::Ready(passes)
     }
 
-    /// Adds what was noted to what is to be written; whether anything is.
-    fn add(&self, write: impl queue::Write) -> bool {
-        if !self.records() {
-            return false;
-        }
-        let mut state = lock(&self.state);
-        let State { pending, ticket, .. } = &mut *state;
+    /// Adds what was noted to what is to be written; by what it waits for that, if anything is.
+    fn add<'s>(&self, State { pending, ticket, .. }: &'s mut State) -> Option<&'s mut Ticket> {
         if self.tape.recorder.is_none() {
             pending.clear();
         }
         if !pending.is_empty() {
-            self.tape.queue.add(self.number, pending, ticket, write);
+            self.tape.queue.add(self.number, pending, ticket, self.tape.writer());
         }
-        ticket.is_some()
+        ticket.as_mut()
     }
 
     /// Whether the call goes on without its client, so that its answer is recorded.
@@ -385,7 +384,7 @@ impl Call {
 impl Drop for Lane {
     fn drop(&mut self) {
         if let Some(ticket) = lock(&self.state).ticket.take() {
-            self.tape.queue.leave(&ticket, |room, items| self.tape.write(room, items));
+            self.tape.queue.leave(&ticket, self.tape.writer());
         }
         if self.is_call && self.tape.calls.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.tape.settled.notify_waiters();

@@ -1,6 +1,6 @@
 //! `NAME=value` in a query, a form, an environment, a command line, a list, a file of settings.
 
-use super::settings::{begins_line, ends_line, is_literal, is_mixed, variable};
+use super::settings::{begins_line, ends_line, is_literal, is_mixed, stands_in_tokens, variable};
 use super::{
     backslashes, backslashes_before_quote, ends_parameter, ends_setting, escapes_at, flag, is_form, refers,
     run, worth,
@@ -12,13 +12,13 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let before = name.start.checked_sub(1).map(|at| text[at]);
     let spelled = name.of(text);
     let is_upper = !spelled.iter().any(u8::is_ascii_lowercase);
-    if (is_upper || flag(spelled).is_some())
-        && let Some(value) = fills_word(text, before, start, is_upper)
-    {
-        return worth(text, value).filter(|_| !refers(text, start));
-    }
-    if matches!(before, Some(b'?' | b'&' | b';' | b'#')) || (before.is_none() && is_form(text)) {
-        let value = Span::new(start, start + run(text, start, |byte| !ends_parameter(byte)));
+    let may_fill = is_upper || flag(spelled).is_some();
+    let word = if may_fill { fills_word(text, before, start, is_upper) } else { None };
+    let parameter = || {
+        let is_one = matches!(before, Some(b'?' | b'&' | b';' | b'#')) || before.is_none() && is_form(text);
+        is_one.then(|| Span::new(start, start + run(text, start, |byte| !ends_parameter(byte))))
+    };
+    if let Some(value) = word.or_else(parameter) {
         return worth(text, value).filter(|_| !refers(text, start));
     }
     let is_variable = is_upper
@@ -45,9 +45,8 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let value = worth(text, Span::new(start, end))?;
     let is_mixed = if quote.is_some() { is_literal } else { is_mixed };
     let is_token = || {
-        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_+/=~!?@#$%^*".contains(byte);
         let ends = |byte: &u8| *byte <= b' ' || ends_line(*byte) || in_list && matches!(byte, b',' | b';');
-        begins || text.get(end).is_none_or(ends) && value.of(text).iter().all(is_plain)
+        begins || text.get(end).is_none_or(ends) && value.of(text).iter().all(stands_in_tokens)
     };
     (is_plain && !refers(text, value.start) || is_mixed(value.of(text)) && is_token()).then_some(value)
 }

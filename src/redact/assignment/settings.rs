@@ -95,7 +95,7 @@ pub(super) fn spaced(text: &[u8], name: Span) -> Option<Span> {
     }
     let value = worth(text, Span::new(start, start + run(text, start, |byte| !ends_setting(byte))))?;
     let bytes = value.of(text);
-    let is_token = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_+/=~!?@#$%^*".contains(byte));
+    let is_token = bytes.iter().all(stands_in_tokens);
     let is_variable = bytes.contains(&b'_') && !bytes.iter().any(u8::is_ascii_uppercase);
     let behind = value.end + run(text, value.end, is_blank);
     let ends = text.get(behind).is_none_or(|byte| ends_line(*byte));
@@ -151,6 +151,11 @@ pub(super) fn begins_line(text: &[u8], at: usize) -> bool {
 pub(super) fn begins_string(text: &[u8], at: usize) -> bool {
     let lead = |byte: &&u8| !matches!(byte, b' ' | b'\t' | b'-');
     text[..at].iter().rev().take(LONGEST).find(lead) == Some(&b'"')
+}
+
+/// Whether a byte may stand in a token, and makes no expression of it.
+pub(super) fn stands_in_tokens(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_+/=~!?@#$%^*".contains(byte)
 }
 
 /// Whether a value that stands in no quotes looks like a secret: letters and digits, and no code.
