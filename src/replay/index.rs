@@ -10,6 +10,7 @@ use super::{
     methods::Methods,
     numbers::ByNumber,
     script::{Step, look},
+    spellings::Spellings,
 };
 use crate::{
     cassette::{
@@ -26,7 +27,7 @@ pub(super) struct Index {
     lists: Lists,
     by_digest: ByNumber<Digest, Queue>,
     /// The same by how their messages are spelled: those that stand in the file as JSON.
-    by_spelling: ByNumber<Digest, Queue>,
+    by_spelling: Spellings,
     /// Steps with match rules of their own, with their tables and digests.
     own_rules: Vec<(u32, usize, Digest)>,
     /// Steps that are in no queue yet, by the numbers of their methods.
@@ -38,7 +39,7 @@ pub(super) struct Index {
 /// Steps with equal client messages: the number of a list, or the only one. Nearly every step is that, and is found
 /// with one look.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Queue(u32);
+pub(super) struct Queue(pub(super) u32);
 
 impl Queue {
     const ONLY: u32 = 1 << 31;
@@ -93,12 +94,18 @@ impl Index {
         Ok(())
     }
 
+    /// Begins to fetch where a live message that is spelled so is found.
+    pub(super) fn fetch_ahead(&self, spelling: Digest) {
+        self.by_spelling.fetch_ahead(spelling);
+    }
+
     /// Which queue a live message draws from, and the steps with rules of their own that equal it.
     pub(super) fn find(
         &mut self,
         recorded: Recorded<'_>,
         matcher: &mut Matcher,
         message: &Message<'_>,
+        spelling: Option<Digest>,
     ) -> (Option<Queue>, Vec<u32>) {
         if self.unread_methods > 0
             && let Some(method) = recorded.methods.find(&message.method())
@@ -111,7 +118,7 @@ impl Index {
         // The pool of a recording with sessions is mostly empty, and asked first.
         let queue = match self.by_digest.is_empty() {
             true => None,
-            false => self.spelled(matcher, message).or_else(|| {
+            false => self.spelled(matcher, message, spelling).or_else(|| {
                 let queue = self.by_digest.get(&matcher.digest(message));
                 queue.copied()
             }),
@@ -139,8 +146,13 @@ impl Index {
         self.own_rules.iter().find(|(own, ..)| *own == step).map(|(_, table, _)| *table)
     }
 
-    fn spelled(&self, matcher: &mut Matcher, message: &Message<'_>) -> Option<Queue> {
-        self.by_spelling.get(&matcher.spelled(message)?).copied()
+    fn spelled(
+        &self,
+        matcher: &mut Matcher,
+        message: &Message<'_>,
+        spelling: Option<Digest>,
+    ) -> Option<Queue> {
+        self.by_spelling.get(spelling.or_else(|| matcher.spelled(message))?)
     }
 
     /// Puts steps into queues.
@@ -180,8 +192,9 @@ impl Index {
                 }
             }
             for message in first.and_then(peek).into_iter().chain(peeked) {
-                let spelling = matcher.spelled(&message);
-                self.by_spelling.extend(spelling.map(|spelling| (spelling, queue)));
+                if let Some(spelling) = matcher.spelled(&message) {
+                    self.by_spelling.insert(spelling, queue);
+                }
             }
         }
         self.lists.append(lists as usize, &members);

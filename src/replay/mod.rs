@@ -38,6 +38,7 @@ mod play;
 mod replayer;
 mod rewrite;
 mod script;
+mod spellings;
 
 pub use clock::{Due, Now};
 pub use exchange::{Headers, HttpRequest, Input, KEEP_ALIVE, Output, ResponseHead, Seed};

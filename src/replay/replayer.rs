@@ -78,7 +78,7 @@ use super::{
     clear,
     clock::{Due, Now},
     exchange::{Input, Output},
-    matcher::{Matcher, RuleError},
+    matcher::{Matcher, RuleError, canonical::Digest},
     numbers::ByNumber,
     options::Options,
     play::Play,
@@ -222,6 +222,8 @@ struct AtHand {
     live: usize,
     /// It as it came, where a request may be passed on.
     line: Vec<u8>,
+    /// How it is spelled, until it is looked for.
+    spelling: Option<Digest>,
     /// It before redaction, where that changed it: it is compared with recordings, and goes nowhere.
     plain: Vec<u8>,
     /// Its id and progress token, before redaction.

@@ -11,7 +11,10 @@ use std::{
 
 use super::{
     index::{Index, Lists, Queue, Recorded},
-    matcher::{Matcher, RuleError, canonical::holds_placeholder},
+    matcher::{
+        Matcher, RuleError,
+        canonical::{Digest, holds_placeholder},
+    },
     methods::Methods,
 };
 use crate::{
@@ -24,9 +27,7 @@ use crate::{
     wire::jsonrpc::Message,
 };
 
-pub(super) use step::{Step, StepItem, StepKind};
-
-use step::Maybe;
+pub(super) use step::{Maybe, Step, StepItem, StepKind};
 
 /// A position in a script's total order.
 pub(super) type Rank = u32;
@@ -209,16 +210,18 @@ impl Script {
         }
     }
 
-    /// Which queue of the index a live message draws from, and the steps with rules of their own that equal it.
+    /// Which queue of the index a live message draws from, and the steps with rules of their own that equal it; its
+    /// spelling where that is known.
     pub(super) fn find(
         &mut self,
         cassette: &Cassette,
         blobs: &dyn BlobSource,
         matcher: &mut Matcher,
         message: &Message<'_>,
+        spelling: Option<Digest>,
     ) -> (Option<Queue>, Vec<u32>) {
         let recorded = Recorded { cassette, blobs, steps: &self.steps, methods: &self.methods };
-        let found = self.index.find(recorded, matcher, message);
+        let found = self.index.find(recorded, matcher, message, spelling);
         if let Some(step) = found.0.and_then(Queue::step) {
             self.fetch_ahead(cassette, step);
         }
@@ -244,7 +247,7 @@ impl Script {
         matcher: &mut Matcher,
         message: &Message<'_>,
     ) -> Option<u32> {
-        let (queue, own) = self.find(cassette, blobs, matcher, message);
+        let (queue, own) = self.find(cassette, blobs, matcher, message, None);
         let mut only = 0;
         let queued = queue.and_then(|queue| self.index.steps(queue, &mut only).first());
         let &step = queued.or(own.first())?;

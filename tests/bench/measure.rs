@@ -73,6 +73,30 @@ impl Pairs {
     }
 }
 
+/// Measures twice: with all that takes part on one core, and where the system puts it. There, whether what is woken
+/// runs on another core, which may be asleep, makes more of a round trip than what passes it on, and stays so for
+/// seconds.
+#[cfg(target_os = "linux")]
+pub(crate) fn on_one_core_and_free(mut measure: impl FnMut()) {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    let any = sched_getaffinity(None).expect("a process may know where it runs");
+    let mut one = CpuSet::new();
+    one.set((0..CpuSet::MAX_CPU).find(|&core| any.is_set(core)).expect("it runs somewhere"));
+    for (name, cores) in [("all on one core", one), ("where the system puts them", any)] {
+        println!("  {name}");
+        // What is started from now on runs there as well.
+        sched_setaffinity(None, &cores).expect("a process may choose among its cores");
+        measure();
+    }
+}
+
+/// Measures where the system puts what takes part: here it cannot be told to.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn on_one_core_and_free(mut measure: impl FnMut()) {
+    measure();
+}
+
 /// How figures are written.
 #[derive(Clone, Copy)]
 pub(crate) struct Unit {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::{
     Options, folder,
-    measure::{Goal, Pairs, Spread, Unit, report},
+    measure::{Goal, Pairs, Spread, Unit, on_one_core_and_free, report},
     peers::{Session, Writes, line_server},
     socat, tapedeck, this_program,
 };
@@ -39,9 +39,11 @@ pub(crate) fn latency(_: &Options) {
         session.finish(|_| ());
         Spread::of(times.iter().map(std::time::Duration::as_secs_f64)).median
     };
-    let pairs = Pairs::take(|| p50(&mut recorder(&folder(), &server)), || p50(&mut socat));
-    let names = ["round trip, p50, through the recorder", "round trip, p50, through socat"];
-    pairs.report_ratio("recorder / socat", names, Unit::MICROSECONDS, Goal::AtMost(1.1));
+    on_one_core_and_free(|| {
+        let pairs = Pairs::take(|| p50(&mut recorder(&folder(), &server)), || p50(&mut socat));
+        let names = ["round trip, p50, through the recorder", "round trip, p50, through socat"];
+        pairs.report_ratio("recorder / socat", names, Unit::MICROSECONDS, Goal::AtMost(1.1));
+    });
 }
 
 pub(crate) fn throughput(_: &Options) {

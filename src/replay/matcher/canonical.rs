@@ -446,6 +446,13 @@ fn type_of(token: Token, value: &[u8]) -> &'static str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest([u32; 4]);
 
+impl Digest {
+    /// Most of it.
+    pub(in crate::replay) const fn most(self) -> [u32; 3] {
+        [self.0[1], self.0[2], self.0[3]]
+    }
+}
+
 impl Hash for Digest {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(u64::from(self.0[0]) << 32 | u64::from(self.0[1]));

@@ -64,7 +64,7 @@ impl Replayer {
         for (_, Alike { holding, broken }) in self.filled_in(play, message, kind).into_iter().rev() {
             for filled in [holding, broken].into_iter().filter(|filled| !filled.is_empty()) {
                 let before = self.at_hand.unpaired.take();
-                let found = self.look_in(play, message, Some(filled));
+                let found = self.look_in(play, message, None, Some(filled));
                 if found.is_some() || self.at_hand.unpaired.is_some() {
                     return found;
                 }

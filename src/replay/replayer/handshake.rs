@@ -26,7 +26,7 @@ impl Replayer {
         }
         // Over HTTP, one that was sent elsewhere or refused comes first if it was recorded so.
         if self.at_hand.facts.is_some() {
-            let found = self.find_in(0, message).filter(|found| self.is_for(*found));
+            let found = self.find_in(0, message, None).filter(|found| self.is_for(*found));
             if let Some(refused) = self.find_refused(message, found).filter(|refused| !refused.repeat) {
                 return self.refuse(now, lane, refused);
             }

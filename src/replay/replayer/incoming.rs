@@ -5,7 +5,13 @@ use std::borrow::Cow;
 use super::{Found, Now, Replayer, blanks::Filled, facts::FITS, lives::Pending, secrets::Secrets};
 use crate::{
     cassette::model::Unanswered,
-    replay::{matcher::canonical::canonical, own, play::Run, rewrite::Correlators, script::client_message},
+    replay::{
+        matcher::canonical::{Digest, canonical},
+        own,
+        play::Run,
+        rewrite::Correlators,
+        script::client_message,
+    },
     report::{AnswerReport, Reason},
     traffic::{Direction, Lane},
     wire::jsonrpc::{Kind, Message},
@@ -20,6 +26,7 @@ impl Replayer {
         self.at_hand.id.clear();
         self.at_hand.id.extend_from_slice(original.id().unwrap_or_default());
         self.at_hand.token = original.progress_token().map(Box::from);
+        let spelling = self.foresee(&original);
         let named = self.options.vars.hide(original.bytes);
         let redacted = self.redactor.message(Direction::ToServer, &named);
         if let Cow::Owned(_) = &redacted {
@@ -27,6 +34,7 @@ impl Replayer {
         }
         let changed = matches!((&named, &redacted), (Cow::Owned(_), _) | (_, Cow::Owned(_)));
         let message = if changed { Message::read(&redacted) } else { original };
+        self.at_hand.spelling = spelling.filter(|_| !changed);
         match message.kind {
             Kind::Result | Kind::Error => match self.awaited(&message) {
                 Some(pending) => {
@@ -67,6 +75,15 @@ impl Replayer {
             Kind::Noise => self.silent(now, lane, &message),
         }
         self.close_notifications();
+    }
+
+    /// How a message is spelled. Where that was recorded is looked at later, and fetched until then.
+    fn foresee(&mut self, message: &Message<'_>) -> Option<Digest> {
+        let spelling = self.matcher.spelled(message)?;
+        for play in [Some(0), self.playing(self.at_hand.live)].into_iter().flatten() {
+            self.scripts[self.plays[play].script].index.fetch_ahead(spelling);
+        }
+        Some(spelling)
     }
 
     fn count(&mut self, lane: Lane, message: &Message<'_>) {
@@ -117,15 +134,21 @@ impl Replayer {
         let pool = Some(0).filter(|_| !self.scripts[0].steps.is_empty());
         let plays = if pool_first { [pool, own] } else { [own, pool] };
         self.at_hand.unpaired = None;
-        let found = plays.into_iter().flatten().find_map(|play| self.find_in(play, message));
+        let spelling = self.at_hand.spelling.take();
+        let found = plays.into_iter().flatten().find_map(|play| self.find_in(play, message, spelling));
         let found = found.or_else(|| self.find_blank(plays, message));
         self.at_hand.unpaired.take_if(|_| found.is_some());
         found
     }
 
-    /// Where the exchange stands in one play.
-    pub(super) fn find_in(&mut self, play: usize, message: &Message<'_>) -> Option<Found> {
-        self.look_in(play, message, None)
+    /// Where the exchange stands in one play, for a message with this spelling, if that is known.
+    pub(super) fn find_in(
+        &mut self,
+        play: usize,
+        message: &Message<'_>,
+        spelling: Option<Digest>,
+    ) -> Option<Found> {
+        self.look_in(play, message, spelling, None)
     }
 
     /// Where it stands among all that equals the message, or among those that do but for their blanks.
@@ -133,11 +156,12 @@ impl Replayer {
         &mut self,
         play: usize,
         message: &Message<'_>,
+        spelling: Option<Digest>,
         filled: Option<Vec<Filled>>,
     ) -> Option<Found> {
         let script = &mut self.scripts[self.plays[play].script];
         let (queue, own) = match &filled {
-            None => script.find(&self.cassette, &*self.blobs, &mut self.matcher, message),
+            None => script.find(&self.cassette, &*self.blobs, &mut self.matcher, message, spelling),
             Some(filled) => (None, filled.iter().map(|(step, _)| *step).collect()),
         };
         let facts = self.at_hand.facts.as_ref().filter(|_| self.is_http);

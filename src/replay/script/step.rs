@@ -33,12 +33,12 @@ pub(in crate::replay) struct Step {
 
 /// A number that may be missing, in half the room of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Maybe(pub(super) u32);
+pub(in crate::replay) struct Maybe(pub(in crate::replay) u32);
 
 impl Maybe {
-    pub(super) const NONE: Self = Self(u32::MAX);
+    pub(in crate::replay) const NONE: Self = Self(u32::MAX);
 
-    pub(super) const fn get(self) -> Option<u32> {
+    pub(in crate::replay) const fn get(self) -> Option<u32> {
         if self.0 == Self::NONE.0 { None } else { Some(self.0) }
     }
 }
