@@ -11,7 +11,10 @@ use std::{
 
 use super::{
     index::{Index, Lists, Queue, Recorded},
-    matcher::{Matcher, RuleError, canonical::holds_placeholder},
+    matcher::{
+        Matcher, RuleError,
+        canonical::{Digest, holds_placeholder},
+    },
     methods::Methods,
 };
 use crate::{
@@ -51,6 +54,8 @@ pub(super) struct Script {
     /// Requests without an end to which the server said or did something.
     pub parts: Vec<u32>,
     blank: OnceLock<Vec<u32>>,
+    /// What its `initialize` says.
+    begins: OnceLock<Option<Digest>>,
     /// Of each step.
     ahead: Vec<Ahead>,
     /// How many steps are requests.
@@ -102,6 +107,7 @@ impl Script {
             pushes: Vec::new(),
             parts: Vec::new(),
             blank: OnceLock::new(),
+            begins: OnceLock::new(),
             requests: 0,
             dead_from: None,
             ahead: Vec::with_capacity(exchanges.len()),
@@ -274,8 +280,30 @@ impl Script {
 
     /// The first step that is an `initialize`.
     pub(super) fn handshake(&self) -> Option<&Step> {
+        self.handshake_at().map(|at| &self.steps[at as usize])
+    }
+
+    fn handshake_at(&self) -> Option<u32> {
         let initialize = self.methods.find("initialize")?;
-        self.steps.iter().find(|step| step.method == initialize)
+        (0..).zip(&self.steps).find(|(_, step)| step.method == initialize).map(|(at, _)| at)
+    }
+
+    /// Whether its `initialize` equals this one, its params too.
+    pub(super) fn begins_with(
+        &self,
+        cassette: &Cassette,
+        blobs: &dyn BlobSource,
+        matcher: &mut Matcher,
+        message: &Message<'_>,
+    ) -> bool {
+        let Some(at) = self.handshake_at() else { return false };
+        let own = self.index.own_table(at);
+        let begins = *self.begins.get_or_init(|| {
+            let entry = &cassette.exchanges[self.steps[at as usize].exchange as usize];
+            let mut bytes = Vec::new();
+            look(cassette, blobs, entry, &mut bytes).and_then(|begins| matcher.full_digest(&begins, own))
+        });
+        begins.is_some() && begins == matcher.full_digest(message, own)
     }
 
     /// The requests of a method, in file order.

@@ -511,6 +511,54 @@ fn a_session_is_chosen_by_client_and_never_answers_for_another() {
     assert_eq!(stage.report().sessions, 3);
 }
 
+/// `initialize` with these params, beside a name.
+fn initialize_with(id: u64, params: &str) -> String {
+    request(id, "initialize", &format!(r#"{{"clientInfo":{{"name":"c","version":"1"}},{params}}}"#))
+}
+
+#[test]
+fn an_equal_initialize_chooses_the_session_before_the_name_does() {
+    let session = |number: usize, client: &str, params: &str| {
+        let begun = format!(
+            r#"{{"key": "initialize @{number}", "session": {number}, "client": {{"request": {{"method": "initialize", "params": {params}}}}}, "server": [{{"result": {{"s": {number}}}}}]}}"#
+        );
+        let named = format!(
+            r#"{{"session": {number}, "recording": 1, "transport": "stdio", "protocol": "2025-11-25", "client": "{client}"}}"#
+        );
+        (named, begun)
+    };
+    let cassette = |rules: &str| {
+        let params = [r#""k": 1"#, r#""k": 2, "token": "<redacted:token-7>""#, r#""capabilities": {"e": {}}"#];
+        let (named, begun): (Vec<_>, Vec<_>) = (1..)
+            .zip(params)
+            .map(|(at, params)| {
+                let params = format!(r#"{{"clientInfo": {{"version": "1", "name": "c"}}, {params}}}"#);
+                session(at, "c", &params)
+            })
+            .unzip();
+        let (named, begun) = (named.join(", "), begun.join(", "));
+        format!(r#"{{"cassette": 1, {rules} "sessions": [{named}], "exchanges": [{begun}]}}"#)
+    };
+    let asked = |rules: &str, params: &[&str]| {
+        let mut stage = Stage::new(&cassette(rules));
+        let said = |params: &&str| stage.send(&initialize_with(1, params)).remove(0);
+        let said: Vec<String> = params.iter().map(said).collect();
+        let number = |said: &String| said.trim_end_matches('}').rsplit(':').next().unwrap().to_owned();
+        said.iter().map(number).collect::<Vec<_>>().join(" ")
+    };
+    let third = r#""capabilities":{"e":{}},"_meta":{"progressToken":7}"#;
+    assert_eq!(asked("", &[third, r#""k":1.0"#, r#""k":3"#]), "3 1 2");
+    // A secret is what it was called.
+    let second = r#""token":"ghp_0123456789abcdefghijklmnopqrstuvwxyz","k":2"#;
+    assert_eq!(asked("", &[second, r#""k":3"#, r#""k":3"#]), "2 1 3");
+    // Once all have been played, the last that is equal is played again, else the last.
+    assert_eq!(asked("", &[third, third, third, r#""k":1"#, third, r#""k":3"#]), "3 1 2 1 3 3");
+    // A rule says what is equal.
+    let rule = r#""match": [{"when": {"key": "initialize @3"}, "ignore": ["/params/k", "/params/capabilities"]}],"#;
+    assert_eq!(asked(rule, &[r#""k":3"#, r#""k":2"#, r#""k":1"#]), "3 1 2");
+    assert_eq!(asked(rule, &[r#""k":1"#, r#""k":2"#]), "1 3");
+}
+
 fn told(stage: &Stage) -> Vec<String> {
     stage
         .report()
