@@ -35,7 +35,8 @@ impl Replayer {
             }
         }
         let chosen = self.choose_session(message);
-        let asks_for = chosen.and_then(|(script, _)| self.scripts[script].handshake().map(|step| step.exchange));
+        let asks_for =
+            chosen.and_then(|(script, _)| self.scripts[script].handshake().map(|step| step.exchange));
         if self.faulted(lane, message, "initialize", asks_for, None) {
             return;
         }
@@ -135,7 +136,8 @@ impl Replayer {
 
     /// The recorded sessions that a new one may play: those not yet played, else all, the last one first.
     pub(super) fn may_begin(&self) -> Vec<usize> {
-        let mut all: Vec<usize> = (1..self.scripts.len()).filter(|&script| self.begins_here(script)).collect();
+        let mut all: Vec<usize> =
+            (1..self.scripts.len()).filter(|&script| self.begins_here(script)).collect();
         let fresh: Vec<usize> = all.iter().copied().filter(|&script| !self.played[script]).collect();
         all.reverse();
         if fresh.is_empty() { all } else { fresh }
