@@ -1,7 +1,7 @@
 //! The listing: one line an exchange.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     io::{self, Write},
 };
@@ -51,8 +51,23 @@ pub(super) fn rows(loaded: &Loaded, view: &View) -> Result<Vec<Row>, Failure> {
     rows.filter(is_shown).collect()
 }
 
+/// What a session is whatever its number: the journal it is from, and which of that journal's sessions.
+pub(super) type Origin = (Option<String>, usize);
+
+/// Those of all sessions.
+pub(super) fn origins(loaded: &Loaded) -> Vec<Origin> {
+    let mut seen = HashMap::new();
+    let sessions = loaded.cassette.sessions.iter();
+    let origin = sessions.map(|session| {
+        let count = seen.entry(session.journal.as_deref()).or_default();
+        *count += 1;
+        (session.journal.clone(), *count)
+    });
+    origin.collect()
+}
+
 /// One exchange in a few words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Row {
     key: String,
     /// Its session's place, and its number.
@@ -80,9 +95,15 @@ impl Row {
         })
     }
 
-    /// The exchange's key.
-    pub(super) fn key(&self) -> &str {
-        &self.key
+    /// The exchange's key but for which of those that it is.
+    pub(super) fn asked(&self) -> &str {
+        self.key.rsplit_once(" @").map_or(&self.key, |(asked, _)| asked)
+    }
+
+    /// What a view shows beside the key; never empty.
+    pub(super) fn told(&self, view: &View) -> String {
+        let ms = if view.time || view.json { self.ms } else { 0 };
+        format!("{ms} {}", self.outcome)
     }
 
     /// The place of its session.
