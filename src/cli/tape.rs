@@ -35,6 +35,8 @@ const AFTER_A_SIGNAL: Duration = Duration::from_millis(1900);
 /// The journal, or why there is none: the first message's failure then says so, and the session goes on.
 pub(super) struct Tape {
     journal: Result<Journal, Box<Missing>>,
+    /// What is not in a file that can be found is not recorded.
+    is_required: bool,
     /// Something could not be written.
     has_gap: bool,
     /// How many messages were longer than `--max-message`.
@@ -75,7 +77,7 @@ impl Tape {
         match &tape.journal {
             Err(missing) if is_required => Err(Failure::io("record into", cassette, &missing.why)),
             // Without it there is less time at the end.
-            _ => Ok(Self { stop: Stop::install().ok(), ..tape }),
+            _ => Ok(Self { is_required, stop: Stop::install().ok(), ..tape }),
         }
     }
 
@@ -101,7 +103,7 @@ impl Tape {
             Ok(header) => Journal::create(cassette, header.clone()).map_err(|why| missing(Some(header), why)),
             Err(why) => Err(missing(None, why)),
         };
-        Self { journal, has_gap: false, too_long: 0, unreadable: 0, stop: None }
+        Self { journal, is_required: false, has_gap: false, too_long: 0, unreadable: 0, stop: None }
     }
 
     /// Takes away a recording in which the server never said anything: it was not reached.
@@ -179,6 +181,10 @@ impl Sink for Tape {
                 self.journal = Ok(journal);
                 written
             }),
+        };
+        let written = match &self.journal {
+            Ok(journal) if self.is_required => written.and_then(|()| journal.check()),
+            _ => written,
         };
         self.has_gap |= written.is_err();
         written

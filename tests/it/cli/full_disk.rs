@@ -105,6 +105,34 @@ fn a_disk_that_stays_full_is_told_by_the_status_and_by_all_who_read_the_recordin
 }
 
 #[test]
+fn a_recording_that_is_taken_away_ends_the_session_where_it_is_required() {
+    let moved = |deck: &Deck| std::fs::rename(deck.path("f"), deck.path("g")).expect("it is moved");
+    let removed = |deck: &Deck| std::fs::remove_dir_all(deck.path("f")).expect("it is removed");
+    for (option, take) in
+        [("--require-recording", &removed as &dyn Fn(&Deck)), ("--require-recording", &moved), ("", &removed)]
+    {
+        let deck = Deck::new();
+        let line = format!("exec '{TAPEDECK}' record {option} f/c.json -- '{TAPEDECK}' demo-server");
+        let mut talk = Talk::begin(&deck, Command::new("sh").args(["-c", &line]));
+        let lines = asked(1);
+        let mut lines = lines.lines();
+        talk.say(lines.next().expect("it begins"), true);
+        take(&deck);
+        let next = lines.next_back().expect("a call");
+        if option.is_empty() {
+            talk.say(next, true);
+            talk.end().status(ExitCode::File).stderr("the recording is lost");
+        } else {
+            writeln!(talk.input, "{next}").expect("it is read");
+            let mut heard = String::new();
+            talk.output.read_line(&mut heard).expect("it ends");
+            assert_eq!(heard, "");
+            talk.end().status(ExitCode::File).stderr("was removed while it was written");
+        }
+    }
+}
+
+#[test]
 fn a_gap_tells_a_status_of_ours_only_where_the_server_ended_well() {
     for (status, expected) in [(0, ExitCode::File.code().into()), (7, 7)] {
         let deck = Deck::new();
