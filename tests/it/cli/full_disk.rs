@@ -105,6 +105,27 @@ fn a_disk_that_stays_full_is_told_by_the_status_and_by_all_who_read_the_recordin
 }
 
 #[test]
+fn what_did_not_pass_is_missing_nowhere() {
+    let deck = Deck::new();
+    let line = format!(
+        "ulimit -f 8; exec '{TAPEDECK}' record c.json --require-recording -- '{TAPEDECK}' demo-server"
+    );
+    let mut talk = Talk::begin(&deck, Command::new("sh").args(["-c", &line]));
+    let lines = asked(30);
+    let mut lines = lines.lines();
+    talk.say(lines.next().expect("it begins"), true);
+    // More than is read, with the beginning of a further line.
+    let rest: Vec<_> = lines.collect();
+    let _ = write!(talk.input, "{}\n{{", rest.join("\n"));
+    let ran = talk.end().status(ExitCode::File).stderr("the session was ended because of it");
+    assert!(!ran.stderr.contains("not recorded"), "{}", ran.stderr);
+    let shown = deck.run("show c.json").stdout("initialize @1").stdout;
+    assert!(!shown.contains("not recorded") && !shown.contains("raw"), "{shown}");
+    deck.talk("replay c.json --report p.json", INITIALIZE).status(ExitCode::Good);
+    assert!(!warnings(&deck, "p.json").1.contains("unrecorded"));
+}
+
+#[test]
 fn a_recording_that_is_taken_away_ends_the_session_where_it_is_required() {
     let moved = |deck: &Deck| std::fs::rename(deck.path("f"), deck.path("g")).expect("it is moved");
     let removed = |deck: &Deck| std::fs::remove_dir_all(deck.path("f")).expect("it is removed");
