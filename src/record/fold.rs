@@ -154,6 +154,11 @@ impl Fold {
     /// may have been used again there.
     fn gap(&mut self, messages: u64) {
         self.missed = self.missed.saturating_add(messages);
+        self.lost(messages);
+    }
+
+    /// The same of at least so many that the journal had, and of which it may have counted no gap.
+    fn lost(&mut self, messages: u64) {
         let moments = self.moments;
         let last = self.last();
         last.session.gap = last.session.gap.saturating_add(messages);
@@ -323,8 +328,12 @@ pub fn fold<R: io::Read>(
     goes_on: &dyn Fn() -> bool,
 ) -> Result<Tape, JournalError> {
     let mut fold = Fold::new(reader.header().clone());
-    let mut count = 0_u32;
+    let (mut count, mut whole_to) = (0_u32, reader.place());
     while let Some((place, entry)) = reader.next()? {
+        if place.at > whole_to {
+            fold.lost(1);
+        }
+        whole_to = place.at + u64::from(place.len);
         match entry {
             Entry::Event(event) => fold.event(&event, place),
             Entry::End => fold.end(),

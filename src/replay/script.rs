@@ -161,13 +161,9 @@ impl Script {
             script.ahead.push(Ahead::of(exchange, entry));
         }
         script.rank(cassette, exchanges);
-        // The request of such a response was not recorded, and a live one may have its id. Sessions over HTTP that pass at
-        // the same time share a gap, which stands with one of them.
-        let sessions = cassette.sessions.iter();
-        let recordings_with_gap: Vec<u32> =
-            sessions.filter(|session| session.gap > 0).map(|session| session.recording).collect();
+        // The request of such a response was not recorded, and a live one may have its id.
         let is_stray = |entry: &Exchange| {
-            recordings_with_gap.contains(&cassette.sessions[entry.session as usize].recording)
+            cassette.has_gap(entry.session)
                 && entry.server.iter().any(|item| answers(cassette, blobs, entry, item))
         };
         let steps = &script.steps;

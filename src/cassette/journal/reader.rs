@@ -190,6 +190,11 @@ impl<R: Read> JournalReader<R> {
         }
     }
 
+    /// Where in the journal it reads on.
+    pub const fn place(&self) -> u64 {
+        self.base_at()
+    }
+
     /// Offset in the journal of the next frame.
     const fn base_at(&self) -> u64 {
         self.base + self.next as u64

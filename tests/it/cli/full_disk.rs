@@ -105,6 +105,36 @@ fn a_disk_that_stays_full_is_told_by_the_status_and_by_all_who_read_the_recordin
 }
 
 #[test]
+fn a_damaged_place_of_a_journal_is_a_gap() {
+    let deck = Deck::new();
+    let line = format!("exec '{TAPEDECK}' record c.json --report r.json -- '{TAPEDECK}' demo-server");
+    let mut talk = Talk::begin(&deck, Command::new("sh").args(["-c", &line]));
+    let lines = asked(3);
+    let mut lines = lines.lines();
+    lines.by_ref().take(3).for_each(|line| talk.say(line, line.contains("\"id\"")));
+    let name = deck.names().into_iter().find(|name| name.ends_with(".journal")).expect("it records");
+    let journal = deck.path(&name);
+    let mut bytes = std::fs::read(&journal).expect("it is there");
+    let call = bytes.windows(7).position(|window| window == b"measure").expect("it was called");
+    bytes[call] ^= 1;
+    let file = std::fs::File::options().write(true).open(&journal).expect("it can be written");
+    std::os::unix::fs::FileExt::write_all_at(&file, &bytes[call..=call], call as u64).expect("it is");
+    lines.for_each(|line| talk.say(line, true));
+    talk.end().status(ExitCode::File).stderr("was damaged from outside; `tapedeck recover");
+    assert!(warnings(&deck, "r.json").1.contains("was damaged from outside"));
+
+    deck.run("show c.json").status(ExitCode::File).stderr("`tapedeck recover` saves what can be read");
+    deck.run("recover c.json").status(ExitCode::Good);
+    deck.run("show c.json")
+        .status(ExitCode::Good)
+        .stdout("(1 message was not recorded)")
+        .stdout("push response @1");
+    deck.run("lint c.json").status(ExitCode::Bad).stdout("[gap]");
+    deck.talk("replay c.json --report p.json", INITIALIZE).status(ExitCode::Good);
+    assert_eq!(count(&warnings(&deck, "p.json").1, " message passed unrecorded"), 1);
+}
+
+#[test]
 fn what_did_not_pass_is_missing_nowhere() {
     let deck = Deck::new();
     let line = format!(
