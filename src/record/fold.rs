@@ -79,7 +79,13 @@ impl Fold {
                     self.last().session.end = Some(end);
                 }
             }
-            _ if event.lane != Lane(0) && !self.is_bridged => self.http_event(event, place),
+            _ if event.lane != Lane(0) && !self.is_bridged => {
+                // Of a journal whose header is lost, this tells it.
+                if self.header.transport.is_empty() {
+                    "http".clone_into(&mut self.header.transport);
+                }
+                self.http_event(event, place);
+            }
             Payload::Partial(bytes)
                 if event.direction == Direction::ToClient && !self.is_heard_without_end(bytes) =>
             {

@@ -41,6 +41,16 @@ pub(super) fn list(loaded: &Loaded, view: &View, out: &mut dyn Write) -> Result<
         }
         row.write(width, view, out).map_err(Failure::output)?;
     }
+    // One of which nothing but a gap is recorded is told as well.
+    let is_empty =
+        |at: usize| loaded.cassette.exchanges.iter().all(|exchange| exchange.session as usize != at);
+    for (at, session) in loaded.cassette.sessions.iter().enumerate() {
+        let is_shown =
+            !view.json && view.method.is_none() && view.session.is_none_or(|wanted| wanted == session.number);
+        if is_shown && session.gap > 0 && is_empty(at) {
+            writeln!(out, "{}", Heading(session)).map_err(Failure::output)?;
+        }
+    }
     Ok(())
 }
 

@@ -135,6 +135,16 @@ fn a_damaged_place_of_a_journal_is_a_gap() {
 }
 
 #[test]
+fn a_session_of_which_only_a_gap_is_recorded_is_shown() {
+    let cassette =
+        r#"{"cassette": 1, "sessions": [{"session": 1, "recording": 1, "gap": 2}], "exchanges": []}"#;
+    let deck = Deck::new().with("c.json", cassette);
+    let ran = deck.run("show c.json").status(ExitCode::Good);
+    assert_eq!(ran.stdout, "session 1:  (2 messages were not recorded)\n");
+    assert_eq!(deck.run("show c.json --json").status(ExitCode::Good).stdout, "");
+}
+
+#[test]
 fn what_did_not_pass_is_missing_nowhere() {
     let deck = Deck::new();
     let line = format!(
