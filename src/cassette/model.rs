@@ -340,6 +340,13 @@ impl Cassette {
         Some(&self.exchange_journals[at].1)
     }
 
+    /// Whether messages are missing that what comes in a session can refer to: sessions over HTTP that pass at the same
+    /// time share a gap, which stands with one of them.
+    pub(crate) fn has_gap(&self, session: u32) -> bool {
+        let recording = self.sessions[session as usize].recording;
+        self.sessions.iter().any(|session| session.recording == recording && session.gap > 0)
+    }
+
     /// The text at a place.
     pub fn at(&self, place: Place) -> &[u8] {
         place.span().of(&self.text)

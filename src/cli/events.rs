@@ -103,25 +103,33 @@ pub(super) fn run(args: &EventsArgs) -> Result<ExitCode, Failure> {
     };
     let file = File::open(&args.path).map_err(unread)?;
     let mut found: Vec<(Event, String)> = Vec::new();
-    let mut is_whole = true;
+    let (mut faults, mut has_events) = (Vec::new(), false);
     for (at, line) in BufReader::new(file).split(b'\n').enumerate() {
         let line = line.map_err(unread)?;
         if line.is_empty() {
             continue;
         }
         match serde_json::from_slice::<Event>(&line) {
-            Ok(event) if filter.fits(&event) => {
-                found.push((event, String::from_utf8_lossy(&line).into_owned()));
+            Ok(event) => {
+                has_events = true;
+                if filter.fits(&event) {
+                    found.push((event, String::from_utf8_lossy(&line).into_owned()));
+                }
             }
-            Ok(_) => {}
             Err(error) => {
-                is_whole = false;
                 let text = error.to_string();
                 let reason = text.split(" at line ").next().unwrap_or_default();
-                output::stderr(format_args!("{path}:{}: this is no event: {reason}", at + 1));
+                faults.push(format!("{path}:{}: this is no event: {reason}", at + 1));
             }
         }
     }
+    // A file of another kind is told once, and not by each of its lines.
+    if let Some(first) = faults.first().filter(|_| !has_events) {
+        return Err(Failure::file(format_args!("{first}, and neither is any other line")).hint(
+            "give the file that the `--events` of a replay named; a cassette is shown by `tapedeck show`",
+        ));
+    }
+    faults.iter().for_each(|fault| output::stderr(format_args!("{fault}; take the line out")));
     let shown = filter.last(&found);
     let mut out = output::stdout();
     if args.json {
@@ -131,7 +139,7 @@ pub(super) fn run(args: &EventsArgs) -> Result<ExitCode, Failure> {
         write!(out, "{}", table(&rows)).map_err(Failure::output)?;
     }
     out.flush().map_err(Failure::output)?;
-    if is_whole {
+    if faults.is_empty() {
         return Ok(ExitCode::Good);
     }
     Err(Failure::file(format_args!("{path}: not every line is an event"))

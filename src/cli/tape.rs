@@ -35,6 +35,8 @@ const AFTER_A_SIGNAL: Duration = Duration::from_millis(1900);
 /// The journal, or why there is none: the first message's failure then says so, and the session goes on.
 pub(super) struct Tape {
     journal: Result<Journal, Box<Missing>>,
+    /// What is not in a file that can be found is not recorded.
+    is_required: bool,
     /// Something could not be written.
     has_gap: bool,
     /// How many messages were longer than `--max-message`.
@@ -75,7 +77,7 @@ impl Tape {
         match &tape.journal {
             Err(missing) if is_required => Err(Failure::io("record into", cassette, &missing.why)),
             // Without it there is less time at the end.
-            _ => Ok(Self { stop: Stop::install().ok(), ..tape }),
+            _ => Ok(Self { is_required, stop: Stop::install().ok(), ..tape }),
         }
     }
 
@@ -101,7 +103,7 @@ impl Tape {
             Ok(header) => Journal::create(cassette, header.clone()).map_err(|why| missing(Some(header), why)),
             Err(why) => Err(missing(None, why)),
         };
-        Self { journal, has_gap: false, too_long: 0, unreadable: 0, stop: None }
+        Self { journal, is_required: false, has_gap: false, too_long: 0, unreadable: 0, stop: None }
     }
 
     /// Takes away a recording in which the server never said anything: it was not reached.
@@ -180,6 +182,10 @@ impl Sink for Tape {
                 written
             }),
         };
+        let written = match &self.journal {
+            Ok(journal) if self.is_required => written.and_then(|()| journal.check()),
+            _ => written,
+        };
         self.has_gap |= written.is_err();
         written
     }
@@ -212,6 +218,9 @@ pub(super) fn keep(
         let path = journal.path().to_owned();
         if let Err(error) = clean(&mut journal, cleaner, time.asked) {
             let path = path.display();
+            if !matches!(error, JournalError::Io(_)) {
+                lacks.add(damaged(&path), notices);
+            }
             notices.warn(format_args!(
                 "{what}, but stays in {path}, with secrets that were met only after they had been written: {error}\n\
                  hint: the next recording puts it into the cassette as it is, and so does `tapedeck recover {path}`"
@@ -224,7 +233,7 @@ pub(super) fn keep(
                     lacks.add(format_args!("the recording is lost: {error}"), notices);
                 }
                 // Where its end could not be written, the cassette may lie where there is more room.
-                Ok(_) | Err(_) => ended.push(path.display().to_string()),
+                Ok(_) | Err(_) => ended.push(path),
             }
         }
     }
@@ -236,15 +245,18 @@ pub(super) fn keep(
     match store::fold(cassette, fold, &|| time.is_left()) {
         Ok(outcome) => {
             outcome.notes.iter().for_each(|note| notices.warn(note));
+            for path in ended.iter().filter(|path| outcome.left.contains(path)) {
+                lacks.add(damaged(&path.display()), notices);
+            }
             notices.info(told(&outcome));
         }
         Err(StoreError::Late { .. }) => notices.warn(format_args!(
             "{what}, but there was no time to put it into the cassette: it stays in {}, which every \
              command reads with the cassette; the next recording puts it there, and so does `tapedeck recover {}`",
-            ended.join(", "),
+            ended.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
             cassette.display()
         )),
-        Err(error) => ended.iter().for_each(|path| notices.warn(stays(what, path, &error))),
+        Err(error) => ended.iter().for_each(|path| notices.warn(stays(what, &path.display(), &error))),
     }
 }
 
@@ -273,8 +285,16 @@ impl<'a> Time<'a> {
     }
 }
 
+/// That a journal was changed by somebody while it was written.
+fn damaged(path: &dyn fmt::Display) -> String {
+    format!(
+        "the recording in {path} was damaged from outside; `tapedeck recover {path}` puts what can be read of it into the \
+         cassette"
+    )
+}
+
 /// That a recording is not in its cassette.
-fn stays(what: &str, path: &str, error: &dyn fmt::Display) -> String {
+fn stays(what: &str, path: &dyn fmt::Display, error: &dyn fmt::Display) -> String {
     format!(
         "{what}, but stays in {path}: {error}\nhint: the next recording puts it into the cassette, and so does \
          `tapedeck recover {path}`"

@@ -84,6 +84,8 @@ struct Writer<S> {
     sink: S,
     is_fatal: bool,
     has_failed: bool,
+    /// Why nothing passes any more, where that is fatal.
+    refused: Option<io::Error>,
     /// Messages that are not written, and of which the sink does not know yet.
     missed: u64,
     /// Messages that are not written.
@@ -96,7 +98,7 @@ pub(super) struct Room(Vec<Event<'static>>);
 
 impl<S: Sink> Recorder<S> {
     pub(super) fn new(sink: S, hide: Box<dyn Hide>, is_fatal: bool) -> Self {
-        let writer = Writer { sink, is_fatal, has_failed: false, missed: 0, lost: 0 };
+        let writer = Writer { sink, is_fatal, has_failed: false, refused: None, missed: 0, lost: 0 };
         Self {
             start: Instant::now(),
             hide: RwLock::new(hide),
@@ -143,6 +145,9 @@ impl<S: Sink> Recorder<S> {
             });
         let mut writer = lock(&self.writer);
         let Some(writer) = &mut *writer else { return Tapped::Over };
+        if let Some(refused) = &writer.refused {
+            return Tapped::Refuse(again(refused));
+        }
         let mut tapped = None;
         let is_tried = is_whole && self.survives(|| tapped = Some(writer.write(self.now(), &mut events)));
         match tapped {
@@ -197,17 +202,26 @@ impl<S: Sink> Writer<S> {
     }
 
     fn miss(&mut self, messages: u64, error: io::Error) -> Tapped {
+        if self.is_fatal {
+            // What does not go on is missing nowhere.
+            self.refused = Some(again(&error));
+            return Tapped::Refuse(error);
+        }
         self.missed += messages;
         self.lost += messages;
         if messages > 0 {
             self.sink.missed(self.lost);
         }
-        match (self.is_fatal, mem::replace(&mut self.has_failed, true)) {
-            (true, _) => Tapped::Refuse(error),
-            (false, false) => Tapped::PassUnwritten(error),
-            (false, true) => Tapped::Pass,
+        match mem::replace(&mut self.has_failed, true) {
+            false => Tapped::PassUnwritten(error),
+            true => Tapped::Pass,
         }
     }
+}
+
+/// The same error once more.
+fn again(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), error.to_string())
 }
 
 /// An event that gets its moment when it is written.

@@ -312,11 +312,10 @@ impl Signals {
         }
         let is_over = Arc::<AtomicBool>::default();
         let default = |signal| flag::register_conditional_default(signal, Arc::clone(&is_over));
-        Ok(Self {
-            incoming: signal_hook::iterator::Signals::new(signals.clone())?,
-            defaults: signals.into_iter().map(default).collect::<io::Result<_>>()?,
-            is_over,
-        })
+        // What is done for a signal is done in the order of registration. The default first: else the session could hear
+        // of the signal, and be over, before this looks whether it is, and then the signal would end us after all.
+        let defaults = signals.clone().into_iter().map(default).collect::<io::Result<_>>()?;
+        Ok(Self { incoming: signal_hook::iterator::Signals::new(signals)?, is_over, defaults })
     }
 
     /// Tells `to` of each, until that says false or this is stopped.

@@ -79,7 +79,13 @@ impl Fold {
                     self.last().session.end = Some(end);
                 }
             }
-            _ if event.lane != Lane(0) && !self.is_bridged => self.http_event(event, place),
+            _ if event.lane != Lane(0) && !self.is_bridged => {
+                // Of a journal whose header is lost, this tells it.
+                if self.header.transport.is_empty() {
+                    "http".clone_into(&mut self.header.transport);
+                }
+                self.http_event(event, place);
+            }
             Payload::Partial(bytes)
                 if event.direction == Direction::ToClient && !self.is_heard_without_end(bytes) =>
             {
@@ -154,6 +160,11 @@ impl Fold {
     /// may have been used again there.
     fn gap(&mut self, messages: u64) {
         self.missed = self.missed.saturating_add(messages);
+        self.lost(messages);
+    }
+
+    /// The same of at least so many that the journal had, and of which it may have counted no gap.
+    fn lost(&mut self, messages: u64) {
         let moments = self.moments;
         let last = self.last();
         last.session.gap = last.session.gap.saturating_add(messages);
@@ -323,8 +334,12 @@ pub fn fold<R: io::Read>(
     goes_on: &dyn Fn() -> bool,
 ) -> Result<Tape, JournalError> {
     let mut fold = Fold::new(reader.header().clone());
-    let mut count = 0_u32;
+    let (mut count, mut whole_to) = (0_u32, reader.place());
     while let Some((place, entry)) = reader.next()? {
+        if place.at > whole_to {
+            fold.lost(1);
+        }
+        whole_to = place.at + u64::from(place.len);
         match entry {
             Entry::Event(event) => fold.event(&event, place),
             Entry::End => fold.end(),

@@ -20,9 +20,10 @@
 //! A second `initialize` in one journal begins a new session.
 //!
 //! Behind a gap the message that another one refers to may be missing, and one that is missing may have used an id or a
-//! progress token again. So no response and no progress notification belongs by its id to what came before the gap, and
-//! one that names nothing that came behind is a push. Where each request has a response of its own (over HTTP), that
-//! still tells whose it is; what comes as the response to a request that is missing is a push.
+//! progress token again. So no response, of the client neither, and no notification belongs by its id to what came before
+//! the gap, and one that names nothing that came behind is a push, or an exchange of the client's. Where each request has
+//! a response of its own (over HTTP), that still tells whose it is; what comes as the response to a request that is
+//! missing is a push. A damaged place that was skipped is a gap of at least one message.
 //!
 //! A journal can go on with a session that the cassette has already, with what was asked of the real server in a replay:
 //! its exchanges go behind that session's, but for the handshake, which stands there, and what was not answered, or only

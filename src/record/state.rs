@@ -26,7 +26,9 @@ impl Lookup {
     pub(super) fn forget(&mut self) {
         self.in_flight.clear();
         self.tokens.clear();
+        self.listens.clear();
         self.from_client.forget();
+        self.from_server.forget();
     }
 }
 

@@ -43,10 +43,6 @@ pub(super) enum Company {
     OtherBatch,
     /// At another path.
     OtherPath,
-    /// Before something that was asked only after its answer, and that has come before it.
-    Before,
-    /// In another place among the requests.
-    Elsewhere,
 }
 
 /// Describes a miss.
@@ -86,18 +82,6 @@ fn in_company(asked: &str, company: Company, key: &str) -> String {
         Company::Alone => "alone, and comes in a batch",
         Company::OtherBatch => "in a batch of other messages",
         Company::OtherPath => "at another path",
-        Company::Before => {
-            return format!(
-                "tapedeck: `{asked}` came after `{key}`, which was asked only after its answer when recorded; \
-                 ask in that order, or replay without --strict"
-            );
-        }
-        Company::Elsewhere => {
-            return format!(
-                "tapedeck: `{asked}` (`{key}`) came where it was not asked when recorded; ask in that order, or \
-                 replay without --strict"
-            );
-        }
     };
     format!(
         "tapedeck: `{asked}` was recorded {differs} (`{key}`); send it as it was recorded, or record it so"
@@ -162,6 +146,25 @@ fn sentence(asked: &str, reason: Reason, nearest: Option<&str>, differences: &[D
 fn spell(difference: &Difference) -> String {
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
     format!("{} (recorded {}, live {})", difference.at, value(&difference.recorded), value(&difference.live))
+}
+
+/// Describes a request that came in another place than recorded, under this key behind that of `behind`: where `expected`
+/// was.
+pub(super) fn of_moved(
+    request: &Message<'_>,
+    key: String,
+    behind: Option<String>,
+    expected: Option<String>,
+) -> Miss {
+    let candidate = Candidate { key: &key, message: &[], company: None };
+    let miss = describe(request, Reason::OutOfOrder, Some(&candidate));
+    let expected = expected.map_or_else(|| "nothing more".to_owned(), |expected| format!("`{expected}`"));
+    let behind = behind.map_or_else(|| "as the first".to_owned(), |behind| format!("behind `{behind}`"));
+    let message = format!(
+        "tapedeck: `{key}` came where {expected} was expected, and was recorded {behind}; ask in that order, or replay \
+         without --strict"
+    );
+    Miss { message, ..miss }
 }
 
 /// What an error response of ours carries beside its message.

@@ -41,19 +41,10 @@ pub(super) struct Came {
 /// A request that was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moved {
-    /// The recorded one that it was answered by, by its place.
+    /// The recorded one that is left for it, by its place.
     pub place: usize,
-    /// Another one that came on the wrong side of it.
-    pub past: Option<Past>,
-}
-
-/// Where the other one came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Past {
-    /// Before it, although it was recorded behind it.
-    Before(usize),
-    /// Behind it, although it was recorded before it.
-    Behind(usize),
+    /// The one that was recorded where it came; none behind the last one.
+    pub expected: Option<usize>,
 }
 
 /// Which of them came in another place.
@@ -62,23 +53,45 @@ pub(super) fn moved(recorded: &[Recorded], came: &[Came]) -> Vec<Moved> {
     let class = |came: &Came| recorded[came.place].class;
     let of_recorded: Vec<u32> = recorded.iter().map(|recorded| recorded.class).collect();
     let of_came: Vec<u32> = settled.iter().map(class).collect();
-    let common = common(&of_recorded, &of_came).unwrap_or_else(|| rising(&settled));
+    let mut common = common(&of_recorded, &of_came).unwrap_or_else(|| rising(&settled));
+    draw_forward(&mut common, &of_recorded, &of_came);
     // Of those that have no place, as many as were told so are told.
     let mut told: HashMap<u32, usize> = HashMap::new();
     came.iter().filter(|came| came.is_told).for_each(|came| *told.entry(class(came)).or_default() += 1);
-    let mut is_common = vec![false; settled.len()];
-    common.iter().for_each(|&(_, at)| is_common[at] = true);
+    let (mut is_common, mut is_left) = (vec![false; settled.len()], vec![true; recorded.len()]);
+    common.iter().for_each(|&(place, at)| (is_left[place], is_common[at]) = (false, true));
     for (came, _) in settled.iter().zip(&is_common).filter(|(came, is_common)| came.is_told && !**is_common) {
         told.entry(class(came)).and_modify(|told| *told -= 1);
     }
+    let mut left: HashMap<u32, Vec<usize>> = HashMap::new();
+    for place in (0..recorded.len()).rev().filter(|&place| is_left[place]) {
+        left.entry(recorded[place].class).or_default().push(place);
+    }
     let mut moved = Vec::new();
     for (at, came) in settled.iter().enumerate().filter(|(at, came)| !is_common[*at] && !came.is_told) {
-        match told.get_mut(&class(came)) {
+        let class = class(came);
+        match told.get_mut(&class) {
             Some(told) if *told > 0 => *told -= 1,
-            _ => moved.push(Moved { place: came.place, past: past(&common, at, came.place) }),
+            _ => {
+                let place = left.get_mut(&class).and_then(Vec::pop).unwrap_or(came.place);
+                let before = common.partition_point(|&(_, other)| other < at);
+                let next = common[..before].last().map_or(0, |(place, _)| place + 1);
+                let expected = (next..recorded.len()).find(|&next| recorded[next].class != class);
+                moved.push(Moved { place, expected });
+            }
         }
     }
     if moved.is_empty() { within_groups(recorded, came) } else { moved }
+}
+
+/// Of equal ones that came, the first that can be is the one in its place.
+fn draw_forward(common: &mut [(usize, usize)], recorded: &[u32], came: &[u32]) {
+    let mut next = 0;
+    for (place, at) in common {
+        let first = (next..*at).find(|&at| came[at] == recorded[*place]);
+        *at = first.unwrap_or(*at);
+        next = *at + 1;
+    }
 }
 
 /// What overlapped when recorded has no order, wherever it comes together; what was told stands behind it.
@@ -104,11 +117,11 @@ fn run(recorded: &[Recorded], came: &[Came]) -> usize {
 }
 
 /// Of those that came together and overlapped with each other, but not all with all, and that equal no other: those that
-/// came behind one which was asked after their answer.
+/// came before another whose answer had come before they were asked.
 fn within_groups(recorded: &[Recorded], came: &[Came]) -> Vec<Moved> {
     let (mut seen, mut alike) = (HashSet::new(), HashSet::new());
     alike.extend(recorded.iter().map(|recorded| recorded.class).filter(|class| !seen.insert(*class)));
-    let mut moved = Vec::new();
+    let mut moved: Vec<Moved> = Vec::new();
     let mut latest: Option<usize> = None;
     for came in came.iter().filter(|came| !came.is_told) {
         let this = &recorded[came.place];
@@ -118,20 +131,14 @@ fn within_groups(recorded: &[Recorded], came: &[Came]) -> Vec<Moved> {
         });
         match past {
             Some(latest) if !alike.contains(&this.class) => {
-                moved.push(Moved { place: came.place, past: Some(Past::Before(latest)) });
+                if moved.last().is_none_or(|last| last.place != latest) {
+                    moved.push(Moved { place: latest, expected: Some(came.place) });
+                }
             }
             _ => latest = latest.max(Some(came.place)),
         }
     }
     moved
-}
-
-/// One that came in its place, and on the other side of this one than recorded.
-fn past(common: &[(usize, usize)], at: usize, place: usize) -> Option<Past> {
-    let behind = common.partition_point(|&(_, other)| other < at);
-    let before = common[..behind].last().filter(|(other, _)| *other > place);
-    let after = common.get(behind).filter(|(other, _)| *other < place);
-    before.map(|&(other, _)| Past::Before(other)).or(after.map(|&(other, _)| Past::Behind(other)))
 }
 
 /// The longest part that both have in common, as pairs of places in them; none where they differ too much.
@@ -275,14 +282,18 @@ mod tests {
     }
 
     #[test]
-    fn each_that_is_moved_is_told_once_with_another_that_it_came_past() {
+    fn each_that_is_moved_is_told_once_with_what_was_expected_there() {
         let told = |recorded: &str, came: &str| {
             let (recorded, came) = play(recorded, came);
             let moved = moved(&recorded, &came);
-            moved.into_iter().map(|moved| (moved.place, moved.past)).collect::<Vec<_>>()
+            moved.into_iter().map(|moved| (moved.place, moved.expected)).collect::<Vec<_>>()
         };
-        assert_eq!(told("abcd", "acdb"), [(1, Some(Past::Before(3)))]);
-        assert_eq!(told("abcd", "dabc"), [(3, Some(Past::Behind(0)))]);
+        assert_eq!(told("abcd", "acdb"), [(1, None)]);
+        assert_eq!(told("abcd", "dabc"), [(3, Some(0))]);
+        assert_eq!(told("abcd", "adbc"), [(3, Some(1))]);
+        // Of equal ones it is the one that is missing in its place.
+        assert_eq!(told("acba", "cbaa"), [(0, None)]);
+        assert_eq!(told("acbad", "cbaad"), [(0, Some(4))]);
         assert_eq!(count("abca", "baca"), 1);
         assert_eq!(count("abcdef", "badcfe"), 3);
         // Left out, moved and once more.
@@ -301,7 +312,7 @@ mod tests {
         assert_eq!(moved(&[0, 1, 2, 3]), [0; 0]);
         assert_eq!(moved(&[1, 0, 2, 3]), [0; 0]);
         assert_eq!(moved(&[0, 2, 1, 3]), [0; 0]);
-        assert_eq!(moved(&[2, 1, 0, 3]), [0]);
+        assert_eq!(moved(&[2, 1, 0, 3]), [2]);
         assert_eq!(moved(&[3, 1, 0, 2]), [3]);
     }
 

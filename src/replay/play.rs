@@ -10,8 +10,10 @@
 //! - `tending`: what whoever tends a replay asks, and does
 
 mod order;
-pub(super) mod strict;
+mod strict;
 mod tending;
+
+pub(super) use strict::MovedStep;
 
 use std::sync::Arc;
 

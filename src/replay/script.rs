@@ -52,6 +52,8 @@ pub(super) struct Script {
     /// Requests without an end to which the server said or did something.
     pub parts: Vec<u32>,
     blank: OnceLock<Vec<u32>>,
+    /// What its `initialize` says.
+    begins: OnceLock<Option<Digest>>,
     /// Of each step.
     ahead: Vec<Ahead>,
     /// How many steps are requests.
@@ -103,6 +105,7 @@ impl Script {
             pushes: Vec::new(),
             parts: Vec::new(),
             blank: OnceLock::new(),
+            begins: OnceLock::new(),
             requests: 0,
             dead_from: None,
             ahead: Vec::with_capacity(exchanges.len()),
@@ -156,13 +159,9 @@ impl Script {
             script.ahead.push(Ahead::of(exchange, entry));
         }
         script.rank(cassette, exchanges);
-        // The request of such a response was not recorded, and a live one may have its id. Sessions over HTTP that pass at
-        // the same time share a gap, which stands with one of them.
-        let sessions = cassette.sessions.iter();
-        let recordings_with_gap: Vec<u32> =
-            sessions.filter(|session| session.gap > 0).map(|session| session.recording).collect();
+        // The request of such a response was not recorded, and a live one may have its id.
         let is_stray = |entry: &Exchange| {
-            recordings_with_gap.contains(&cassette.sessions[entry.session as usize].recording)
+            cassette.has_gap(entry.session)
                 && entry.server.iter().any(|item| answers(cassette, blobs, entry, item))
         };
         let steps = &script.steps;
@@ -277,8 +276,30 @@ impl Script {
 
     /// The first step that is an `initialize`.
     pub(super) fn handshake(&self) -> Option<&Step> {
+        self.handshake_at().map(|at| &self.steps[at as usize])
+    }
+
+    fn handshake_at(&self) -> Option<u32> {
         let initialize = self.methods.find("initialize")?;
-        self.steps.iter().find(|step| step.method == initialize)
+        (0..).zip(&self.steps).find(|(_, step)| step.method == initialize).map(|(at, _)| at)
+    }
+
+    /// Whether its `initialize` equals this one, its params too.
+    pub(super) fn begins_with(
+        &self,
+        cassette: &Cassette,
+        blobs: &dyn BlobSource,
+        matcher: &mut Matcher,
+        message: &Message<'_>,
+    ) -> bool {
+        let Some(at) = self.handshake_at() else { return false };
+        let own = self.index.own_table(at);
+        let begins = *self.begins.get_or_init(|| {
+            let entry = &cassette.exchanges[self.steps[at as usize].exchange as usize];
+            let mut bytes = Vec::new();
+            look(cassette, blobs, entry, &mut bytes).and_then(|begins| matcher.full_digest(&begins, own))
+        });
+        begins.is_some() && begins == matcher.full_digest(message, own)
     }
 
     /// The requests of a method, in file order.

@@ -143,7 +143,7 @@ pub enum Reason {
     ParamsDiffer,
     /// All its recorded answers are used up.
     Consumed,
-    /// It came before an answer that had come before it when recorded.
+    /// It came before an answer that had come before it when recorded, or in another place, and was answered all the same.
     OutOfOrder,
     /// The recording of its answer is incomplete.
     Incomplete,

@@ -44,6 +44,8 @@ pub struct FoldOutcome {
     pub alive: usize,
     /// What deserves a word: damaged journals, unfinished ends. One sentence each.
     pub notes: Vec<String>,
+    /// The journals that are left because they cannot be read, such as damaged ones.
+    pub left: Vec<PathBuf>,
 }
 
 /// Puts the sessions of a cassette's dead journals into it and takes the journals away. Folding twice, or being
@@ -144,7 +146,8 @@ impl Folding<'_> {
                 Err(JournalError::NoHeader) => done.push((journal, false)),
                 Err(JournalError::Io(error)) => return Err(error.into()),
                 Err(error) => {
-                    self.outcome.notes.push(format!("{}: {error}; it is left", journal.path.display()))
+                    self.outcome.notes.push(format!("{}: {error}; it is left", journal.path.display()));
+                    self.outcome.left.push(journal.path.clone());
                 }
             }
         }

@@ -227,6 +227,14 @@ impl Journal {
         Ok((length, missed_at))
     }
 
+    /// Whether its name still leads to it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] when somebody took it away, or its folder.
+    pub fn check(&self) -> io::Result<()> {
+        if self.disk.is_still(&self.file, &self.path)? { Ok(()) } else { Err(self.lost()) }
+    }
+
     fn lost(&self) -> io::Error {
         let lost = format!("the journal {} was removed while it was written", self.path.display());
         io::Error::new(io::ErrorKind::NotFound, lost)
@@ -244,9 +252,7 @@ impl Journal {
         if self.room_to > self.length {
             let _ = self.cut();
         }
-        if !self.disk.is_still(&self.file, &self.path)? {
-            return Err(self.lost());
-        }
+        self.check()?;
         ended.map(|()| self.path)
     }
 }

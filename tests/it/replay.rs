@@ -511,6 +511,56 @@ fn a_session_is_chosen_by_client_and_never_answers_for_another() {
     assert_eq!(stage.report().sessions, 3);
 }
 
+/// `initialize` with these params, beside a name.
+fn initialize_with(id: u64, params: &str) -> String {
+    request(id, "initialize", &format!(r#"{{"clientInfo":{{"name":"c","version":"1"}},{params}}}"#))
+}
+
+#[test]
+fn an_equal_initialize_chooses_the_session_before_the_name_does() {
+    let session = |number: usize, client: &str, params: &str| {
+        let begun = format!(
+            r#"{{"key": "initialize @{number}", "session": {number}, "client": {{"request": {{"method": "initialize", "params": {params}}}}}, "server": [{{"result": {{"s": {number}}}}}]}}"#
+        );
+        let named = format!(
+            r#"{{"session": {number}, "recording": 1, "transport": "stdio", "protocol": "2025-11-25", "client": "{client}"}}"#
+        );
+        (named, begun)
+    };
+    let cassette = |rules: &str| {
+        let params =
+            [r#""k": 1"#, r#""k": 2, "token": "<redacted:token-7>""#, r#""capabilities": {"e": {}}"#];
+        let (named, begun): (Vec<_>, Vec<_>) = (1..)
+            .zip(params)
+            .map(|(at, params)| {
+                let params = format!(r#"{{"clientInfo": {{"version": "1", "name": "c"}}, {params}}}"#);
+                session(at, "c", &params)
+            })
+            .unzip();
+        let (named, begun) = (named.join(", "), begun.join(", "));
+        format!(r#"{{"cassette": 1, {rules} "sessions": [{named}], "exchanges": [{begun}]}}"#)
+    };
+    let asked = |rules: &str, params: &[&str]| {
+        let mut stage = Stage::new(&cassette(rules));
+        let said = |params: &&str| stage.send(&initialize_with(1, params)).remove(0);
+        let said: Vec<String> = params.iter().map(said).collect();
+        let number = |said: &String| said.trim_end_matches('}').rsplit(':').next().unwrap().to_owned();
+        said.iter().map(number).collect::<Vec<_>>().join(" ")
+    };
+    let third = r#""capabilities":{"e":{}},"_meta":{"progressToken":7}"#;
+    assert_eq!(asked("", &[third, r#""k":1.0"#, r#""k":3"#]), "3 1 2");
+    // A secret is what it was called.
+    let second = r#""token":"ghp_0123456789abcdefghijklmnopqrstuvwxyz","k":2"#;
+    assert_eq!(asked("", &[second, r#""k":3"#, r#""k":3"#]), "2 1 3");
+    // Once all have been played, the last that is equal is played again, else the last.
+    assert_eq!(asked("", &[third, third, third, r#""k":1"#, third, r#""k":3"#]), "3 1 2 1 3 3");
+    // A rule says what is equal.
+    let rule =
+        r#""match": [{"when": {"key": "initialize @3"}, "ignore": ["/params/k", "/params/capabilities"]}],"#;
+    assert_eq!(asked(rule, &[r#""k":3"#, r#""k":2"#, r#""k":1"#]), "3 1 2");
+    assert_eq!(asked(rule, &[r#""k":1"#, r#""k":2"#]), "1 3");
+}
+
 fn told(stage: &Stage) -> Vec<String> {
     stage
         .report()
@@ -620,7 +670,34 @@ fn strict_wants_each_exchange_once_in_its_order_and_none_left_over() {
     stage.missed(Reason::OutOfOrder);
     let report = stage.report();
     assert_eq!(report.left_over, [""; 0]);
-    assert!(report.misses[0].message.contains("came before the answer of `tools/call a @1`"), "{report:#?}");
+    let both = "`tools/call b @1` came where `tools/call a @1` was expected, and was recorded behind `tools/call a @1`";
+    assert!(report.misses[0].message.contains(both), "{report:#?}");
+    assert_eq!(report.misses[0].nearest.as_deref(), Some("tools/call b @1"));
+}
+
+/// What is wrong under `--strict` is the verdict's affair: the same comes as without, but for what was not recorded so
+/// often.
+#[test]
+fn equal_requests_get_the_same_answers_under_strict() {
+    let answers = |recorded: &str, asked: &str, strict: bool| {
+        let one = |(n, name): (usize, char)| {
+            let key = format!("tools/call {name} @{n}");
+            tool(&key, &name.to_string(), "{}", &format!(r#"{{"of":"{name}{n}"}}"#))
+        };
+        let more: String = (1..).zip(recorded.chars()).map(one).collect();
+        let mut stage = Stage::with(&legacy(&more), Options { strict, ..Options::default() });
+        stage.send(&initialize(0, "c"));
+        let said = |name: char| stage.send(&call(7, &name.to_string(), "{}")).remove(0);
+        let said: Vec<String> = asked.chars().map(said).collect();
+        assert_eq!(stage.report().verdict == Verdict::Bad, strict, "{recorded} as {asked}");
+        said
+    };
+    for (recorded, asked) in
+        [("abcabcabc", "abcbacabc"), ("abab", "aabb"), ("aabb", "bbaa"), ("abac", "caab")]
+    {
+        let plain = answers(recorded, asked, false);
+        assert_eq!(answers(recorded, asked, true), plain, "{recorded} as {asked}");
+    }
 }
 
 /// Each difference in what is asked is one finding, and what follows it is in order.
@@ -722,12 +799,13 @@ fn a_request_before_an_answer_that_is_under_way_is_early_once() {
     let mut stage = Stage::with(&legacy(&timed), options);
     stage.send(&initialize(0, "c"));
     assert_eq!(stage.send(&call(1, "a", r#"{"n":1}"#)), [""; 0]);
-    let early = stage.send(&call(2, "b", r#"{"n":1}"#));
-    assert!(early[0].contains("came before the answer of `tools/call a @1`"), "{early:?}");
+    assert_eq!(stage.send(&call(2, "b", r#"{"n":1}"#)), [result("2", "{}")]);
+    let told = &stage.report().misses[0].message;
+    assert!(told.contains("`tools/call b` came before the answer of `tools/call a @1`"), "{told}");
     assert_eq!(stage.wait(10), [result("1", "{}")]);
     assert_eq!(stage.send(&call(3, "c", r#"{"n":1}"#)), [result("3", "{}")]);
     stage.missed(Reason::OutOfOrder);
-    assert_eq!(stage.report().left_over, ["tools/call b @2"]);
+    assert_eq!(stage.report().left_over, [""; 0]);
 }
 
 #[test]

@@ -60,8 +60,8 @@ impl<R: Read> JournalReader<R> {
             }
             Found::End => Err(JournalError::NoHeader),
             Found::Broken => match reader.search()? {
-                Ok(resumes) => Err(JournalError::Damaged { at, resumes }),
-                Err(_) => Err(JournalError::NoHeader),
+                Behind::Whole { at: resumes } => Err(JournalError::Damaged { at, resumes }),
+                Behind::Nothing { .. } => Err(JournalError::NoHeader),
             },
         }
     }
@@ -157,8 +157,8 @@ impl<R: Read> JournalReader<R> {
                 Found::Broken => {
                     let at = self.base_at();
                     let resumes = match self.search()? {
-                        Ok(resumes) => resumes,
-                        Err(end) => {
+                        Behind::Whole { at } => at,
+                        Behind::Nothing { end } => {
                             self.torn = (end > at).then(|| Loss { at, bytes: end - at });
                             return Ok(None);
                         }
@@ -190,6 +190,11 @@ impl<R: Read> JournalReader<R> {
         }
     }
 
+    /// Where in the journal it reads on.
+    pub const fn place(&self) -> u64 {
+        self.base_at()
+    }
+
     /// Offset in the journal of the next frame.
     const fn base_at(&self) -> u64 {
         self.base + self.next as u64
@@ -206,9 +211,8 @@ impl<R: Read> JournalReader<R> {
         Ok(if whole { Found::Whole(end) } else { Found::Broken })
     }
 
-    /// Moves on to the next whole frame behind a broken one; the journal's offset of it. Where none follows, where the
-    /// broken one ends: behind it are only zeros, the room that a writer makes ahead.
-    fn search(&mut self) -> Result<Result<u64, u64>, JournalError> {
+    /// Moves on to the next whole frame behind a broken one, or to the journal's end.
+    fn search(&mut self) -> Result<Behind, JournalError> {
         let broken = self.base_at();
         let mut end = broken;
         let mut checked = 0;
@@ -220,13 +224,13 @@ impl<R: Read> JournalReader<R> {
                 self.pass((self.buffer.len() + 1).saturating_sub(self.next + MARK.len()), &mut end);
                 if !self.fill(self.buffer.len() + 1)? {
                     self.pass(self.buffer.len() - self.next, &mut end);
-                    return Ok(Err(end));
+                    return Ok(Behind::Nothing { end });
                 }
                 continue;
             };
             self.pass(found, &mut end);
             if let Found::Whole(_) = self.frame_at(self.next)? {
-                return Ok(Ok(self.base_at()));
+                return Ok(Behind::Whole { at: self.base_at() });
             }
             checked += payload_length(&self.buffer[self.next..]).unwrap_or_default() as u64;
             if checked > SEARCH_LIMIT {
@@ -270,6 +274,14 @@ impl<R: Read> JournalReader<R> {
         }
         Ok(true)
     }
+}
+
+/// What stands behind a broken frame.
+enum Behind {
+    /// A whole one, at this offset of the journal.
+    Whole { at: u64 },
+    /// None. The broken one ends here: behind it are only zeros, the room that a writer makes ahead.
+    Nothing { end: u64 },
 }
 
 enum Found {

@@ -1,7 +1,7 @@
 //! The listing: one line an exchange.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     io::{self, Write},
 };
@@ -41,6 +41,16 @@ pub(super) fn list(loaded: &Loaded, view: &View, out: &mut dyn Write) -> Result<
         }
         row.write(width, view, out).map_err(Failure::output)?;
     }
+    // One of which nothing but a gap is recorded is told as well.
+    let is_empty =
+        |at: usize| loaded.cassette.exchanges.iter().all(|exchange| exchange.session as usize != at);
+    for (at, session) in loaded.cassette.sessions.iter().enumerate() {
+        let is_shown =
+            !view.json && view.method.is_none() && view.session.is_none_or(|wanted| wanted == session.number);
+        if is_shown && session.gap > 0 && is_empty(at) {
+            writeln!(out, "{}", Heading(session)).map_err(Failure::output)?;
+        }
+    }
     Ok(())
 }
 
@@ -51,8 +61,23 @@ pub(super) fn rows(loaded: &Loaded, view: &View) -> Result<Vec<Row>, Failure> {
     rows.filter(is_shown).collect()
 }
 
+/// What a session is whatever its number: the journal it is from, and which of that journal's sessions.
+pub(super) type Origin = (Option<String>, usize);
+
+/// Those of all sessions.
+pub(super) fn origins(loaded: &Loaded) -> Vec<Origin> {
+    let mut seen = HashMap::new();
+    let sessions = loaded.cassette.sessions.iter();
+    let origin = sessions.map(|session| {
+        let count = seen.entry(session.journal.as_deref()).or_default();
+        *count += 1;
+        (session.journal.clone(), *count)
+    });
+    origin.collect()
+}
+
 /// One exchange in a few words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Row {
     key: String,
     /// Its session's place, and its number.
@@ -80,9 +105,15 @@ impl Row {
         })
     }
 
-    /// The exchange's key.
-    pub(super) fn key(&self) -> &str {
-        &self.key
+    /// The exchange's key but for which of those that it is.
+    pub(super) fn asked(&self) -> &str {
+        self.key.rsplit_once(" @").map_or(&self.key, |(asked, _)| asked)
+    }
+
+    /// What a view shows beside the key; never empty.
+    pub(super) fn told(&self, view: &View) -> String {
+        let ms = if view.time || view.json { self.ms } else { 0 };
+        format!("{ms} {}", self.outcome)
     }
 
     /// The place of its session.

@@ -137,7 +137,9 @@ fn follow(path: &Path, view: &View) -> Result<ExitCode, Failure> {
 /// What was shown while following.
 #[derive(Default)]
 struct Shown {
-    rows: HashMap<String, listing::Row>,
+    /// By what they are, how lines were shown but for their keys, which count on over all sessions: they shift where an
+    /// earlier session goes on.
+    rows: HashMap<(listing::Origin, String, u32), String>,
     /// The number of the session that the last line was of.
     headed: Option<u32>,
     /// The journals that were being written.
@@ -147,17 +149,24 @@ struct Shown {
 fn show_changes(path: &Path, view: &View, shown: &mut Shown) -> Result<(), Failure> {
     let loaded = files::load(path)?;
     let rows = listing::rows(&loaded, view)?;
+    let origins = listing::origins(&loaded);
+    let mut occurrences = HashMap::<_, u32>::new();
     let mut out = output::stdout();
     for row in rows {
-        if shown.rows.get(row.key()) == Some(&row) {
+        let named = (origins[row.session()].clone(), row.asked().to_owned());
+        let occurrence = occurrences.entry(named.clone()).or_default();
+        *occurrence += 1;
+        let known = shown.rows.entry((named.0, named.1, *occurrence)).or_default();
+        let told = row.told(view);
+        if *known == told {
             continue;
         }
+        *known = told;
         let session = &loaded.cassette.sessions[row.session()];
         if !view.json && shown.headed.replace(session.number) != Some(session.number) {
             writeln!(out, "{}", listing::Heading(session)).map_err(Failure::output)?;
         }
         row.write(FOLLOWED_KEY, view, &mut out).map_err(Failure::output)?;
-        shown.rows.insert(row.key().to_owned(), row);
     }
     out.flush().map_err(Failure::output)?;
     let path = loaded.path.display();

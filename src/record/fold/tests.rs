@@ -280,7 +280,14 @@ fn what_refers_to_a_message_in_a_gap_is_no_other_s() {
         &format!(">?1 a {{\"_meta\":{{\"progressToken\":5}}}}\n<=1\ngap 1\n>?2 b\n<{progress}\n<=2\nend"),
         "a: 1 2\n b: 4 6\n push notifications/progress: 5\n gap 1",
     );
-    check("<?7 ask\ngap 1\n>=7\nend", "push ask: 1>3\n gap 1");
+    // Nor does the client's answer say which of the server's requests it is for, one before the gap or one in it.
+    check("<?7 ask\ngap 1\n>=7\nend", "push ask: 1\n raw: 3\n gap 1");
+    check("<?7 ask\ngap 1\n<?7 ask\n>=7\n>=7\nend", "push ask: 1\n push ask: 3>4\n raw: 5\n gap 1");
+    let tells = r#"<!n {"_meta":{"io.modelcontextprotocol/subscriptionId":1}}"#;
+    check(
+        &format!(">?1 subscriptions/listen\ngap 1\n{tells}\nend"),
+        "subscriptions/listen: 1 lost\n push n: 3\n gap 1",
+    );
     // The lane still tells whose a response is, and that it is no other's.
     check("1>?1 a\ngap 1\n1<=1\n2>?2 b\n2<=2\nend", "a: 1 3\n b: 4 5\n gap 1");
     check("1>?1 a\ngap 2\n2<=1\n1<=1\nend", "a: 1 4\n push response: 3\n gap 2");

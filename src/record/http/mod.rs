@@ -16,6 +16,8 @@
 //! a session may have the same ids. What is no message stays with the request on whose response it came.
 
 mod heads;
+mod over;
+mod said;
 mod sessions;
 
 use std::{borrow::Cow, collections::BTreeMap};
@@ -41,11 +43,8 @@ use crate::{
         key,
         model::{On, StreamEnd},
     },
-    traffic::{Direction, Event, Payload, RequestHead, ResponseHead, SseEvent},
-    wire::{
-        http::is_type,
-        jsonrpc::{Kind, Message},
-    },
+    traffic::{Direction, Event, Payload, RequestHead},
+    wire::jsonrpc::{Kind, Message},
 };
 
 /// What is under way, and where requests lead.
@@ -334,208 +333,6 @@ impl Fold {
         // A message is a body already; a second one stands only in a journal that is damaged.
         if self.state(owner).is_plain {
             lane.carrier.body.get_or_insert(place);
-        }
-    }
-
-    fn response(&mut self, lane: &mut Lane, head: &ResponseHead<'_>, place: FramePlace) {
-        lane.carrier.response = Some(place);
-        lane.status = head.status;
-        lane.is_stream = all(&head.headers, "content-type")
-            .next()
-            .is_some_and(|value| is_type(value, "text/event-stream"));
-        self.note_session_id(lane, head);
-        let is_get_stream = lane.method == "GET" && lane.is_stream && (200..300).contains(&head.status);
-        if !is_get_stream {
-            let owner = self.plain(lane);
-            if lane.method == "DELETE" && head.status >= 400 {
-                self.sessions[owner.session].is_deleted = false;
-            }
-        } else if let Some(Role::Exchange(owner)) = lane.role {
-            lane.role = Some(self.stream(lane, owner));
-        }
-    }
-
-    /// What a `GET` stream is: one that goes on with another, or one of its own.
-    fn stream(&mut self, lane: &Lane, owner: Owner) -> Role {
-        let resumed = lane.last_event_id.as_deref().and_then(|id| self.sent_before(owner.session, id));
-        let Some(exchange) = resumed else { return Role::Stream(owner) };
-        let of = Owner { exchange, ..owner };
-        self.state(of).http = Some(Fate::Pending);
-        Role::Resumed(owner, of)
-    }
-
-    /// The exchange on whose response an event with this id came, if that has no answer.
-    fn sent_before(&self, session: usize, id: &[u8]) -> Option<usize> {
-        let open = &self.sessions[session];
-        let waits =
-            |exchange: &usize| open.states[*exchange].is_request && !open.states[*exchange].is_answered;
-        if let Some(exchange) = open.resumable.get(id).filter(|exchange| waits(exchange)) {
-            return Some(*exchange);
-        }
-        let mut lanes = self.lanes.under_way.values();
-        lanes.find_map(|lane| {
-            let owner = lane.resumable()?;
-            let is_it = owner.session == session && lane.event_ids.iter().any(|known| **known == *id);
-            Some(owner.exchange).filter(|exchange| is_it && waits(exchange))
-        })
-    }
-
-    /// Takes in one event of a stream.
-    fn sent(&mut self, lane: &mut Lane, sent: &SseEvent<'_>, event: &Event<'_>, place: FramePlace) {
-        lane.carrier.content = Content::Other;
-        let moment = self.moment(event.at, place);
-        if lane.role.is_none() {
-            if sent.event.as_deref() == Some(b"endpoint") {
-                self.begin_sse(lane, &sent.data, event.at);
-            } else {
-                self.settle(lane);
-            }
-        }
-        if let Some(id) = sent.id.as_deref().filter(|_| lane.resumable().is_some()) {
-            lane.event_ids.push(id.into());
-        }
-        if !is_message_event(sent) {
-            return self.is_no_message(lane, moment);
-        }
-        let message = Message::read(&sent.data);
-        self.server_says(lane, &message, moment);
-        self.sessions[lane.owner().session].spelling.observe(event.direction, &message);
-    }
-
-    /// Files a server's message.
-    fn server_says(&mut self, lane: &mut Lane, message: &Message<'_>, moment: Moment) {
-        let role = lane.role.unwrap_or_else(|| Role::Exchange(self.plain(lane)));
-        let owner = role.owner();
-        let is_sse = self.sessions[owner.session].session.is_sse;
-        let way = match role {
-            Role::Exchange(_) if self.hears_others(lane, owner) => {
-                Way::Heard(owner.exchange, self.on_response(role))
-            }
-            Role::Exchange(_) => Way::Own(owner.exchange, self.on_response(role)),
-            Role::Answer(..) => Way::Aside(owner.exchange),
-            Role::Stream(_) => Way::Shared(if is_sse { None } else { Some(On::Get) }),
-            Role::Resumed(_, of) => Way::Heard(of.exchange, Some(On::Resume)),
-        };
-        self.server_message(owner.session, message, moment, way);
-        if message.kind == Kind::Result
-            && let Some(session) = lane.begins.take()
-        {
-            self.has_begun(session);
-        }
-    }
-
-    /// Whether a client may hear answers to its other calls on the response to this request: clients read on in the event
-    /// stream of a call, and of no other response. Without a session nobody knows whose the other calls are.
-    fn hears_others(&self, lane: &Lane, owner: Owner) -> bool {
-        let open = &self.sessions[owner.session];
-        lane.is_stream && open.states[owner.exchange].is_request && open.session.live_id.is_some()
-    }
-
-    /// Files an event or a body that is no message.
-    fn is_no_message(&mut self, lane: &mut Lane, moment: Moment) {
-        let role = lane.role.unwrap_or_else(|| Role::Exchange(self.plain(lane)));
-        self.push_item(role.owner(), moment, self.on_response(role), false);
-    }
-
-    /// How items are marked that come as the response to a request.
-    fn on_response(&self, role: Role) -> Option<On> {
-        let owner = role.owner();
-        let open = &self.sessions[owner.session];
-        match role {
-            Role::Answer(..) => Some(On::Post),
-            // A message's own stream is its session's there.
-            Role::Exchange(_) if open.session.is_sse && !open.states[owner.exchange].is_plain => {
-                Some(On::Post)
-            }
-            _ => None,
-        }
-    }
-
-    /// The client has left before the response was over; whether more of it can come.
-    fn client_left(&mut self, lane: &mut Lane) -> bool {
-        let owner = self.settle(lane);
-        let is_modern = lane.is_modern;
-        let state = self.state(owner);
-        if matches!(lane.role, Some(Role::Answer(..))) {
-            return true;
-        }
-        state.http = Some(Fate::Left);
-        if let Some(Role::Resumed(_, of)) = lane.role {
-            self.state(of).http = Some(Fate::Left);
-        } else if is_modern && state.is_request && !state.is_answered {
-            // F10.10: closing the connection is how it cancels.
-            state.is_cancelled = true;
-            self.is_over(owner);
-            self.lookup(owner.session).from_client.answer_of(None, owner);
-        }
-        lane.method == "POST" && !is_modern
-    }
-
-    /// The response is over, in good order or not.
-    fn lane_ends(&mut self, lane: &mut Lane) {
-        let owner = self.settle(lane);
-        let fate = if lane.carrier.response.is_some() { Fate::Ended } else { Fate::NoHead };
-        let open = &mut self.sessions[owner.session];
-        match lane.role {
-            Some(Role::Exchange(_)) => {
-                // Over HTTP+SSE the answer comes on the session's stream, whatever became of the request.
-                let is_elsewhere = open.session.is_sse && fate == Fate::Ended;
-                let state = &mut open.states[owner.exchange];
-                if state.is_plain || !is_elsewhere {
-                    state.http = Some(fate);
-                }
-                let waits = lane.status == 202 || !lane.event_ids.is_empty() || is_elsewhere;
-                if !waits {
-                    self.is_over(owner);
-                }
-                self.may_go_on(lane, owner);
-            }
-            Some(Role::Stream(_)) => {
-                let fate = if open.is_deleted { Fate::Left } else { fate };
-                open.states[owner.exchange].http = Some(fate);
-                open.stream_is_over |= open.session.is_sse && fate == Fate::Ended;
-            }
-            Some(Role::Resumed(_, of)) => {
-                open.states[owner.exchange].http = Some(fate);
-                open.states[of.exchange].http = Some(fate);
-                self.may_go_on(lane, of);
-            }
-            Some(Role::Answer(..)) | None => {}
-        }
-    }
-
-    /// A stream that ended without its answer may be gone on with behind each of its events.
-    fn may_go_on(&mut self, lane: &mut Lane, owner: Owner) {
-        let state = self.state(owner);
-        if !state.is_request || state.is_answered {
-            return;
-        }
-        let ids = std::mem::take(&mut lane.event_ids);
-        self.sessions[owner.session].resumable.extend(ids.into_iter().map(|id| (id, owner.exchange)));
-    }
-
-    /// Has the exchange, or the answer, know what carried it.
-    fn keep(&mut self, lane: &Lane) {
-        let Some(role) = lane.role else { return };
-        let carrier = match role {
-            Role::Answer(owner, item) => &mut self.item(owner, item).answer_http,
-            _ => {
-                let owner = role.owner();
-                &mut self.sessions[owner.session].session.exchanges[owner.exchange].http
-            }
-        };
-        match carrier {
-            Some(carrier) => **carrier = lane.carrier.clone(),
-            None => *carrier = Some(Box::new(lane.carrier.clone())),
-        }
-    }
-
-    /// Files what is still under way when the recording ends.
-    pub(super) fn end_lanes(&mut self) {
-        while let Some((_, mut lane)) = self.lanes.under_way.pop_first() {
-            self.catches_up(&mut lane);
-            self.settle(&mut lane);
-            self.keep(&lane);
         }
     }
 }

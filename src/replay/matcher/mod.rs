@@ -227,14 +227,22 @@ impl Matcher {
     /// The form of a message in which placeholders keep their numbers, under the table of a recorded one that has its
     /// own; none of batches, responses and what cannot be read.
     pub(super) fn numbered_form(&mut self, message: &Message<'_>, own: Option<usize>) -> Option<Vec<u8>> {
-        let mut form = Vec::new();
         if message.kind == Kind::Noise {
-            form = format!("\"{}:", message.bytes.len()).into_bytes();
+            let mut form = format!("\"{}:", message.bytes.len()).into_bytes();
             form.extend_from_slice(message.bytes);
             return Some(form);
         }
+        self.full_form(message, own, Room::keeping_numbers())
+    }
+
+    /// The digest of a request with its params, where it is matched by its method alone too; `own` as above.
+    pub(super) fn full_digest(&mut self, message: &Message<'_>, own: Option<usize>) -> Option<Digest> {
+        self.full_form(message, own, Room::default()).map(|form| digest(&form))
+    }
+
+    fn full_form(&mut self, message: &Message<'_>, own: Option<usize>, mut room: Room) -> Option<Vec<u8>> {
+        let mut form = Vec::new();
         let table = own.unwrap_or_else(|| self.table(message));
-        let mut room = Room::keeping_numbers();
         let is_asked = matches!(message.kind, Kind::Request | Kind::Notification);
         let params = is_asked.then(|| message.params())?;
         let read = canonical(message.method().as_bytes(), params, &self.tables[table], &mut room, &mut form);

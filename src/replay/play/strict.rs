@@ -8,21 +8,20 @@ use super::Play;
 use crate::{
     cassette::model::Cassette,
     replay::{
-        moved::{Came, Moved, Past, Recorded, moved},
+        moved::{Came, Moved, Recorded, moved},
         own,
         script::{Rank, Script},
     },
 };
 
-/// The rank of the last request that came in its order.
+/// A step that came in another place than recorded.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::replay) struct Order(Rank);
-
-impl Order {
-    /// Whether a step's answer had come before that request.
-    pub(in crate::replay) fn is_late(self, script: &Script, step: u32) -> bool {
-        self.0 > 0 && script.items(&script.steps[step as usize]).last().is_some_and(|last| last.rank < self.0)
-    }
+pub(in crate::replay) struct MovedStep {
+    pub step: u32,
+    /// The one that it was recorded behind; none for the first.
+    pub behind: Option<u32>,
+    /// The one that was recorded where it came; none behind the last.
+    pub expected: Option<u32>,
 }
 
 /// What came, in its order.
@@ -34,13 +33,15 @@ pub(super) struct Asked {
 }
 
 impl Play {
-    /// A step that has been asked for, whose answer has not gone although it had come before this one was asked. Where there
-    /// is none, this one has come.
+    /// A step that has been asked for, whose answer has not gone although it had come before this one was asked: what runs
+    /// ahead is told of at once. Where there is none, this one has come.
     pub(in crate::replay) fn comes(&mut self, script: &Script, step: u32) -> Option<u32> {
         let early = self.under_way_before(script, step);
         // A fault may have answered in its place before: when it is asked for again is the client's affair.
         if early.is_none() && counts(script, step) && !self.steps[step as usize].sent {
-            let is_late = self.order(script).is_late(script, step);
+            let answered = script.items(&script.steps[step as usize]).last();
+            let latest = self.latest.map_or(0, |latest| script.steps[latest as usize].rank);
+            let is_late = answered.is_some_and(|answered| answered.rank < latest);
             self.asked.steps.push((step, false));
             self.asked.is_disordered |= is_late;
             let rank = |step: u32| script.steps[step as usize].rank;
@@ -70,17 +71,8 @@ impl Play {
         under_way.filter(|&other| counts(script, other)).min()
     }
 
-    /// How far requests have come in the recorded order.
-    pub(in crate::replay) fn order(&self, script: &Script) -> Order {
-        Order(self.latest.map_or(0, |latest| script.steps[latest as usize].rank))
-    }
-
-    /// The steps that came in another place than recorded, each with one that it came past.
-    pub(in crate::replay) fn moved(
-        &self,
-        script: &Script,
-        cassette: &Cassette,
-    ) -> Vec<(u32, Option<(Past, u32)>)> {
+    /// What came in another place than recorded.
+    pub(in crate::replay) fn moved(&self, script: &Script, cassette: &Cassette) -> Vec<MovedStep> {
         if !self.asked.is_disordered {
             return Vec::new();
         }
@@ -102,11 +94,10 @@ impl Play {
             .collect();
         let came = self.asked.steps.iter();
         let came = came.filter_map(|&(step, is_told)| Some(Came { place: places[step as usize]?, is_told }));
-        let told = |Moved { place, past }: Moved| {
-            let past = past.map(|past| match past {
-                Past::Before(other) | Past::Behind(other) => (past, steps[other]),
-            });
-            (steps[place], past)
+        let told = |Moved { place, expected }: Moved| MovedStep {
+            step: steps[place],
+            behind: place.checked_sub(1).map(|before| steps[before]),
+            expected: expected.map(|expected| steps[expected]),
         };
         moved(&recorded, &came.collect::<Vec<_>>()).into_iter().map(told).collect()
     }

@@ -406,18 +406,21 @@ impl Replayer {
         self.faults.is_some() && is_nowhere && last().is_some_and(|live| live.is_over)
     }
 
-    /// The play that a client goes on with whose session a fault has ended.
-    pub(super) fn lost_play(&mut self, message: &Message<'_>) -> Option<usize> {
-        let faults = self.faults.as_mut()?;
+    /// The play that a client goes on with whose session a fault has ended; none where another session that may begin
+    /// `is_equal` and it is not.
+    pub(super) fn lost_play(&mut self, message: &Message<'_>, is_equal: bool) -> Option<usize> {
+        let lost = self.faults.as_ref()?.lost.clone();
+        let scripts: Vec<usize> = lost.iter().map(|&play| self.plays[play].script).collect();
         let name = client_name(message);
-        let (scripts, cassette, plays) = (&self.scripts, &self.cassette, &self.plays);
-        let is_its = |play: &usize| {
-            let session = scripts[plays[*play].script].session.map(|at| &cassette.sessions[at as usize]);
+        let is_its = |script: &usize| {
+            let session = self.scripts[*script].session.map(|at| &self.cassette.sessions[at as usize]);
             session.is_some_and(|session| {
                 session.client.is_none() || session.client.as_deref() == name.as_deref()
             })
         };
-        let at = faults.lost.iter().position(is_its).or_else(|| (faults.lost.len() == 1).then_some(0))?;
-        Some(faults.lost.remove(at))
+        let named = || scripts.iter().position(is_its).or_else(|| (lost.len() == 1).then_some(0));
+        let named = if is_equal { None } else { named() };
+        let at = self.equal_begin(message, &scripts).or(named)?;
+        Some(self.faults.as_mut()?.lost.remove(at))
     }
 }

@@ -35,7 +35,8 @@ impl Replayer {
             }
         }
         let chosen = self.choose_session(message);
-        let asks_for = chosen.and_then(|script| self.scripts[script].handshake().map(|step| step.exchange));
+        let asks_for =
+            chosen.and_then(|(script, _)| self.scripts[script].handshake().map(|step| step.exchange));
         if self.faulted(lane, message, "initialize", asks_for, None) {
             return;
         }
@@ -52,8 +53,9 @@ impl Replayer {
                 None => self.unmatched(lane, message, "initialize"),
             };
         }
-        let goes_on = self.lost_play(message);
-        let Some(chosen) = goes_on.map(|play| self.plays[play].script).or(chosen) else {
+        let goes_on = self.lost_play(message, chosen.is_some_and(|(_, is_equal)| is_equal));
+        let chosen = goes_on.map(|play| self.plays[play].script).or(chosen.map(|(script, _)| script));
+        let Some(chosen) = chosen else {
             if let Some(found) = self.find(message) {
                 return self.play(now, lane, message, found);
             }
@@ -107,25 +109,38 @@ impl Replayer {
         }
     }
 
-    /// The recorded session that a new one plays: the first not yet played of a client of this name, else the first
-    /// not yet played, else the last again.
-    fn choose_session(&self, message: &Message<'_>) -> Option<usize> {
+    /// The recorded session that a new one plays: of those that may begin the first whose `initialize` equals this one,
+    /// else the first of a client of this name, else the first; when all have been played, the last that equals it, else
+    /// the last.
+    fn choose_session(&mut self, message: &Message<'_>) -> Option<(usize, bool)> {
+        let may_begin = self.may_begin();
+        if let Some(equal) = self.equal_begin(message, &may_begin) {
+            return Some((may_begin[equal], true));
+        }
         let name = client_name(message);
-        let same_client = |script: &usize| {
-            let session = self.scripts[*script].session.map(|at| &self.cassette.sessions[at as usize]);
-            session.is_some_and(|session| {
-                session.client.is_some() && session.client.as_deref() == name.as_deref()
-            })
+        let same_client = |script: &&usize| {
+            let session = self.scripts[**script].session.map(|at| &self.cassette.sessions[at as usize]);
+            !self.played[**script]
+                && session.is_some_and(|session| {
+                    session.client.is_some() && session.client.as_deref() == name.as_deref()
+                })
         };
-        self.may_begin().find(same_client).or_else(|| self.may_begin().next())
+        may_begin.iter().find(same_client).or(may_begin.first()).map(|&script| (script, false))
     }
 
-    /// The recorded sessions that a new one may play: those not yet played, else the last.
-    pub(super) fn may_begin(&self) -> impl Iterator<Item = usize> {
-        let all = (1..self.scripts.len()).filter(|&script| self.begins_here(script));
-        let fresh = all.clone().filter(|script| !self.played[*script]);
-        let last = if fresh.clone().next().is_some() { None } else { all.last() };
-        fresh.chain(last)
+    /// The place of the first of these scripts that begins with a request which equals this one.
+    pub(super) fn equal_begin(&mut self, message: &Message<'_>, scripts: &[usize]) -> Option<usize> {
+        let Self { scripts: all, cassette, blobs, matcher, .. } = self;
+        scripts.iter().position(|&script| all[script].begins_with(cassette, &**blobs, matcher, message))
+    }
+
+    /// The recorded sessions that a new one may play: those not yet played, else all, the last one first.
+    pub(super) fn may_begin(&self) -> Vec<usize> {
+        let mut all: Vec<usize> =
+            (1..self.scripts.len()).filter(|&script| self.begins_here(script)).collect();
+        let fresh: Vec<usize> = all.iter().copied().filter(|&script| !self.played[script]).collect();
+        all.reverse();
+        if fresh.is_empty() { all } else { fresh }
     }
 
     /// Whether an `initialize` that began no session was sent to the same place by a client that showed as much.

@@ -190,14 +190,12 @@ impl Replayer {
             facts.fit(cassette, exchange)
         };
         // An answer that the recorder lost comes last: it may have been asked for again since. Where its connection broke,
-        // that is what came of it. Last comes too what would be out of order, where an equal request would not.
-        let order = self.plays[play].order(script);
+        // that is what came of it.
         let fit = |step: u32, for_http: bool| {
             let entry = &cassette.exchanges[steps[step as usize].exchange as usize];
             let broke = entry.http.as_ref().is_some_and(|http| http.end.is_some());
             let is_lost = entry.unanswered == Some(Unanswered::Lost) && !(broke && facts.is_some());
-            let is_last = is_lost || order.is_late(script, step);
-            fit(step, for_http).map(|fit| fit - u8::from(is_last && fit > 0))
+            fit(step, for_http).map(|fit| fit - u8::from(is_lost && fit > 0))
         };
         if !self.is_http && self.lives[self.at_hand.live].is_over {
             return None;
@@ -236,7 +234,7 @@ impl Replayer {
         }
     }
 
-    /// Plays an exchange for a live request, unless the options make a repeat or an early request a miss.
+    /// Plays an exchange for a live request, unless the options make a repeat a miss.
     pub(super) fn play(&mut self, now: Now, lane: Lane, message: &Message<'_>, found: Found) {
         let script = &self.scripts[self.plays[found.play].script];
         let step = &script.steps[found.step as usize];
@@ -259,8 +257,8 @@ impl Replayer {
         }
     }
 
-    /// Whether what was found is played, unless the options make a repeat or an early request a miss. Why it is not, and
-    /// which exchange says so.
+    /// Whether what was found is played, unless the options make a repeat a miss. Why it is not, and which exchange says
+    /// so. What comes early under `--strict` is played, and told of.
     pub(super) fn may_play(&mut self, message: &Message<'_>, found: Found) -> Result<(), (Reason, u32)> {
         let script = &self.scripts[self.plays[found.play].script];
         let step = &script.steps[found.step as usize];
@@ -286,7 +284,8 @@ impl Replayer {
             && !self.cassette.is_added(exchange)
             && let Some(other) = self.plays[found.play].comes(script, found.step)
         {
-            return Err((Reason::OutOfOrder, script.steps[other as usize].exchange));
+            let under_way = script.steps[other as usize].exchange;
+            self.early(message, under_way);
         }
         Ok(())
     }

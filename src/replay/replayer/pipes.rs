@@ -127,10 +127,10 @@ impl Replayer {
         if self.scripts[0].opening().next().is_some() || self.faults.as_ref().is_some_and(Faults::has_lost) {
             return None;
         }
-        let mut may_begin = self.may_begin();
-        let first = may_begin.next()?;
+        let may_begin = self.may_begin();
+        let (&first, others) = may_begin.split_first()?;
         let said = self.said_first(first)?;
-        may_begin.all(|script| self.said_first(script).as_ref() == Some(&said)).then_some(first)
+        others.iter().all(|&script| self.said_first(script).as_ref() == Some(&said)).then_some(first)
     }
 
     /// What the server of a script said before any client message; none where it asked for something, since what its

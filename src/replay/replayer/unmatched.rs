@@ -8,8 +8,8 @@ use crate::{
     },
     replay::{
         miss::{self, Candidate, Company},
-        moved::Past,
         own::{self, OwnAnswer},
+        play::MovedStep,
         script::{StepKind, client_message},
     },
     report::{Miss, Reason, Repeat, events::Outcome},
@@ -197,23 +197,36 @@ impl Replayer {
         nearest: Option<u32>,
         company: Option<Company>,
     ) -> Vec<u8> {
+        let miss = self.described(message, reason, nearest, company);
+        let bytes = miss::response(message.id().unwrap_or(b"null"), &miss);
+        self.note_outcome(Outcome::Miss);
+        self.remember(miss);
+        bytes
+    }
+
+    /// Notes a request that is answered although the answer of this exchange is under way, behind which it was recorded.
+    pub(super) fn early(&mut self, message: &Message<'_>, under_way: u32) {
+        let miss = self.described(message, Reason::OutOfOrder, Some(under_way), None);
+        self.remember(miss);
+    }
+
+    fn described(
+        &self,
+        message: &Message<'_>,
+        reason: Reason,
+        nearest: Option<u32>,
+        company: Option<Company>,
+    ) -> Miss {
         let mut bytes = Vec::new();
         let key = nearest.map(|exchange| {
             let entry = &self.cassette.exchanges[exchange as usize];
             client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
             entry.key.to_string()
         });
-        let era = self.era();
-        let key = key.or((reason == Reason::OtherEra).then_some(era));
+        let key = key.or_else(|| (reason == Reason::OtherEra).then(|| self.era()));
         let candidate = key.as_deref().map(|key| Candidate { key, message: &bytes, company });
-        let mut miss = miss::describe(message, reason, candidate.as_ref());
-        if reason == Reason::Incomplete {
-            miss = miss::of_too_long(miss, "request");
-        }
-        let bytes = miss::response(message.id().unwrap_or(b"null"), &miss);
-        self.note_outcome(Outcome::Miss);
-        self.remember(miss);
-        bytes
+        let miss = miss::describe(message, reason, candidate.as_ref());
+        if reason == Reason::Incomplete { miss::of_too_long(miss, "request") } else { miss }
     }
 
     /// A request from which on another protocol was spoken, of which nothing is recorded.
@@ -259,20 +272,13 @@ impl Replayer {
     /// The same in one play.
     pub(super) fn moved(&self, play: usize) -> Vec<Miss> {
         let script = &self.scripts[self.plays[play].script];
-        let exchange = |step: u32| script.steps[step as usize].exchange;
+        let key = |step: u32| self.key(script.steps[step as usize].exchange);
         let mut bytes = Vec::new();
         let moved = self.plays[play].moved(script, &self.cassette);
-        let described = moved.into_iter().map(|(step, past)| {
-            let entry = &self.cassette.exchanges[exchange(step) as usize];
+        let described = moved.into_iter().map(|MovedStep { step, behind, expected }| {
+            let entry = &self.cassette.exchanges[script.steps[step as usize].exchange as usize];
             client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
-            let (other, company) = match past {
-                Some((Past::Before(_), other)) => (other, Some(Company::Before)),
-                Some((Past::Behind(_), other)) => (other, None),
-                None => (step, Some(Company::Elsewhere)),
-            };
-            let key = self.key(exchange(other));
-            let candidate = Candidate { key: &key, message: &[], company };
-            miss::describe(&Message::read(&bytes), Reason::OutOfOrder, Some(&candidate))
+            miss::of_moved(&Message::read(&bytes), key(step), behind.map(key), expected.map(key))
         });
         described.collect()
     }

@@ -94,6 +94,14 @@ fn a_line_that_is_no_event_is_named() {
 }
 
 #[test]
+fn a_file_of_another_kind_is_told_once() {
+    let ran = replayed().run("events c.json").status(ExitCode::File);
+    assert_eq!(ran.stderr.matches("this is no event").count(), 1, "{}", ran.stderr);
+    ran.stderr("c.json:1: this is no event: ")
+        .stderr("hint: give the file that the `--events` of a replay named");
+}
+
+#[test]
 fn a_log_that_cannot_be_written_is_an_error_as_a_report_is() {
     let deck = Deck::new().with("c.json", CASSETTE).with("e.json", "{}");
     for option in ["--events e.json", "--events c.json/e", "--report c.json/r"] {

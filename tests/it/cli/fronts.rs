@@ -307,6 +307,42 @@ fn a_session_can_be_watched_while_it_is_recorded() {
     assert!(recorder.wait().expect("it ends").success());
 }
 
+#[test]
+fn what_is_watched_is_shown_once_although_keys_shift() {
+    let deck = Deck::new();
+    let script = r#"while read -r l; do echo '{"jsonrpc":"2.0","id":1,"result":{}}'; done"#;
+    std::fs::write(deck.path("s.sh"), script).expect("it is written");
+    let mut watcher = None;
+    let mut recorders = [(); 2].map(|()| deck.spawn("record c.json -- sh s.sh"));
+    let mut shown = Vec::new();
+    for (at, method) in [(0, "a"), (1, "a"), (0, "a"), (1, "a"), (0, "a"), (1, "a"), (0, "b"), (1, "b")] {
+        let recorder = &mut recorders[at];
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\"}}\n");
+        recorder.stdin.as_mut().expect("a pipe").write_all(line.as_bytes()).expect("the recorder reads");
+        let (_, seen) = watcher.get_or_insert_with(|| {
+            while !deck.run("show c.json").stdout.contains("a @1") {}
+            let mut watcher = deck.spawn("show c.json --follow");
+            let seen = BufReader::new(watcher.stdout.take().expect("a pipe")).lines();
+            (watcher, seen)
+        });
+        for line in seen.by_ref() {
+            let line = line.expect("a line");
+            if line.starts_with("  ") && !line.contains("waiting") {
+                shown.push(line.split_whitespace().next().expect("a key").to_owned());
+                break;
+            }
+        }
+    }
+    assert_eq!(shown.join(" "), "a a a a a a b b");
+    for mut recorder in recorders {
+        drop(recorder.stdin.take());
+        recorder.wait().expect("it ends");
+    }
+    let (mut watcher, seen) = watcher.expect("it was begun");
+    drop(seen);
+    watcher.wait().expect("it ends");
+}
+
 /// As if the last session had been recorded long ago.
 fn make_old(deck: &Deck) {
     let text = deck.read("c.json");

@@ -105,6 +105,95 @@ fn a_disk_that_stays_full_is_told_by_the_status_and_by_all_who_read_the_recordin
 }
 
 #[test]
+fn a_damaged_place_of_a_journal_is_a_gap() {
+    let deck = Deck::new();
+    let line = format!("exec '{TAPEDECK}' record c.json --report r.json -- '{TAPEDECK}' demo-server");
+    let mut talk = Talk::begin(&deck, Command::new("sh").args(["-c", &line]));
+    let lines = asked(3);
+    let mut lines = lines.lines();
+    lines.by_ref().take(3).for_each(|line| talk.say(line, line.contains("\"id\"")));
+    let name = deck.names().into_iter().find(|name| name.ends_with(".journal")).expect("it records");
+    let journal = deck.path(&name);
+    let mut bytes = std::fs::read(&journal).expect("it is there");
+    let call = bytes.windows(7).position(|window| window == b"measure").expect("it was called");
+    bytes[call] ^= 1;
+    let file = std::fs::File::options().write(true).open(&journal).expect("it can be written");
+    std::os::unix::fs::FileExt::write_all_at(&file, &bytes[call..=call], call as u64).expect("it is");
+    lines.for_each(|line| talk.say(line, true));
+    talk.end().status(ExitCode::File).stderr("was damaged from outside; `tapedeck recover");
+    assert!(warnings(&deck, "r.json").1.contains("was damaged from outside"));
+
+    deck.run("show c.json").status(ExitCode::File).stderr("`tapedeck recover` saves what can be read");
+    deck.run("recover c.json").status(ExitCode::Good);
+    deck.run("show c.json")
+        .status(ExitCode::Good)
+        .stdout("(1 message was not recorded)")
+        .stdout("push response @1");
+    deck.run("lint c.json").status(ExitCode::Bad).stdout("[gap]");
+    deck.talk("replay c.json --report p.json", INITIALIZE).status(ExitCode::Good);
+    assert_eq!(count(&warnings(&deck, "p.json").1, " message passed unrecorded"), 1);
+}
+
+#[test]
+fn a_session_of_which_only_a_gap_is_recorded_is_shown() {
+    let cassette =
+        r#"{"cassette": 1, "sessions": [{"session": 1, "recording": 1, "gap": 2}], "exchanges": []}"#;
+    let deck = Deck::new().with("c.json", cassette);
+    let ran = deck.run("show c.json").status(ExitCode::Good);
+    assert_eq!(ran.stdout, "session 1:  (2 messages were not recorded)\n");
+    assert_eq!(deck.run("show c.json --json").status(ExitCode::Good).stdout, "");
+}
+
+#[test]
+fn what_did_not_pass_is_missing_nowhere() {
+    let deck = Deck::new();
+    let line = format!(
+        "ulimit -f 8; exec '{TAPEDECK}' record c.json --require-recording -- '{TAPEDECK}' demo-server"
+    );
+    let mut talk = Talk::begin(&deck, Command::new("sh").args(["-c", &line]));
+    let lines = asked(30);
+    let mut lines = lines.lines();
+    talk.say(lines.next().expect("it begins"), true);
+    // More than is read, with the beginning of a further line.
+    let rest: Vec<_> = lines.collect();
+    let _ = write!(talk.input, "{}\n{{", rest.join("\n"));
+    let ran = talk.end().status(ExitCode::File).stderr("the session was ended because of it");
+    assert!(!ran.stderr.contains("not recorded"), "{}", ran.stderr);
+    let shown = deck.run("show c.json").stdout("initialize @1").stdout;
+    assert!(!shown.contains("not recorded") && !shown.contains("raw"), "{shown}");
+    deck.talk("replay c.json --report p.json", INITIALIZE).status(ExitCode::Good);
+    assert!(!warnings(&deck, "p.json").1.contains("unrecorded"));
+}
+
+#[test]
+fn a_recording_that_is_taken_away_ends_the_session_where_it_is_required() {
+    let moved = |deck: &Deck| std::fs::rename(deck.path("f"), deck.path("g")).expect("it is moved");
+    let removed = |deck: &Deck| std::fs::remove_dir_all(deck.path("f")).expect("it is removed");
+    for (option, take) in
+        [("--require-recording", &removed as &dyn Fn(&Deck)), ("--require-recording", &moved), ("", &removed)]
+    {
+        let deck = Deck::new();
+        let line = format!("exec '{TAPEDECK}' record {option} f/c.json -- '{TAPEDECK}' demo-server");
+        let mut talk = Talk::begin(&deck, Command::new("sh").args(["-c", &line]));
+        let lines = asked(1);
+        let mut lines = lines.lines();
+        talk.say(lines.next().expect("it begins"), true);
+        take(&deck);
+        let next = lines.next_back().expect("a call");
+        if option.is_empty() {
+            talk.say(next, true);
+            talk.end().status(ExitCode::File).stderr("the recording is lost");
+        } else {
+            writeln!(talk.input, "{next}").expect("it is read");
+            let mut heard = String::new();
+            talk.output.read_line(&mut heard).expect("it ends");
+            assert_eq!(heard, "");
+            talk.end().status(ExitCode::File).stderr("was removed while it was written");
+        }
+    }
+}
+
+#[test]
 fn a_gap_tells_a_status_of_ours_only_where_the_server_ended_well() {
     for (status, expected) in [(0, ExitCode::File.code().into()), (7, 7)] {
         let deck = Deck::new();

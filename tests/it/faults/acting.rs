@@ -176,6 +176,26 @@ fn a_lost_session_goes_on_where_it_stood_under_another_id() {
 }
 
 #[test]
+fn a_lost_session_is_not_taken_for_that_of_an_equal_initialize() {
+    let other = r#"
+      {"key": "other", "session": 2, "client": {"request": {"method": "initialize", "params": {"protocolVersion": "2025-11-25", "clientInfo": {"name": "c", "version": "2"}}}},
+        "http": {"headers": {"mcp-session-id": "<session-1>"}}, "server": [{"result": {"other": true}}]}]
+}"#;
+    let session = r#"{"session": 2, "recording": 1, "transport": "http", "path": "/mcp", "protocol": "2025-11-25", "client": "c"}"#;
+    let cassette = CASSETTE.replacen(r#""client": "c"}]"#, &format!(r#""client": "c"}}, {session}]"#), 1);
+    let cassette = format!("{},{other}", cassette.trim_end().strip_suffix("]\n}").unwrap().trim_end());
+    let rules = r#"[{"when": {"method": "tools/call"}, "nth": 1, "do": "session_expired"}]"#;
+    let mut stage = Stage::with(plan(rules), &cassette);
+    stage.initialize();
+    assert!(stage.post(SEARCH).starts_with("404\n"));
+    stage.forget();
+    let second = INITIALIZE.replace(r#""name":"c""#, r#""name":"c","version":"2""#);
+    assert!(stage.post(&second).contains("other"));
+    stage.initialize();
+    assert!(stage.post(SEARCH).contains("first"));
+}
+
+#[test]
 fn forgetting_the_id_of_a_lost_session_does_not_bring_it_back() {
     let mut stage = Stage::new(r#"[{"when": {"method": "tools/call"}, "nth": 1, "do": "session_expired"}]"#);
     stage.initialize();

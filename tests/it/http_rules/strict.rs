@@ -98,6 +98,14 @@ fn what_a_client_sent_on_stdio_is_left_over_unless_caches_and_clocks_decide_on_i
 }
 
 #[test]
+fn a_response_behind_a_gap_may_answer_what_was_not_recorded() {
+    let raw = recorded("raw @1", r#""raw": "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}""#, "");
+    assert_eq!(left_over(STDIO, &raw, |_, _| ()), ["raw @1"]);
+    let with_gap = STDIO.replacen('}', r#", "gap": 1}"#, 1);
+    assert_eq!(left_over(&with_gap, &raw, |_, _| ()), [""; 0]);
+}
+
+#[test]
 fn what_a_client_sent_over_http_is_left_over_unless_caches_and_clocks_decide_on_it() {
     for (key, exchange, said, may_be) in messages() {
         let expected: &[&str] = if may_be { &[] } else { &[key] };

@@ -142,3 +142,15 @@ fn a_recorder_that_was_killed_loses_what_was_open() {
     let why: Vec<_> = tape.sessions[0].exchanges.iter().map(|exchange| exchange.unanswered).collect();
     assert_eq!(why, [Some(crate::cassette::model::Unanswered::Lost); 2]);
 }
+
+#[test]
+fn a_journal_whose_header_is_lost_is_known_as_http_by_its_lanes() {
+    let mut recorder = Recorder::new(JournalHeader::default());
+    for (at, line) in (0..).zip([r#"1 < {"id":1,\n"result":{}}"#, "1 < ."]) {
+        recorder.event(&event(at, line).0);
+    }
+    let mut blobs = MemoryBlobs::default();
+    let text = recorder.finish(None, &mut blobs).unwrap();
+    let cassette = Cassette::load(text, &blobs).unwrap();
+    assert_eq!(cassette.sessions[0].transport.as_deref(), Some("http"));
+}
