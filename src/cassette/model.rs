@@ -321,6 +321,15 @@ impl When {
     }
 }
 
+/// Messages that passed unrecorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// How many.
+    pub messages: u64,
+    /// They stand with other sessions of the recording, which passed at the same time: nobody knows whose they were.
+    pub is_shared: bool,
+}
+
 impl Session {
     /// Whether it was recorded over HTTP.
     pub fn is_http(&self) -> bool {
@@ -340,11 +349,23 @@ impl Cassette {
         Some(&self.exchange_journals[at].1)
     }
 
-    /// Whether messages are missing that what comes in a session can refer to: sessions over HTTP that pass at the same
-    /// time share a gap, which stands with one of them.
+    /// Whether messages are missing that what comes in a session can refer to.
     pub(crate) fn has_gap(&self, session: u32) -> bool {
         let recording = self.sessions[session as usize].recording;
         self.sessions.iter().any(|session| session.recording == recording && session.gap > 0)
+    }
+
+    /// What is, or may be, missing in a session; none where nothing is.
+    pub fn missed(&self, session: u32) -> Option<Missed> {
+        let session = &self.sessions[session as usize];
+        let of_recording = self.sessions.iter().filter(|other| other.recording == session.recording);
+        let missed = match session.gap {
+            0 if session.is_http() => {
+                Missed { messages: of_recording.map(|other| other.gap).sum(), is_shared: true }
+            }
+            messages => Missed { messages, is_shared: false },
+        };
+        (missed.messages > 0).then_some(missed)
     }
 
     /// The text at a place.

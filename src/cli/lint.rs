@@ -191,11 +191,17 @@ fn of_the_file(cassette: &Cassette) -> Vec<(usize, &'static str, String)> {
         (warning.at, rule, warning.text.clone())
     });
     let fault = of_cassette(cassette).err().map(|error| (error.at, FAULT, error.text));
-    let gaps = cassette.sessions.iter().filter(|session| session.gap > 0).map(|session| {
-        let were = output::counted(session.gap, "message was", "messages were");
-        let text =
-            format!("{were} not recorded, because recording failed; record session {} again", session.number);
-        (session.place.start as usize, GAP, text)
+    let gaps = (0..).zip(&cassette.sessions).filter_map(|(at, session)| {
+        let missed = cassette.missed(at)?;
+        let were = output::counted(missed.messages, "message was", "messages were");
+        let number = session.number;
+        let text = match missed.is_shared {
+            false => format!("{were} not recorded, because recording failed; record session {number} again"),
+            true => format!(
+                "{were} not recorded beside session {number}, or in it: nobody knows whose they were; record it again"
+            ),
+        };
+        Some((session.place.start as usize, GAP, text))
     });
     redacted.into_iter().chain(secret_ids(cassette)).chain(unknown).chain(fault).chain(gaps).collect()
 }

@@ -26,7 +26,7 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn of(cassette: &Cassette, session: u32, exchanges: &[u32], blobs: &dyn BlobSource) -> Self {
-        let mut read = Self { has_holes: cassette.sessions[session as usize].gap > 0, ..Self::default() };
+        let mut read = Self { has_holes: cassette.has_gap(session), ..Self::default() };
         for at in timeline(cassette, exchanges) {
             let Some(message) = message(cassette, at) else { continue };
             if matches!(message.form, Form::Http | Form::Body) {

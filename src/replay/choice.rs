@@ -6,7 +6,7 @@ use super::{options::Options, replayer::ReplayError, script::client_message};
 use crate::{
     cassette::{
         blob::BlobSource,
-        model::{Cassette, Exchange, Message},
+        model::{Cassette, Exchange, Message, Missed},
     },
     wire::{
         jsonrpc::{self, Kind},
@@ -130,15 +130,14 @@ pub(super) fn is_modern(cassette: &Cassette, session: u32) -> bool {
 }
 
 pub(super) fn gaps(cassette: &Cassette, sessions: &[u32]) -> Vec<String> {
-    let sessions =
-        sessions.iter().map(|&at| &cassette.sessions[at as usize]).filter(|session| session.gap > 0);
-    sessions
-        .map(|session| {
-            let messages = if session.gap == 1 { "message" } else { "messages" };
-            format!(
-                "session {}: {} {messages} passed unrecorded, because recording failed",
-                session.number, session.gap
-            )
-        })
-        .collect()
+    let told = |&at: &u32| {
+        let Missed { messages, is_shared } = cassette.missed(at)?;
+        let (number, word) =
+            (cassette.sessions[at as usize].number, if messages == 1 { "message" } else { "messages" });
+        let whose = if is_shared { " in it or beside it" } else { "" };
+        Some(format!(
+            "session {number}: {messages} {word} passed unrecorded{whose}, because recording failed"
+        ))
+    };
+    sessions.iter().filter_map(told).collect()
 }

@@ -29,11 +29,15 @@ pub(super) fn show(loaded: &Loaded, key: &str, json: bool, out: &mut dyn Write) 
         }
         return messages.iter().try_for_each(|message| message.write_json(loaded, exchange, out));
     }
-    let session = &cassette.sessions[exchange.session as usize];
     let (line, _) = cassette.line_column(exchange.place.start as usize);
     let path = loaded.path.display();
-    write!(out, "{}\n{}, {path}:{line}\n", visible(&exchange.key), Heading(session))
-        .map_err(Failure::output)?;
+    write!(
+        out,
+        "{}\n{}, {path}:{line}\n",
+        visible(&exchange.key),
+        Heading(cassette, exchange.session as usize)
+    )
+    .map_err(Failure::output)?;
     if let Some(place) = http {
         write_place("http", cassette, place, out).map_err(Failure::output)?;
     }

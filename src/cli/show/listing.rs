@@ -7,7 +7,7 @@ use std::{
 };
 
 use mcp_tapedeck::{
-    cassette::model::{End, Exchange, Form, Http, Message, Session, Unanswered},
+    cassette::model::{Cassette, End, Exchange, Form, Http, Message, Missed, Unanswered},
     store::Loaded,
     wire::{
         jsonrpc::{self, Kind},
@@ -36,8 +36,7 @@ pub(super) fn list(loaded: &Loaded, view: &View, out: &mut dyn Write) -> Result<
     for row in &rows {
         if !view.json && headed != Some(row.session) {
             headed = Some(row.session);
-            let session = &loaded.cassette.sessions[row.session];
-            writeln!(out, "{}", Heading(session)).map_err(Failure::output)?;
+            writeln!(out, "{}", Heading(&loaded.cassette, row.session)).map_err(Failure::output)?;
         }
         row.write(width, view, out).map_err(Failure::output)?;
     }
@@ -48,7 +47,7 @@ pub(super) fn list(loaded: &Loaded, view: &View, out: &mut dyn Write) -> Result<
         let is_shown =
             !view.json && view.method.is_none() && view.session.is_none_or(|wanted| wanted == session.number);
         if is_shown && session.gap > 0 && is_empty(at) {
-            writeln!(out, "{}", Heading(session)).map_err(Failure::output)?;
+            writeln!(out, "{}", Heading(&loaded.cassette, at)).map_err(Failure::output)?;
         }
     }
     Ok(())
@@ -198,11 +197,12 @@ fn outcome(loaded: &Loaded, exchange: &Exchange) -> Result<String, Failure> {
 /// Why an exchange has no answer; while its session is being recorded, one may still come.
 pub(super) fn unanswered(loaded: &Loaded, exchange: &Exchange) -> Option<String> {
     let at = exchange.session as usize;
-    let session = &loaded.cassette.sessions[at];
+    let cassette = &loaded.cassette;
+    let session = &cassette.sessions[at];
     let is_request = || exchange.client.as_ref().is_some_and(|client| client.kind == Kind::Request);
     let has_ended = || session.end.as_ref().is_some_and(End::is_by_itself) && is_request();
     match exchange.unanswered {
-        Some(Unanswered::Lost) if loaded.is_alive(at) && session.gap == 0 => {
+        Some(Unanswered::Lost) if loaded.is_alive(at) && cassette.missed(exchange.session).is_none() => {
             Some("waiting for the answer".to_owned())
         }
         Some(why) => Some(format!("no answer: {}", why.word())),
@@ -247,11 +247,12 @@ fn answer(loaded: &Loaded, exchange: &Exchange, message: &Message) -> Result<Str
 }
 
 /// A session's first line.
-pub(super) struct Heading<'a>(pub(super) &'a Session);
+pub(super) struct Heading<'a>(pub(super) &'a Cassette, pub(super) usize);
 
 impl fmt::Display for Heading<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(session) = self;
+        let Self(cassette, at) = *self;
+        let session = &cassette.sessions[at];
         write!(f, "session {}", session.number)?;
         if session.recording != session.number {
             write!(f, " of recording {}", session.recording)?;
@@ -264,8 +265,9 @@ impl fmt::Display for Heading<'_> {
         let parts = [session.transport.clone(), session.protocol.clone(), peers, session.at.clone()];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
         write!(f, ": {}", visible(&parts.join(", ")))?;
-        if session.gap > 0 {
-            write!(f, " ({} not recorded)", counted(session.gap, "message was", "messages were"))?;
+        if let Some(Missed { messages, is_shared }) = cassette.missed(at as u32) {
+            let whose = if is_shared { ", here or beside it" } else { "" };
+            write!(f, " ({} not recorded{whose})", counted(messages, "message was", "messages were"))?;
         }
         match session.end.as_ref().map(|end| (end.exit, end.signal)) {
             Some((Some(status), _)) => write!(f, ", the server ended with status {status}")?,

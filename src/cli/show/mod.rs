@@ -164,7 +164,8 @@ fn show_changes(path: &Path, view: &View, shown: &mut Shown) -> Result<(), Failu
         *known = told;
         let session = &loaded.cassette.sessions[row.session()];
         if !view.json && shown.headed.replace(session.number) != Some(session.number) {
-            writeln!(out, "{}", listing::Heading(session)).map_err(Failure::output)?;
+            writeln!(out, "{}", listing::Heading(&loaded.cassette, row.session()))
+                .map_err(Failure::output)?;
         }
         row.write(FOLLOWED_KEY, view, &mut out).map_err(Failure::output)?;
     }

@@ -145,6 +145,48 @@ fn a_session_of_which_only_a_gap_is_recorded_is_shown() {
 }
 
 #[test]
+fn a_gap_is_told_for_every_session_whose_messages_it_may_have_had() {
+    let session = |number: u32, recording: u32, transport: &str, gap: &str| {
+        format!(r#"{{"session": {number}, "recording": {recording}, "transport": "{transport}"{gap}}}"#)
+    };
+    let gap = r#", "gap": 3"#;
+    let sessions = [
+        session(1, 1, "http", ""),
+        session(2, 1, "http", gap),
+        session(3, 3, "http", ""),
+        session(4, 4, "stdio", ""),
+        session(5, 4, "stdio", gap),
+    ];
+    let call = |number: u32| {
+        format!(r#"{{"key": "{number}", "session": {number}, "client": {{"request": {{"method": "m"}}}}}}"#)
+    };
+    let calls: Vec<_> = (1..=5).map(call).collect();
+    let cassette = format!(
+        r#"{{"cassette": 1, "sessions": [{}], "exchanges": [{}]}}"#,
+        sessions.join(",\n"),
+        calls.join(",\n")
+    );
+    let deck = Deck::new().with("c.json", cassette);
+    let shown = deck.run("show c.json").status(ExitCode::Good).stdout;
+    let heads: Vec<_> = shown.lines().filter(|line| line.starts_with("session ")).collect();
+    let (own, shared) =
+        ("(3 messages were not recorded)", "(3 messages were not recorded, here or beside it)");
+    for (head, told) in heads.iter().zip([shared, own, "", "", own]) {
+        assert!(head.ends_with(told) && head.contains("recorded") != told.is_empty(), "{head}");
+    }
+    assert_eq!(heads.len(), 5, "{shown}");
+    let linted = deck.run("lint c.json").status(ExitCode::Bad).stdout;
+    let lines: Vec<_> = linted.lines().filter(|line| line.contains("[gap]")).collect();
+    assert_eq!(lines.len(), 3, "{linted}");
+    assert!(lines[0].contains("beside session 1, or in it") && lines[2].contains("record session 5 again"));
+    let warned = (1..=5).map(|number| {
+        deck.talk(&format!("replay c.json --session {number} --report r.json"), INITIALIZE);
+        warnings(&deck, "r.json").1.contains("3 messages passed unrecorded")
+    });
+    assert_eq!(warned.collect::<Vec<_>>(), [true, true, false, false, true]);
+}
+
+#[test]
 fn what_did_not_pass_is_missing_nowhere() {
     let deck = Deck::new();
     let line = format!(
