@@ -9,7 +9,7 @@ use std::{
 use super::{
     blobs::{BlobFiles, Blobs},
     disk::{Disk, FileOut},
-    error::StoreError,
+    error::{StoreError, note_of_unread},
     load::{base, divide, in_order, is_anothers, note_of_end, note_of_stray},
     lock::CassetteLock,
     paths,
@@ -42,6 +42,8 @@ pub struct FoldOutcome {
     pub changes: Option<Changes>,
     /// How many journals have a recorder that still runs.
     pub alive: usize,
+    /// How many journals could not be read, and are left.
+    pub unread: usize,
     /// What deserves a word: damaged journals, unfinished ends. One sentence each.
     pub notes: Vec<String>,
 }
@@ -91,6 +93,7 @@ impl Files {
             path: &path,
             options,
             goes_on,
+            is_only: only.is_some(),
             alive: Vec::new(),
             outcome: FoldOutcome { path: path.clone(), ..FoldOutcome::default() },
         };
@@ -118,6 +121,8 @@ struct Folding<'a> {
     path: &'a Path,
     options: FoldOptions,
     goes_on: &'a dyn Fn() -> bool,
+    /// Whether one journal was named.
+    is_only: bool,
     /// Of the recorders that still run, what their sessions' recordings depend on.
     alive: Vec<Tape>,
     outcome: FoldOutcome,
@@ -141,10 +146,19 @@ impl Folding<'_> {
                     folded.push((journal, read));
                 }
                 // It holds no message.
-                Err(JournalError::NoHeader) => done.push((journal, false)),
+                Err(JournalError::NoHeader) => {
+                    if self.is_only {
+                        self.outcome.notes.push(format!("{}: it held no message", journal.path.display()));
+                    }
+                    done.push((journal, false));
+                }
                 Err(JournalError::Io(error)) => return Err(error.into()),
+                Err(source) if self.is_only => {
+                    return Err(StoreError::Journal { path: journal.path.clone(), source });
+                }
                 Err(error) => {
-                    self.outcome.notes.push(format!("{}: {error}; it is left", journal.path.display()))
+                    self.outcome.unread += 1;
+                    self.outcome.notes.push(note_of_unread(&journal.path, &error, "it is left"));
                 }
             }
         }
@@ -152,8 +166,13 @@ impl Folding<'_> {
         let mut left = self.add(recordings)?;
         left.extend(self.add(added)?);
         for (journal, is_kept) in done.into_iter().filter(|(journal, _)| !left.contains(&&*journal.path)) {
-            if let Err(error) = self.discard(journal, is_kept) {
-                self.outcome.notes.push(format!("{error}; its sessions are in the cassette"));
+            match self.discard(journal, is_kept) {
+                Err(error) => self.outcome.notes.push(format!("{error}; its sessions are in the cassette")),
+                Ok(()) if is_kept && !self.options.keep_journals => self.outcome.notes.push(format!(
+                    "{}: the damaged journal is kept under this name; delete it once nobody needs what else is in it",
+                    paths::kept(&journal.path).display()
+                )),
+                Ok(()) => {}
             }
         }
         Ok(self.outcome)
@@ -270,7 +289,7 @@ impl Folding<'_> {
             self.disk.remove(&unfinished)?;
         }
         match is_kept {
-            true => self.disk.rename(&journal.path, &journal.path.with_extension("kept.journal")),
+            true => self.disk.rename(&journal.path, &paths::kept(&journal.path)),
             false => self.disk.remove(&journal.path),
         }
     }

@@ -8,7 +8,7 @@ use std::{
 use super::{
     blobs::Blobs,
     disk::Disk,
-    error::StoreError,
+    error::{StoreError, note_of_unread},
     paths,
     siblings::{FileFrames, Folded, Opened},
 };
@@ -76,7 +76,7 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
         Ok(text) if text.starts_with(&MAGIC) => return load_journal(disk, path),
         Ok(text) => Some(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(StoreError::unread(&path, error)),
     };
     let has_text = text.is_some();
     let (mut folded, mut damaged) = (Vec::new(), None);
@@ -90,7 +90,7 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
             // Its recorder has only begun, or was killed as soon as it had.
             Err(JournalError::NoHeader) => {}
             Err(error) => {
-                notes.push(format!("{}: {error}; it is left out", journal.path.display()));
+                notes.push(note_of_unread(&journal.path, &error, "it is left out"));
                 damaged.get_or_insert((journal, error));
             }
         }
@@ -129,7 +129,7 @@ pub fn recorders(path: &Path) -> io::Result<usize> {
 /// When the file itself cannot be read.
 pub fn faults(path: &Path) -> Result<Vec<LoadError>, StoreError> {
     let (disk, path) = (Disk::default(), paths::resolve(path)?);
-    let text = disk.read(&path)?;
+    let text = disk.read(&path).map_err(|error| StoreError::unread(&path, error))?;
     Ok(Cassette::check(text, &Blobs::of(&disk, &path)).err().unwrap_or_default())
 }
 

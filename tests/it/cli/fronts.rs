@@ -16,7 +16,7 @@ use super::{
 const INITIALIZE: &str =
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
 
-const SESSION: &str = concat!(
+pub(super) const SESSION: &str = concat!(
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
     "\n",
     r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
@@ -26,7 +26,7 @@ const SESSION: &str = concat!(
 );
 
 /// The command of the demo's server, as words.
-fn server() -> String {
+pub(super) fn server() -> String {
     format!("{} demo-server", env!("CARGO_BIN_EXE_tapedeck"))
 }
 
