@@ -23,7 +23,7 @@ use super::{
     args::{self, CassetteArgs, LogArgs, TapeArgs},
     failure::Failure,
     files, front,
-    live::{Acting, LiveArgs, Outcome, Running},
+    live::{self, Acting, LiveArgs, Outcome, Running},
     output::{self, Notices},
     privacy::{Cleaner, PrivacyArgs},
     record_bridge,
@@ -176,8 +176,11 @@ impl Session {
         let warner = Arc::clone(&notices);
         let options =
             RecordOptions { signals, ends, warn: Box::new(move |text| warner.warn(text)), ..options };
-        let ended = proxy::record(server, client, tape, options);
-        let Ended { exit, asked, gone, missed, sink } = ended.map_err(Failure::file)?;
+        let ended = match proxy::record(server, client, tape, options) {
+            Ok(ended) => ended,
+            Err(error) => return Err(live::broken_off(running, Failure::file(error), &notices)),
+        };
+        let Ended { exit, asked, gone, missed, sink } = ended;
         let mut lacks = Lacks::default();
         lacks.tell_of_end("this session", missed, &cleaner, &notices);
         match sink {
