@@ -34,6 +34,9 @@ impl From<StoreError> for Failure {
             StoreError::Unwritten { path, .. } => {
                 failure.hint(format_args!("`tapedeck recover {}` writes it", path.display()))
             }
+            StoreError::Cassette { source, .. } if source.is_no_cassette() => failure.hint(
+                "`tapedeck record` makes one; `tapedeck verdict` reads reports, `tapedeck events` files of `--events`",
+            ),
             StoreError::Folder { .. } => failure.hint("name a cassette or a journal in it"),
             StoreError::Journal { path, source } => match store::advice(&path, &source) {
                 Some(advice) => failure.hint(advice),

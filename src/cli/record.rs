@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     sync::{Arc, mpsc::Receiver},
 };
@@ -35,6 +36,7 @@ use super::{
 #[derive(Args, Debug)]
 #[command(
     after_help = "Put it in front of the server's command in the client's configuration; the client talks to it as to the server.
+A path that is a folder, or ends in `/`, gets a cassette of each start's own in it, named by the time.
 
 Examples:
   tapedeck record session.json -- npx -y @modelcontextprotocol/server-everything
@@ -203,12 +205,17 @@ pub(super) fn file_of(cassette: &Path) -> PathBuf {
 
 /// An existing cassette must be one: otherwise the end of the session would be the first to find out.
 pub(super) fn check(cassette: &Path, notices: &Notices) -> Result<(), Failure> {
-    if !cassette.exists() {
+    if !is_begun(cassette) {
         return Ok(());
     }
     let loaded = files::load(cassette)?;
     files::warnings(&loaded).for_each(|warning| notices.warn(warning));
     Ok(())
+}
+
+/// Whether there is anything at the path of a cassette: an empty file, as `mktemp` makes, is as good as none.
+pub(super) fn is_begun(cassette: &Path) -> bool {
+    fs::metadata(cassette).is_ok_and(|found| !found.is_file() || found.len() > 0)
 }
 
 /// What folding did, for a person.

@@ -94,7 +94,7 @@ pub fn advice(journal: &Path, error: &JournalError) -> Option<String> {
             Some(format!("`tapedeck recover {path}` puts what can be read of it into its cassette"))
         }
         JournalError::NoJournal | JournalError::Version { .. } => {
-            Some("it stays as it is; take it away, or bring it back from a copy".to_owned())
+            Some("take it away, or bring it back from a copy".to_owned())
         }
         _ => None,
     }

@@ -240,6 +240,8 @@ impl Folding<'_> {
             Err(error) => return Err(error.into()),
         };
         let is_there = text.is_some();
+        // As `mktemp` makes it.
+        let text = text.filter(|text| !text.is_empty());
         let old = Blobs::of(self.disk, self.path);
         let base = base(self.path, text, &tapes, &old)?;
         // Behind the others, whose numbers are those of the journals.

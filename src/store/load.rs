@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     cassette::{
-        LoadError,
+        LoadError, LoadErrorKind,
         blob::{BlobSink, BlobSource},
         journal::{JournalError, Loss, MAGIC},
         model::Cassette,
@@ -74,6 +74,8 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
     }
     let text = match disk.read(&path) {
         Ok(text) if text.starts_with(&MAGIC) => return load_journal(disk, path),
+        // A recording may have begun with an empty file.
+        Ok(text) if text.is_empty() && !journals.is_empty() => None,
         Ok(text) => Some(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(StoreError::unread(&path, error)),
@@ -236,8 +238,15 @@ pub(super) fn base(
 }
 
 pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &dyn BlobSource) -> Result<Cassette, StoreError> {
-    Cassette::load(text, blobs)
-        .map_err(|source| StoreError::Cassette { path: path.to_owned(), source: Box::new(source) })
+    Cassette::load(text, blobs).map_err(|source| {
+        let (is_binary, path) = (matches!(source.kind, LoadErrorKind::NotUtf8), path.to_owned());
+        match path.extension() {
+            Some(extension) if is_binary && extension == "journal" => {
+                StoreError::Journal { path, source: JournalError::NoJournal }
+            }
+            _ => StoreError::Cassette { path, source: Box::new(source) },
+        }
+    })
 }
 
 /// Whether a journal in the state folder belongs to another cassette of the same name.
