@@ -47,6 +47,12 @@ fn recover(path: &Path) -> Result<ExitCode, Failure> {
         ))
         .hint("its recording becomes part of the cassette when it ends"));
     }
+    if is_same && outcome.unread > 0 {
+        let path = outcome.path.display();
+        return Err(Failure::file(format_args!(
+            "{path}: nothing was added, for no journal of it can be read"
+        )));
+    }
     if is_same && outcome.path.exists() {
         // That nothing was to be added to it does not say that it can be read.
         files::load(&outcome.path)?;

@@ -65,6 +65,8 @@ fn a_journal_that_cannot_be_read_at_all_is_an_error_and_stays() {
             assert!(!ran.stderr.contains("tapedeck recover"), "{ran:#?}");
         }
         deck.run(&format!("recover {journal}")).stderr("error: ");
+        let ran = deck.run("recover c.json").stderr("error: ").stderr("nothing was added");
+        assert_eq!(ran.stdout, "");
         deck.run("recover").status(ExitCode::Good).stdout(says);
         assert_eq!(deck.names(), [journal]);
     }
