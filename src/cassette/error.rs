@@ -36,9 +36,12 @@ pub enum LoadErrorKind {
         /// What stands there.
         found: String,
     },
-    /// Some other JSON.
-    #[error("this is no cassette: expected `\"cassette\": 1` as its first member")]
-    NotACassette,
+    /// Something else.
+    #[error("expected a cassette, an object with `\"cassette\": 1` as its first member, found {found}")]
+    NotACassette {
+        /// What stands there.
+        found: String,
+    },
     /// A cassette of another format version.
     #[error(transparent)]
     Version(#[from] Incompatible),
@@ -186,6 +189,11 @@ pub enum LoadErrorKind {
 pub(super) type Result<T> = std::result::Result<T, LoadError>;
 
 impl LoadError {
+    /// Whether the file is something else than a cassette.
+    pub const fn is_no_cassette(&self) -> bool {
+        matches!(self.kind, LoadErrorKind::NotACassette { .. })
+    }
+
     /// An error whose line and column are not known yet: see [`LoadError::locate`].
     pub(super) const fn new(at: usize, kind: LoadErrorKind) -> Self {
         Self { at, line: 0, column: 0, kind }
@@ -201,6 +209,12 @@ impl LoadError {
     #[cold]
     pub(super) fn member(text: &[u8], at: usize, member: &'static str, expected: &'static str) -> Self {
         Self::new(at, LoadErrorKind::Member { member, expected, found: found(text, at) })
+    }
+
+    /// Something else than a cassette.
+    #[cold]
+    pub(super) fn no_cassette(text: &[u8], at: usize) -> Self {
+        Self::new(at, LoadErrorKind::NotACassette { found: found(text, at) })
     }
 
     /// Fills in line and column.
@@ -223,7 +237,7 @@ impl std::error::Error for LoadError {
 }
 
 /// The beginning of what stands at `at`, to be shown.
-pub(crate) fn found(text: &[u8], at: usize) -> String {
+pub fn found(text: &[u8], at: usize) -> String {
     const LONGEST: usize = 24;
     let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) else {
         return "the end of the text".into();

@@ -22,7 +22,8 @@ mod shape;
 mod spacing;
 pub mod spelling;
 
-pub(crate) use error::found;
+#[doc(hidden)]
+pub use error::found;
 pub use error::{LoadError, LoadErrorKind};
 pub use fmt::{format, format_exchange, lay_out};
 pub use print::Printer;

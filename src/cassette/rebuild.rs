@@ -9,7 +9,7 @@ use super::{
     error::{LoadError, LoadErrorKind, Result},
     expand::{expand, may_hold_markers},
     model::{Cassette, Form, Message},
-    spacing::Spacing,
+    spacing::{self, Spacing},
     spelling::{Envelope, Side},
 };
 use crate::wire::{Span, jsonrpc, scan};
@@ -250,7 +250,8 @@ impl Line<'_> {
         if form == Form::Request {
             id = scan::member(self.text, value.start, "id");
         }
-        self.message(form, value, id.map(|span| span.of(self.text)), out)
+        let id = id.map(|span| spacing::id(span.of(self.text)));
+        self.message(form, value, id.as_deref(), out)
     }
 }
 

@@ -1,5 +1,7 @@
 //! JSON texts with other white space.
 
+use std::borrow::Cow;
+
 use super::reader;
 use crate::wire::scan;
 
@@ -95,6 +97,16 @@ pub(super) fn space_until(
     }
     out.extend_from_slice(&json[from..]);
     true
+}
+
+/// An id as a cassette gives it back: inside objects and arrays the file has blanks of its own.
+pub(super) fn id(raw: &[u8]) -> Cow<'_, [u8]> {
+    if !matches!(raw, [b'{' | b'[', ..]) {
+        return Cow::Borrowed(raw);
+    }
+    let mut compact = Vec::with_capacity(raw.len());
+    space(raw, Spacing::Compact, &mut compact);
+    Cow::Owned(compact)
 }
 
 /// As `JSON.stringify(x, null, n)` and Python's `json.dumps(x, indent=n)` do. `push` takes bytes, and how many levels

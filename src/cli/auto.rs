@@ -86,7 +86,7 @@ impl AutoArgs {
         let cassette = self.cassette.path()?;
         let privacy = self.privacy.sending(&self.server);
         let records = match self.record {
-            When::Once => !cassette.exists() || is_ours(&cassette)?,
+            When::Once => !record::is_begun(&cassette) || is_ours(&cassette)?,
             When::None => false,
             When::New | When::Replace => true,
         };
@@ -108,7 +108,7 @@ impl AutoArgs {
                 .map(|session| Session::Replay(Box::new(session)));
         }
         if self.play.faults.is_given() {
-            self.play.faults.check(!cassette.exists())?;
+            self.play.faults.check(!record::is_begun(&cassette))?;
             notices.warn(format_args!(
                 "this session is recorded into {}, so no fault acts in it; they act once that is replayed, and \
                  `tapedeck record` lets faults act on live traffic",

@@ -13,7 +13,7 @@ use mcp_tapedeck::{
     report::events::{Event, Filter, Outcome},
 };
 
-use super::{failure::Failure, output};
+use super::{failure::Failure, output, unfit};
 
 /// Show what became of the messages of replays
 #[derive(Args, Debug)]
@@ -97,39 +97,31 @@ pub(super) fn run(args: &EventsArgs) -> Result<ExitCode, Failure> {
         limit: args.limit,
     };
     let path = args.path.display();
-    let unread = |error| {
+    let failed = |error| {
         let next = "a replay writes its events to the file that its `--events` names";
         Failure::unread(&args.path, &error, next)
     };
-    let file = File::open(&args.path).map_err(unread)?;
+    let file = File::open(&args.path).map_err(failed)?;
     let mut found: Vec<(Event, String)> = Vec::new();
-    let (mut faults, mut has_events) = (Vec::new(), false);
+    let mut unread = 0;
     for (at, line) in BufReader::new(file).split(b'\n').enumerate() {
-        let line = line.map_err(unread)?;
-        if line.is_empty() {
+        let line = line.map_err(failed)?;
+        if line.trim_ascii().is_empty() {
             continue;
         }
         match serde_json::from_slice::<Event>(&line) {
-            Ok(event) => {
-                has_events = true;
-                if filter.fits(&event) {
-                    found.push((event, String::from_utf8_lossy(&line).into_owned()));
-                }
+            Ok(event) if filter.fits(&event) => {
+                found.push((event, String::from_utf8_lossy(&line).into_owned()));
             }
+            Ok(_) => {}
             Err(error) => {
-                let text = error.to_string();
-                let reason = text.split(" at line ").next().unwrap_or_default();
-                faults.push(format!("{path}:{}: this is no event: {reason}", at + 1));
+                unread += 1;
+                if unread <= MOST_TOLD {
+                    output::warning(unfit::why(&args.path, (&line, at + 1), "an event", &error));
+                }
             }
         }
     }
-    // A file of another kind is told once, and not by each of its lines.
-    if let Some(first) = faults.first().filter(|_| !has_events) {
-        return Err(Failure::file(format_args!("{first}, and neither is any other line")).hint(
-            "give the file that the `--events` of a replay named; a cassette is shown by `tapedeck show`",
-        ));
-    }
-    faults.iter().for_each(|fault| output::stderr(format_args!("{fault}; take the line out")));
     let shown = filter.last(&found);
     let mut out = output::stdout();
     if args.json {
@@ -139,12 +131,16 @@ pub(super) fn run(args: &EventsArgs) -> Result<ExitCode, Failure> {
         write!(out, "{}", table(&rows)).map_err(Failure::output)?;
     }
     out.flush().map_err(Failure::output)?;
-    if faults.is_empty() {
+    if unread == 0 {
         return Ok(ExitCode::Good);
     }
-    Err(Failure::file(format_args!("{path}: not every line is an event"))
-        .hint("a replay that was killed may leave half a line; take out the lines that were named"))
+    let were = output::counted(unread, "line is no event and was", "lines are no events and were");
+    Err(Failure::file(format_args!("{path}: {were} left out"))
+        .hint("`--events` of a replay writes such files; a replay that was killed may leave half a line, which can be taken out"))
 }
+
+/// So many lines that are no events are told of.
+const MOST_TOLD: u64 = 3;
 
 const COLUMNS: usize = 10;
 

@@ -27,8 +27,22 @@ impl From<StoreError> for Failure {
             StoreError::NotFound { .. } => {
                 failure.hint("`tapedeck record` makes one; `tapedeck help record` says how")
             }
-            StoreError::Unwritten { .. } => failure.hint("`tapedeck recover` and this path write it"),
-            StoreError::Journal { .. } => failure.hint("`tapedeck recover` saves what can be read of it"),
+            StoreError::Unwritten { path, is_recording: true } => failure.hint(format_args!(
+                "its recorder still runs, and writes it when it ends; `tapedeck show {}` reads what there is",
+                path.display()
+            )),
+            StoreError::Unwritten { path, .. } => {
+                failure.hint(format_args!("`tapedeck recover {}` writes it", path.display()))
+            }
+            StoreError::Cassette { source, .. } if source.is_no_cassette() => failure.hint(
+                "`tapedeck record` makes one; `tapedeck verdict` reads reports, `tapedeck events` files of `--events`",
+            ),
+            StoreError::Folder { .. } => failure.hint("name a cassette or a journal in it"),
+            StoreError::Journal { path, source } => match store::advice(&path, &source) {
+                Some(advice) => failure.hint(advice),
+                None => failure,
+            },
+            StoreError::Alive { .. } => failure.hint("it becomes part of its cassette when that ends"),
             _ => failure,
         }
     }

@@ -222,6 +222,14 @@ pub(super) fn told(
     last.zip(files).map_or(own, |(last, files)| tell(last, unreachable, files, lacks, notices))
 }
 
+/// A session that was broken off since its recording cannot be written: its report says so.
+pub(super) fn broken_off(running: Option<Running>, failure: Failure, notices: &Notices) -> Failure {
+    if let Some(running) = running {
+        running.end(true, Some(&failure.one_line()), &Lacks::default(), notices);
+    }
+    failure
+}
+
 /// Writes the report of the end, and says it where it is bad; that the server was never reached, and what was not
 /// recorded, is said elsewhere.
 fn tell(

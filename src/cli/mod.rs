@@ -43,6 +43,7 @@ mod schema;
 mod separator;
 mod show;
 mod tape;
+mod unfit;
 mod values;
 mod verdict;
 mod wrap;

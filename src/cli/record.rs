@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     sync::{Arc, mpsc::Receiver},
 };
@@ -23,7 +24,7 @@ use super::{
     args::{self, CassetteArgs, LogArgs, TapeArgs},
     failure::Failure,
     files, front,
-    live::{Acting, LiveArgs, Outcome, Running},
+    live::{self, Acting, LiveArgs, Outcome, Running},
     output::{self, Notices},
     privacy::{Cleaner, PrivacyArgs},
     record_bridge,
@@ -35,6 +36,7 @@ use super::{
 #[derive(Args, Debug)]
 #[command(
     after_help = "Put it in front of the server's command in the client's configuration; the client talks to it as to the server.
+A path that is a folder, or ends in `/`, gets a cassette of each start's own in it, named by the time.
 
 Examples:
   tapedeck record session.json -- npx -y @modelcontextprotocol/server-everything
@@ -176,8 +178,11 @@ impl Session {
         let warner = Arc::clone(&notices);
         let options =
             RecordOptions { signals, ends, warn: Box::new(move |text| warner.warn(text)), ..options };
-        let ended = proxy::record(server, client, tape, options);
-        let Ended { exit, asked, gone, missed, sink } = ended.map_err(Failure::file)?;
+        let ended = match proxy::record(server, client, tape, options) {
+            Ok(ended) => ended,
+            Err(error) => return Err(live::broken_off(running, Failure::file(error), &notices)),
+        };
+        let Ended { exit, asked, gone, missed, sink } = ended;
         let mut lacks = Lacks::default();
         lacks.tell_of_end("this session", missed, &cleaner, &notices);
         match sink {
@@ -200,12 +205,17 @@ pub(super) fn file_of(cassette: &Path) -> PathBuf {
 
 /// An existing cassette must be one: otherwise the end of the session would be the first to find out.
 pub(super) fn check(cassette: &Path, notices: &Notices) -> Result<(), Failure> {
-    if !cassette.exists() {
+    if !is_begun(cassette) {
         return Ok(());
     }
     let loaded = files::load(cassette)?;
     files::warnings(&loaded).for_each(|warning| notices.warn(warning));
     Ok(())
+}
+
+/// Whether there is anything at the path of a cassette: an empty file, as `mktemp` makes, is as good as none.
+pub(super) fn is_begun(cassette: &Path) -> bool {
+    fs::metadata(cassette).is_ok_and(|found| !found.is_file() || found.len() > 0)
 }
 
 /// What folding did, for a person.

@@ -18,7 +18,7 @@ use super::{
     connect::{self, ServerArgs},
     failure::Failure,
     front,
-    live::{Acting, Outcome},
+    live::{self, Acting, Outcome},
     output::Notices,
     privacy::{Cleaner, PrivacyArgs},
     record::{self, Begun},
@@ -115,7 +115,11 @@ impl Session {
             BridgeError::Sink(_) => Failure::file(error),
             error => Failure::peer(error),
         });
-        let BridgeEnded { asked, gone, missed, unreachable, has_answered, sink } = ended?;
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(failure) => return Err(live::broken_off(running, failure, &notices)),
+        };
+        let BridgeEnded { asked, gone, missed, unreachable, has_answered, sink } = ended;
         let mut lacks = Lacks::default();
         lacks.tell_of_end("this session", missed, &cleaner, &notices);
         match sink {

@@ -6,6 +6,7 @@ use clap::Args;
 use mcp_tapedeck::{
     exit_code::ExitCode,
     proxy::reverse::{ListenError, Reverse, ReverseEnded, ReverseOptions},
+    report::Report,
     store::FoldOptions,
 };
 
@@ -95,8 +96,12 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
         warn: Box::new(move |text| warner.warn(text)),
         ..ReverseOptions::default()
     };
-    let ReverseEnded { asked, missed, unreachable, report: last, sink } =
-        front.record(tape, options).map_err(Failure::file)?;
+    let ended = front.record(tape, options).map_err(|error| {
+        let (failure, report) = (Failure::file(error), Report::open(&cassette.display().to_string()));
+        told(Some(&report), Some(&failure.one_line()), files.as_ref(), &Lacks::default(), &notices);
+        failure
+    });
+    let ReverseEnded { asked, missed, unreachable, report: last, sink } = ended?;
     let mut lacks = Lacks::default();
     lacks.tell_of_end("these sessions", missed, &cleaner, &notices);
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };

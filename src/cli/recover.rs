@@ -18,7 +18,10 @@ use super::{failure::Failure, files, output, record};
   tapedeck recover session.json.20261127T224001-6f1c2a7b9d0e.journal
 
 A recorder that was killed, or that had no time to write its cassette, leaves a journal with all that was recorded.
-Commands that read a cassette read its journals too, and the next recording puts them into it.")]
+Commands that read a cassette read its journals too, and the next recording puts them into it. A damaged one is left
+out until its path, or that of its cassette, is given here: what can be read of it goes into the cassette, and the
+journal stays as NAME.kept.journal, to be deleted once nobody needs it. The status is 3 where a journal cannot be read
+at all, and where its recorder still runs.")]
 pub(super) struct RecoverArgs {
     /// A journal, or a cassette with journals beside it; without one, the journals of this folder and of the folder
     /// for those that could not be written to theirs are listed
@@ -36,12 +39,26 @@ pub(super) fn run(args: &RecoverArgs) -> Result<ExitCode, Failure> {
 fn recover(path: &Path) -> Result<ExitCode, Failure> {
     let outcome = store::recover(path)?;
     outcome.notes.iter().for_each(output::warning);
-    if outcome.added.is_empty() && outcome.changes.is_none() && outcome.path.exists() {
+    let is_same = outcome.added.is_empty() && outcome.changes.is_none();
+    if is_same && outcome.alive > 0 {
+        return Err(Failure::file(format_args!(
+            "{}: the recorder of this cassette is still running, and nothing else is left to be added",
+            outcome.path.display()
+        ))
+        .hint("its recording becomes part of the cassette when it ends"));
+    }
+    if is_same && !outcome.left.is_empty() {
+        let path = outcome.path.display();
+        return Err(Failure::file(format_args!(
+            "{path}: nothing was added, for no journal of it can be read"
+        )));
+    }
+    if is_same && outcome.path.exists() {
         // That nothing was to be added to it does not say that it can be read.
         files::load(&outcome.path)?;
     }
     output::print(format_args!("{}\n", record::told(&outcome)))?;
-    Ok(ExitCode::Good)
+    Ok(if outcome.left.is_empty() { ExitCode::Good } else { ExitCode::File })
 }
 
 fn list() -> Result<ExitCode, Failure> {
@@ -50,7 +67,7 @@ fn list() -> Result<ExitCode, Failure> {
     for journal in &journals {
         output::print(format_args!("{}\n", described(journal)))?;
     }
-    if journals.iter().any(|journal| !journal.is_alive) {
+    if journals.iter().any(|journal| !journal.is_alive && !journal.is_kept) {
         output::print("put one into its cassette: tapedeck recover JOURNAL\n")?;
     }
     Ok(ExitCode::Good)
@@ -64,8 +81,10 @@ fn described(journal: &LeftJournal) -> String {
     if journal.is_alive {
         text.push_str(", still being recorded");
     }
-    if let Some(error) = &journal.error {
-        text.push_str(&format!(", damaged: {error}"));
+    if journal.is_kept {
+        text.push_str(", kept: what can be read of it is in the cassette; delete it once nobody needs it");
+    } else if let Some(error) = &journal.error {
+        text.push_str(&format!(", cannot be read whole: {error}"));
     }
     text
 }

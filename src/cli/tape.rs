@@ -124,7 +124,7 @@ impl Tape {
                 notices.warn(format_args!("secrets that were met late stay in the journal: {error}"));
             }
             notices.warn(format_args!(
-                "the server answered nothing, so the old recording stays; this one is in {}, and `tapedeck recover` \
+                "the server answered nothing, so the old recording stays; this one is in {0}, and `tapedeck recover {0}` \
                  adds it to the cassette",
                 journal.path().display()
             ));

@@ -15,7 +15,7 @@ use mcp_tapedeck::{
     report::{Difference, Miss, Report, Verdict},
 };
 
-use super::{args, failure::Failure, junit, output, replay};
+use super::{args, failure::Failure, junit, output, replay, unfit};
 
 /// Read the reports of replays; fail where one is bad, still open, or none was found
 #[derive(Args, Debug)]
@@ -244,7 +244,6 @@ pub(super) fn read(path: PathBuf) -> Result<Found, Failure> {
             report.report
         ))
         .hint("read it with the tapedeck that wrote it")),
-        Err(error) => Err(Failure::file(format_args!("{}: this is no report: {error}", path.display()))
-            .hint("give a folder that holds reports only")),
+        Err(error) => Err(Failure::file(unfit::why(&path, (&text, 1), "a report", &error)).hint(next)),
     }
 }

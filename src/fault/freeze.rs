@@ -229,7 +229,9 @@ impl Source<'_> {
         }
         const REPLACED: [&str; 8] = ["name", "when", "nth", "first", "every", "from", "times", "probability"];
         for (name, value) in members(self.text, Some(self.root())) {
-            if !REPLACED.contains(&&*name) {
+            if name == "times" && !self.rule.limits_times() {
+                out.push("copies", value.of(self.text));
+            } else if !REPLACED.contains(&&*name) {
                 out.push(&name, value.of(self.text));
             }
         }

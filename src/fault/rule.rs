@@ -214,6 +214,11 @@ impl Rule {
         self.does.acts().all(|act| act.kind.exists != never)
     }
 
+    /// Whether it acts at most so many times.
+    pub(super) const fn limits_times(&self) -> bool {
+        self.trigger.times.is_some()
+    }
+
     /// Whether chance decides when it acts, or what exactly it does.
     pub(super) fn is_by_chance(&self) -> bool {
         self.probability.is_some() || self.does.acts().any(|act| act.kind.by_chance)
@@ -278,7 +283,14 @@ fn kind(name: Value<'_>) -> Result<&'static Kind, PlanError> {
 impl Trigger {
     fn read(object: &mut Object<'_>) -> Result<Self, PlanError> {
         let mut count = |name: &'static str| object.get(name).map(|value| value.count(name)).transpose();
-        let (first, every, from, times) = (count("first")?, count("every")?, count("from")?, count("times")?);
+        let (first, every, from) = (count("first")?, count("every")?, count("from")?);
+        // Beside `duplicate` it is how often the answer comes, unless `copies` says that.
+        let is_copies = !object.has("copies")
+            && object.get("do").is_some_and(|name| name.string("do").is_ok_and(|name| name == "duplicate"));
+        let times = match is_copies {
+            true => None,
+            false => object.get("times").map(|value| value.count("times")).transpose()?,
+        };
         let nth = match object.get("nth") {
             Some(value) if value.is_array() => {
                 let numbers = value.elements("nth")?;

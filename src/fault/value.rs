@@ -190,6 +190,11 @@ impl<'a> Object<'a> {
         found.map(|(_, _, value)| Value::new(self.text, *value))
     }
 
+    /// Whether it has a member, asked for or not.
+    pub fn has(&self, name: &str) -> bool {
+        self.members.iter().any(|(known, ..)| known == name)
+    }
+
     /// The value of a member that has to be there.
     ///
     /// # Errors

@@ -1,6 +1,9 @@
 //! What may go wrong with a cassette's files, and what to do about it.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::cassette::{LoadError, journal::JournalError};
 
@@ -17,6 +20,14 @@ pub enum StoreError {
     /// There is no cassette, but a journal of one.
     #[error("{}: only the journals of this cassette are there, it is not written yet", path.display())]
     Unwritten {
+        /// The path that was given.
+        path: PathBuf,
+        /// Whether recorders that still run hold all of them.
+        is_recording: bool,
+    },
+    /// A folder where a cassette or a journal is needed.
+    #[error("{}: expected a file, found a folder", path.display())]
+    Folder {
         /// The path that was given.
         path: PathBuf,
     },
@@ -63,4 +74,34 @@ pub enum StoreError {
     /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+impl StoreError {
+    /// A file could not be read.
+    pub(super) fn unread(path: &Path, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::IsADirectory => Self::Folder { path: path.to_owned() },
+            _ => error.into(),
+        }
+    }
+}
+
+/// What to do about a journal that cannot be read: a sentence without a full stop.
+pub fn advice(journal: &Path, error: &JournalError) -> Option<String> {
+    let path = journal.display();
+    match error {
+        JournalError::Damaged { .. } | JournalError::Hopeless { .. } | JournalError::Unknown { .. } => {
+            Some(format!("`tapedeck recover {path}` puts what can be read of it into its cassette"))
+        }
+        JournalError::NoJournal | JournalError::Version { .. } => {
+            Some("take it away, or bring it back from a copy".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// What is said of a journal that could not be read, and of what becomes of it.
+pub(super) fn note_of_unread(journal: &Path, error: &JournalError, so: &str) -> String {
+    let advice = advice(journal, error).map(|advice| format!("; {advice}")).unwrap_or_default();
+    format!("{}: {error}; {so}{advice}", journal.display())
 }

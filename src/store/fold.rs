@@ -9,7 +9,7 @@ use std::{
 use super::{
     blobs::{BlobFiles, Blobs},
     disk::{Disk, FileOut},
-    error::StoreError,
+    error::{StoreError, note_of_unread},
     load::{base, divide, in_order, is_anothers, note_of_end, note_of_stray},
     lock::CassetteLock,
     paths,
@@ -93,6 +93,7 @@ impl Files {
             path: &path,
             options,
             goes_on,
+            is_only: only.is_some(),
             alive: Vec::new(),
             outcome: FoldOutcome { path: path.clone(), ..FoldOutcome::default() },
         };
@@ -120,6 +121,8 @@ struct Folding<'a> {
     path: &'a Path,
     options: FoldOptions,
     goes_on: &'a dyn Fn() -> bool,
+    /// Whether one journal was named.
+    is_only: bool,
     /// Of the recorders that still run, what their sessions' recordings depend on.
     alive: Vec<Tape>,
     outcome: FoldOutcome,
@@ -143,10 +146,18 @@ impl Folding<'_> {
                     folded.push((journal, read));
                 }
                 // It holds no message.
-                Err(JournalError::NoHeader) => done.push((journal, false)),
+                Err(JournalError::NoHeader) => {
+                    if self.is_only {
+                        self.outcome.notes.push(format!("{}: it held no message", journal.path.display()));
+                    }
+                    done.push((journal, false));
+                }
                 Err(JournalError::Io(error)) => return Err(error.into()),
+                Err(source) if self.is_only => {
+                    return Err(StoreError::Journal { path: journal.path.clone(), source });
+                }
                 Err(error) => {
-                    self.outcome.notes.push(format!("{}: {error}; it is left", journal.path.display()));
+                    self.outcome.notes.push(note_of_unread(&journal.path, &error, "it is left"));
                     self.outcome.left.push(journal.path.clone());
                 }
             }
@@ -155,8 +166,13 @@ impl Folding<'_> {
         let mut left = self.add(recordings)?;
         left.extend(self.add(added)?);
         for (journal, is_kept) in done.into_iter().filter(|(journal, _)| !left.contains(&&*journal.path)) {
-            if let Err(error) = self.discard(journal, is_kept) {
-                self.outcome.notes.push(format!("{error}; its sessions are in the cassette"));
+            match self.discard(journal, is_kept) {
+                Err(error) => self.outcome.notes.push(format!("{error}; its sessions are in the cassette")),
+                Ok(()) if is_kept && !self.options.keep_journals => self.outcome.notes.push(format!(
+                    "{}: the damaged journal is kept under this name; delete it once nobody needs what else is in it",
+                    paths::kept(&journal.path).display()
+                )),
+                Ok(()) => {}
             }
         }
         Ok(self.outcome)
@@ -224,6 +240,8 @@ impl Folding<'_> {
             Err(error) => return Err(error.into()),
         };
         let is_there = text.is_some();
+        // As `mktemp` makes it.
+        let text = text.filter(|text| !text.is_empty());
         let old = Blobs::of(self.disk, self.path);
         let base = base(self.path, text, &tapes, &old)?;
         // Behind the others, whose numbers are those of the journals.
@@ -273,7 +291,7 @@ impl Folding<'_> {
             self.disk.remove(&unfinished)?;
         }
         match is_kept {
-            true => self.disk.rename(&journal.path, &journal.path.with_extension("kept.journal")),
+            true => self.disk.rename(&journal.path, &paths::kept(&journal.path)),
             false => self.disk.remove(&journal.path),
         }
     }

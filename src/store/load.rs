@@ -8,13 +8,13 @@ use std::{
 use super::{
     blobs::Blobs,
     disk::Disk,
-    error::StoreError,
+    error::{StoreError, note_of_unread},
     paths,
     siblings::{FileFrames, Folded, Opened},
 };
 use crate::{
     cassette::{
-        LoadError,
+        LoadError, LoadErrorKind,
         blob::{BlobSink, BlobSource},
         journal::{JournalError, Loss, MAGIC},
         model::Cassette,
@@ -74,9 +74,11 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
     }
     let text = match disk.read(&path) {
         Ok(text) if text.starts_with(&MAGIC) => return load_journal(disk, path),
+        // A recording may have begun with an empty file.
+        Ok(text) if text.is_empty() && !journals.is_empty() => None,
         Ok(text) => Some(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(StoreError::unread(&path, error)),
     };
     let has_text = text.is_some();
     let (mut folded, mut damaged) = (Vec::new(), None);
@@ -90,7 +92,7 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
             // Its recorder has only begun, or was killed as soon as it had.
             Err(JournalError::NoHeader) => {}
             Err(error) => {
-                notes.push(format!("{}: {error}; it is left out", journal.path.display()));
+                notes.push(note_of_unread(&journal.path, &error, "it is left out"));
                 damaged.get_or_insert((journal, error));
             }
         }
@@ -129,7 +131,7 @@ pub fn recorders(path: &Path) -> io::Result<usize> {
 /// When the file itself cannot be read.
 pub fn faults(path: &Path) -> Result<Vec<LoadError>, StoreError> {
     let (disk, path) = (Disk::default(), paths::resolve(path)?);
-    let text = disk.read(&path)?;
+    let text = disk.read(&path).map_err(|error| StoreError::unread(&path, error))?;
     Ok(Cassette::check(text, &Blobs::of(&disk, &path)).err().unwrap_or_default())
 }
 
@@ -236,8 +238,15 @@ pub(super) fn base(
 }
 
 pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &dyn BlobSource) -> Result<Cassette, StoreError> {
-    Cassette::load(text, blobs)
-        .map_err(|source| StoreError::Cassette { path: path.to_owned(), source: Box::new(source) })
+    Cassette::load(text, blobs).map_err(|source| {
+        let (is_binary, path) = (matches!(source.kind, LoadErrorKind::NotUtf8), path.to_owned());
+        match path.extension() {
+            Some(extension) if is_binary && extension == "journal" => {
+                StoreError::Journal { path, source: JournalError::NoJournal }
+            }
+            _ => StoreError::Cassette { path, source: Box::new(source) },
+        }
+    })
 }
 
 /// Whether a journal in the state folder belongs to another cassette of the same name.

@@ -65,6 +65,20 @@ pub(super) fn cassette_of(journal: &Path) -> Option<PathBuf> {
     Some(folder(journal).join(cassette))
 }
 
+/// What stands in the name of a journal that is never folded again.
+const KEPT: &str = ".kept.journal";
+
+/// Where a journal stays whose sessions are in its cassette.
+pub(super) fn kept(journal: &Path) -> PathBuf {
+    with_suffix(&journal.with_extension(""), KEPT)
+}
+
+/// The journal that stays at this path; none where no journal does.
+pub(super) fn was_kept(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?.strip_suffix(KEPT)?;
+    Some(path.with_file_name(format!("{name}.journal")))
+}
+
 /// What the name of a journal says of its header, for one whose header is lost.
 pub(super) fn header_of(journal: &Path) -> JournalHeader {
     let name = journal.file_name().and_then(|name| name.to_str()).unwrap_or_default();

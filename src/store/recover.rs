@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     disk::Disk,
-    error::StoreError,
+    error::{StoreError, advice},
     fold::{Files, FoldOptions, FoldOutcome},
     paths,
     siblings::Opened,
@@ -25,12 +25,14 @@ pub struct LeftJournal {
     pub started_ms: u64,
     /// Whether its recorder still runs.
     pub is_alive: bool,
-    /// What is wrong with it, where its header cannot be read.
+    /// Whether its sessions are in the cassette: it was kept on request, or since not all of it could be read.
+    pub is_kept: bool,
+    /// What is wrong with it, and what to do about that, where it cannot be read.
     pub error: Option<String>,
 }
 
 /// The journals of any cassette in a folder, and in the user's state folder, where those go whose own folder cannot
-/// be written; in the order of their start.
+/// be written; in the order of their start. Those that nobody writes are read, to find what is wrong with them.
 ///
 /// # Errors
 /// When a folder cannot be read.
@@ -48,10 +50,16 @@ pub(super) fn left_journals_on(
     for folder in [Some(&*folder), state.filter(|state| *state != folder)].into_iter().flatten() {
         for name in disk.list(folder)? {
             let path = folder.join(name);
-            if paths::cassette_of(&path).is_some()
+            let kept = paths::was_kept(&path);
+            let of = paths::cassette_of(kept.as_ref().unwrap_or(&path));
+            if of.is_some()
                 && let Some(journal) = Opened::open(disk, path)?
             {
-                left.push(describe(disk, &journal, state)?);
+                let found = describe(disk, &journal, state)?;
+                let cassette = found.cassette.or_else(|| of.filter(|_| kept.is_some()));
+                let is_read = found.error.is_some() || found.is_alive || kept.is_some();
+                let error = if is_read { found.error } else { wrong_in(&journal)? };
+                left.push(LeftJournal { cassette, is_kept: kept.is_some(), error, ..found });
             }
         }
     }
@@ -59,18 +67,43 @@ pub(super) fn left_journals_on(
     Ok(left)
 }
 
+/// What is wrong with a journal behind its header.
+fn wrong_in(journal: &Opened) -> io::Result<Option<String>> {
+    let read = || -> Result<(), JournalError> {
+        let mut reader = journal.reader()?;
+        while reader.next()?.is_some() {}
+        Ok(())
+    };
+    match read() {
+        Ok(()) => Ok(None),
+        Err(JournalError::Io(error)) => Err(error),
+        Err(error) => Ok(Some(told(&journal.path, &error))),
+    }
+}
+
+fn told(journal: &Path, error: &JournalError) -> String {
+    advice(journal, error).map_or_else(|| error.to_string(), |advice| format!("{error}; {advice}"))
+}
+
 fn describe(disk: &Disk, journal: &Opened, state: Option<&Path>) -> io::Result<LeftJournal> {
     let is_alive = !disk.try_lock(&journal.file)?;
     let (header, error) = match journal.header() {
         Ok(header) => (header, None),
         Err(JournalError::Io(error)) => return Err(error),
-        Err(error) => (paths::header_of(&journal.path), Some(error.to_string())),
+        Err(error) => (paths::header_of(&journal.path), Some(told(&journal.path, &error))),
     };
     let cassette = match header.cassette {
         Some(cassette) => Some(PathBuf::from(cassette)),
         None => paths::cassette_of(&journal.path).filter(|_| Some(paths::folder(&journal.path)) != state),
     };
-    Ok(LeftJournal { path: journal.path.clone(), cassette, started_ms: header.started_ms, is_alive, error })
+    Ok(LeftJournal {
+        path: journal.path.clone(),
+        cassette,
+        started_ms: header.started_ms,
+        is_alive,
+        is_kept: false,
+        error,
+    })
 }
 
 /// Folds a journal, or all journals of a cassette, into the cassette, and skips what is damaged; what is lost is said

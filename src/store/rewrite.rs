@@ -9,6 +9,7 @@ use super::{
     load::{Loaded, parse},
     lock::CassetteLock,
     paths,
+    siblings::Opened,
 };
 use crate::cassette::blob::BlobSink;
 
@@ -77,13 +78,18 @@ pub(super) fn read_text(disk: &Disk, path: &Path) -> Result<Vec<u8>, StoreError>
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let path = path.to_owned();
             let journals = paths::journals(disk, &path, paths::state_folder().as_deref())?;
-            Err(if journals.is_empty() {
-                StoreError::NotFound { path }
-            } else {
-                StoreError::Unwritten { path }
-            })
+            if journals.is_empty() {
+                return Err(StoreError::NotFound { path });
+            }
+            let mut is_recording = true;
+            for journal in journals {
+                if let Some(journal) = Opened::open(disk, journal)? {
+                    is_recording &= disk.is_locked(&journal.file)?;
+                }
+            }
+            Err(StoreError::Unwritten { path, is_recording })
         }
-        text => Ok(text?),
+        text => text.map_err(|error| StoreError::unread(path, error)),
     }
 }
 

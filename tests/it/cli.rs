@@ -9,6 +9,7 @@ mod freeze;
 mod fronts;
 #[cfg(unix)]
 mod full_disk;
+mod left;
 mod live;
 mod options;
 mod refused;

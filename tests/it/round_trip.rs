@@ -5,14 +5,19 @@ use std::sync::Arc;
 
 use mcp_tapedeck::{
     Cassette, Recorder, Replayer,
-    cassette::blob::{BlobSource, MemoryBlobs},
+    cassette::{
+        self,
+        blob::{BlobSource, MemoryBlobs},
+    },
+    edit::{self, Edit},
     replay::Options,
     report::Verdict,
+    store,
     traffic::Direction::{ToClient, ToServer},
 };
 use proptest::prelude::*;
 
-use crate::support::playback::{Line, from_server, replay};
+use crate::support::playback::{Line, from_server, lines, replay, replay_all};
 
 /// A conversation in the making: random choices become a session that a real client and server could have had.
 #[derive(Default)]
@@ -198,4 +203,77 @@ proptest! {
             talk.lines
         );
     }
+
+    #[test]
+    fn ids_that_are_objects_or_arrays_come_back_as_they_were_spelled(ids in odd_ids()) {
+        let talk = odd_talk(&ids);
+        let (text, blobs) = record(&talk);
+        let shown = || format!("{}\n{talk:#?}", String::from_utf8_lossy(&text));
+        let cassette = Cassette::load(text.clone(), &blobs).expect("a recording loads");
+        prop_assert_eq!(&lines(&cassette, &blobs), &talk, "{}", shown());
+        prop_assert_eq!(&cassette::format(&cassette), &text, "{}", shown());
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let [from, journal, back] = ["a.json", "a.journal", "b.json"].map(|name| folder.path().join(name));
+        std::fs::write(&from, &text).expect("it is written");
+        store::convert(&from, &journal).expect("a cassette becomes a journal");
+        store::convert(&journal, &back).expect("and a cassette again");
+        prop_assert_eq!(&std::fs::read(&back).expect("it is there"), &text, "{}", shown());
+
+        for exchange in &cassette.exchanges {
+            let key = exchange.key.to_string();
+            let note = Edit::Note { key: key.clone(), text: "a note".to_owned() };
+            let edited = edit::apply(&cassette, &blobs, &note).expect("each takes a note");
+            let edited = Cassette::load(edited.text, &blobs).expect("it is a cassette still");
+            prop_assert_eq!(&lines(&edited, &blobs), &talk, "{}", shown());
+            let twice = Edit::Duplicate { key, name: Some("copy".to_owned()) };
+            let edited = edit::apply(&cassette, &blobs, &twice).expect("each can be there twice");
+            let edited = Cassette::load(edited.text, &blobs).expect("it is a cassette still");
+            let said = lines(&edited, &blobs);
+            prop_assert!(talk.iter().all(|line| said.contains(line)), "{}\n{said:#?}", shown());
+        }
+
+        let (passed, report) = replay_all(cassette, blobs, &talk);
+        prop_assert_eq!(from_server(&passed), from_server(&talk), "{}\n{:#?}", shown(), report);
+        prop_assert!(report.misses.is_empty() && report.unused.is_empty(), "{}\n{:#?}", shown(), report);
+    }
+}
+
+/// Ids that no peer should give: objects and arrays, with any blanks inside.
+fn odd_ids() -> impl Strategy<Value = Vec<String>> {
+    use proptest::{
+        collection::{btree_set, vec},
+        sample::select,
+    };
+    let piece = (
+        select(vec!["1", "1.0", "\"a\"", "\"\\u0061\"", "null", "{}", "[ ]", "{\"b\":[1, 2]}"]),
+        select(vec!["", "", " ", "\t"]),
+    );
+    let id = (any::<bool>(), vec(piece, 0..4)).prop_map(|(is_object, pieces)| {
+        let pieces = pieces.iter().enumerate().map(|(n, (value, blank))| match is_object {
+            true => format!("{blank}\"{n}\":{blank}{value}"),
+            false => format!("{blank}{value}{blank}"),
+        });
+        let pieces = pieces.collect::<Vec<_>>().join(",");
+        if is_object { format!("{{{pieces}}}") } else { format!("[{pieces}]") }
+    });
+    btree_set(id, 1..5).prop_map(|ids| ids.into_iter().collect())
+}
+
+/// A session in which everything that has an id or a token has one of these.
+fn odd_talk(ids: &[String]) -> Vec<Line> {
+    let mut talk = Conversation::begin();
+    for (n, id) in ids.iter().enumerate() {
+        talk.client(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t","arguments":{{"n":{n}}},"_meta":{{"progressToken":{id}}}}}}}"#
+        ));
+        talk.server(format!(
+            r#"{{"method":"notifications/progress","params":{{"progressToken":{id},"progress":1}},"jsonrpc":"2.0"}}"#
+        ));
+        talk.server(format!(r#"{{"method":"roots/list","jsonrpc":"2.0","id":{id}}}"#));
+        talk.client(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"roots":[]}}}}"#));
+        talk.server(format!(r#"{{"result":{{"n":{n}}},"jsonrpc":"2.0","id":{id}}}"#));
+        talk.server(format!(r#"{{"error":{{"code":{n}}},"jsonrpc":"2.0","id":{id}}}"#));
+    }
+    talk.lines
 }

@@ -111,16 +111,15 @@ pub enum JournalError {
     NoHeader,
     /// Written in a format this program does not know.
     #[error(
-        "the journal has version {found}, this program reads version {VERSION}; a newer tapedeck is needed"
+        "the journal says that it has version {found}, and this program reads version {VERSION}; a newer tapedeck is \
+         needed, or the file is damaged there"
     )]
     Version {
         /// The version it says.
         found: u32,
     },
     /// A frame is damaged although a whole one follows, so this is no torn end.
-    #[error(
-        "the journal is damaged at byte {at} and whole again at byte {resumes}; `tapedeck recover` skips what is lost"
-    )]
+    #[error("the journal is damaged at byte {at} and whole again at byte {resumes}")]
     Damaged {
         /// Where whole frames end.
         at: u64,

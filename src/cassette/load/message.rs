@@ -11,7 +11,7 @@ use super::{
         expand::expand,
         model::{Form, Id, Message, Place},
         shape::{MEMBER, NOTIFICATION, OMITTED, REQUEST, Shape},
-        spacing::Spacing,
+        spacing::{self, Spacing},
     },
     Counter, Loader, Name, Walk,
     http::TEXT,
@@ -191,7 +191,7 @@ impl Loader<'_> {
 
     fn id(&mut self) -> Result<Id> {
         let text = self.reader.text;
-        self.reader.value().map(|span| Id::of(Some(span.of(text))))
+        self.reader.value().map(|span| Id::of(Some(&spacing::id(span.of(text)))))
     }
 
     fn request(&mut self, shape: &'static Shape) -> Result<Read> {

@@ -65,7 +65,7 @@ impl Cassette {
         errors.found = found.into_iter().map(|error| error.locate(&text)).collect();
         let mut parts = parts?;
         if version.is_none() {
-            return Err(LoadError::new(scan::trim(&text).start, LoadErrorKind::NotACassette).locate(&text));
+            return Err(LoadError::no_cassette(&text, scan::trim(&text).start).locate(&text));
         }
         parts.text = text;
         Ok(parts)
@@ -241,6 +241,9 @@ impl<'a> Loader<'a> {
         self.reader.skip_space();
         let start = self.reader.at;
         if self.reader.peek() != b'{' {
+            if std::ptr::eq(shape, &DOCUMENT) {
+                return Err(LoadError::no_cassette(self.reader.text, start));
+            }
             let kind = LoadErrorKind::Missing { place: shape.name, expected: "to be an object in braces" };
             return Err(LoadError::new(start, kind));
         }

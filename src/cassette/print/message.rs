@@ -10,6 +10,7 @@ use super::{
         mark::{PendingBlobs, push_payload},
         model::{Form, Id},
         rebuild::Line,
+        spacing,
         spelling::Side,
     },
     http::{push_base64, push_body, push_text},
@@ -143,7 +144,8 @@ impl Around<'_> {
         }
         let mut rebuilt = Vec::with_capacity(line.len());
         let source = Line { text: out, side: self.side, blobs };
-        source.rebuild(form, Span::new(value, out.len()), message.id(), &mut rebuilt).ok()?;
+        let given = message.id().map(spacing::id);
+        source.rebuild(form, Span::new(value, out.len()), given.as_deref(), &mut rebuilt).ok()?;
         if rebuilt != line {
             return None;
         }

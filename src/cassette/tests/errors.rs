@@ -110,7 +110,10 @@ fn a_check_ends_where_no_element_ends_and_tells_so_much() {
 #[test]
 fn what_is_no_json_is_shown_with_its_place() {
     let hint = "a cassette is JSON, without comments and trailing commas";
-    check("", "1:1: a cassette needs to be an object in braces");
+    check(
+        "",
+        "1:1: expected a cassette, an object with `\"cassette\": 1` as its first member, found the end of the text",
+    );
     check("{\"cassette\": 1,\n}", &format!("2:1: expected a member's name in quotes, found `}}`; {hint}"));
     check(
         "{\"cassette\": 1",
@@ -133,8 +136,11 @@ fn what_is_no_json_is_shown_with_its_place() {
 
 #[test]
 fn other_json_and_other_versions_are_refused() {
-    check("[]", "1:1: a cassette needs to be an object in braces");
-    check("{\"a\": 1}", "1:1: this is no cassette: expected `\"cassette\": 1` as its first member");
+    check("[]", "1:1: expected a cassette, an object with `\"cassette\": 1` as its first member, found `[]`");
+    check(
+        "{\"a\": 1}",
+        "1:1: expected a cassette, an object with `\"cassette\": 1` as its first member, found `{\"a\": 1}`",
+    );
     check("{\"cassette\": \"1\"}", "1:14: `cassette` must be the format's version, a number, found `\"1\"`");
     let version = env!("CARGO_PKG_VERSION");
     check(

@@ -98,19 +98,20 @@ fn spaced(json: &str, indent: Option<usize>) -> String {
     out
 }
 
+/// Ids as clients give them, and such as none should: of every type that JSON has, with any white space inside.
+fn id() -> impl Strategy<Value = String> {
+    let plain = ["0", "1", "2", "7", "\"a\"", "\"\\u0061\"", "null", "true", "1.0", "18446744073709551615"];
+    let containers = ["{\"a\":1}", "{\"a\": 1}", "[1, 2 ]", "{ }", "[]", "{\"$lines\":[\"a\"]}"];
+    prop_oneof![
+        4 => prop::sample::select(plain.to_vec()).prop_map(String::from),
+        3 => prop::sample::select(containers.to_vec()).prop_map(String::from),
+        1 => (json(), spacing()).prop_map(|(id, spacing)| spaced(&id, spacing)),
+    ]
+}
+
 /// Lines of any kind: messages, near misses, and noise.
 fn line() -> impl Strategy<Value = Vec<u8>> {
-    let id = prop::sample::select(vec![
-        "0",
-        "1",
-        "2",
-        "7",
-        "\"a\"",
-        "\"\\u0061\"",
-        "null",
-        "1.0",
-        "18446744073709551615",
-    ]);
+    let id = id();
     let message = (id, json(), any::<[bool; 6]>(), spacing(), 0..7u8).prop_map(
         |(id, payload, flags, spacing, kind)| {
             let payload = spaced(&payload, spacing);
@@ -159,7 +160,7 @@ fn spelling() -> impl Strategy<Value = Spelling> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_recorded_comes_back(spelling in spelling(), exchanges in exchanges()) {

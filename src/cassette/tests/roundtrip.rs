@@ -338,3 +338,34 @@ fn a_message_over_the_limit_is_size_and_hash() {
     let error = cassette.wire(0, true, client, None, &blob::NoBlobs, &mut Vec::new()).unwrap_err();
     assert!(matches!(error.kind, LoadErrorKind::Omitted), "{error}");
 }
+
+#[test]
+fn ids_that_are_objects_or_arrays() {
+    for id in [
+        "{\"a\":1}",
+        "{\"a\": 1}",
+        "[1,2]",
+        "[1, 2]",
+        "{ }",
+        "[[],{}]",
+        "{\"$lines\":[\"a\"]}",
+        "{\"a\":1,\"a\":2.0}",
+    ] {
+        let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+        let result = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+        let error = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{}}}}"#);
+        let next = r#"{"jsonrpc":"2.0","id":0,"method":"m"}"#;
+        let asked = (request.clone().into_bytes(), Some(result.clone().into_bytes()));
+        check(&[
+            Lines::new(&request, &[&result, &error]),
+            Lines::new(next, &[&result]),
+            Lines { client: None, server: vec![asked] },
+            Lines::new(&format!("[{request}]"), &[&format!("[{result}]")]),
+            Lines::new(&format!("[{request},{next}]"), &[&format!("[{error},{result}]")]),
+        ]);
+        let spaced = |line: &str| line.replace("\":", "\": ").replace(",\"", ", \"");
+        let spelling = spelling::Side { spaced: true, ..spelling::Side::default() };
+        let spelling = Spelling { client: spelling.clone(), server: spelling };
+        check_spelled(&spelling, &[Lines::new(&spaced(&request), &[&spaced(&result), &result])]);
+    }
+}

@@ -278,9 +278,12 @@ impl Refused {
             EditError::NoKey { key, alike } => {
                 let failure = Failure::file(format_args!("{shown}: {}", visible(&error.to_string())));
                 let alike: Vec<_> = alike.iter().map(|key| format!("`{}`", visible(key))).collect();
-                let is_in_journal =
-                    || files::load(&path).is_ok_and(|loaded| loaded.cassette.find(key).is_some());
-                if is_in_journal() {
+                let in_journal = files::load(&path).ok().and_then(|loaded| {
+                    loaded.cassette.find(key).map(|found| loaded.is_alive(found.session as usize))
+                });
+                if in_journal == Some(true) {
+                    failure.hint("its recorder still runs: it can be edited once that has ended")
+                } else if in_journal == Some(false) {
                     failure.hint(format_args!(
                         "it stands in a journal; `tapedeck recover {shown}` puts it into the cassette"
                     ))

@@ -17,14 +17,14 @@ use std::{
 use clap::Args;
 use mcp_tapedeck::{
     exit_code::ExitCode,
-    store::{self, Loaded},
+    store::{self, Loaded, StoreError},
 };
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
 
-use super::{args, failure::Failure, files, output};
+use super::{args, failure::Failure, files, output, record};
 
 /// Show what is in a cassette: a listing, or one exchange in full
 #[derive(Args, Debug)]
@@ -144,10 +144,21 @@ struct Shown {
     headed: Option<u32>,
     /// The journals that were being written.
     alive: Vec<String>,
+    /// Whether it was said that nothing is there yet.
+    is_waiting: bool,
 }
 
 fn show_changes(path: &Path, view: &View, shown: &mut Shown) -> Result<(), Failure> {
-    let loaded = files::load(path)?;
+    let loaded = match store::load(path) {
+        Ok(loaded) => loaded,
+        Err(StoreError::NotFound { .. } | StoreError::Cassette { .. }) if !record::is_begun(path) => {
+            if !std::mem::replace(&mut shown.is_waiting, true) {
+                output::stderr(format_args!("waiting for a recording into {}", path.display()));
+            }
+            return Ok(());
+        }
+        Err(error) => return Err(error.into()),
+    };
     let rows = listing::rows(&loaded, view)?;
     let origins = listing::origins(&loaded);
     let mut occurrences = HashMap::<_, u32>::new();

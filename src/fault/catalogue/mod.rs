@@ -322,7 +322,7 @@ pub static TABLE: &[Kind] = &[
         wrong_id::read,
         "the answer has an id that no request has; over HTTP a client that resumes a live stream may get the right one",
     ),
-    kind("duplicate", Answer, Everywhere, duplicate::read, "the answer comes `times` (2) times"),
+    kind("duplicate", Answer, Everywhere, duplicate::read, "the answer comes `copies` (2) times"),
     kind(
         "drop",
         Answer,

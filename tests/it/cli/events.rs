@@ -88,7 +88,7 @@ fn a_line_that_is_no_event_is_named() {
     let log = deck.read("log/e.jsonl");
     let deck = deck.with("e.jsonl", format!("{log}{{\"seq\":1,\"at_\n\n[]\n"));
     let ran = deck.run("events e.jsonl --method ping").status(ExitCode::File);
-    let ran = ran.stderr("e.jsonl:5: ").stderr("e.jsonl:7: ").stderr("hint: ");
+    let ran = ran.stderr("e.jsonl:5:14: ").stderr("e.jsonl:7:1: ").stderr("hint: ");
     assert_eq!(shown(&ran), ["ping"]);
     deck.run("events none.jsonl").status(ExitCode::File).stderr("none.jsonl");
 }

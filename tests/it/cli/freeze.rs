@@ -41,7 +41,9 @@ fn a_run_by_chance_becomes_a_plan_that_repeats_it() {
 fn what_cannot_be_frozen_is_said() {
     let deck = Deck::new().with("c.json", CASSETTE).with("no.json", "{}");
     deck.run("freeze none.json").status(ExitCode::File).stderr("none.json");
-    deck.run("freeze no.json").status(ExitCode::File).stderr("this is no report");
+    deck.run("freeze no.json")
+        .status(ExitCode::File)
+        .stderr("no.json:1:1: a report needs the member `report`, found `{}`\nhint: ");
     let open = mcp_tapedeck::Report::open("c.json");
     let deck = deck.with("open.json", serde_json::to_vec(&open).expect("JSON"));
     deck.run("freeze open.json").status(ExitCode::File).stderr("still open").stderr("hint: ");

@@ -16,7 +16,7 @@ use super::{
 const INITIALIZE: &str =
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
 
-const SESSION: &str = concat!(
+pub(super) const SESSION: &str = concat!(
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
     "\n",
     r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
@@ -26,7 +26,7 @@ const SESSION: &str = concat!(
 );
 
 /// The command of the demo's server, as words.
-fn server() -> String {
+pub(super) fn server() -> String {
     format!("{} demo-server", env!("CARGO_BIN_EXE_tapedeck"))
 }
 
@@ -341,6 +341,25 @@ fn what_is_watched_is_shown_once_although_keys_shift() {
     let (mut watcher, seen) = watcher.expect("it was begun");
     drop(seen);
     watcher.wait().expect("it ends");
+}
+
+#[test]
+fn a_watcher_waits_for_a_recorder_that_has_not_started() {
+    for deck in [Deck::new(), Deck::new().with("c.json", "")] {
+        let mut watcher = deck.spawn("show c.json --follow");
+        let mut said = BufReader::new(watcher.stderr.take().expect("a pipe")).lines();
+        let waits = said.next().expect("it says that it waits").expect("a line");
+        assert!(waits.starts_with("waiting for a recording into ") && waits.ends_with("c.json"), "{waits}");
+        let mut recorder = deck.spawn("record c.json -- cat");
+        let mut to_server = recorder.stdin.take().expect("a pipe");
+        writeln!(to_server, r#"{{"jsonrpc":"2.0","id":1,"method":"ping"}}"#).expect("the recorder reads");
+        let mut seen = BufReader::new(watcher.stdout.take().expect("a pipe")).lines();
+        assert!(seen.any(|line| line.expect("a line").contains("ping @1")));
+        drop((to_server, seen));
+        assert!(recorder.wait().expect("it ends").success());
+        assert!(watcher.wait().expect("it ends").success());
+        assert_eq!(said.next().map(|line| line.expect("a line")), None, "it says so once");
+    }
 }
 
 /// As if the last session had been recorded long ago.

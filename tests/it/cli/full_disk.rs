@@ -273,6 +273,20 @@ fn a_recording_begins_with_a_gap_where_its_folder_can_be_written_only_later() {
     assert!(text.contains("\"gap\": 2") && text.contains("behind") && !text.contains("before"), "{text}");
 }
 
+#[test]
+fn a_session_that_a_full_disk_ends_says_so_in_its_report() {
+    for report in ["r.json", "reports/"] {
+        let deck = Deck::new();
+        let words = format!("record --require-recording c.json --report {report}");
+        let line = format!("ulimit -f 8; exec '{TAPEDECK}' {words} -- '{TAPEDECK}' demo-server");
+        let ran = deck.start(Command::new("sh").args(["-c", &line]), &asked(60)).status(ExitCode::File);
+        let why = "the recording cannot be written, and the session was ended because of it";
+        ran.stderr(why);
+        let ran = deck.run(&format!("verdict {report}")).status(ExitCode::Bad).stdout(why);
+        assert!(!ran.stdout.contains("open"), "{ran:#?}");
+    }
+}
+
 /// A response whose request is gone.
 const STRAY: &str = r#"{"cassette": 1, "sessions": [{"session": 1, "recording": 1, "transport": "stdio", "gap": 1}], "exchanges": [
   {"key": "a", "client": {"request": {"method": "a"}}, "server": [{"result": "of a"}]},

@@ -66,7 +66,6 @@ fn a_file_that_is_missing_or_a_folder_is_named_with_the_next_step() {
     let missing = "there is no such file\nhint: ";
     for (words, says) in [
         ("show none", cassette),
-        ("show none --follow", cassette),
         ("lint none", cassette),
         ("fmt none", cassette),
         ("edit none remove k", cassette),
@@ -95,6 +94,55 @@ fn a_file_that_is_missing_or_a_folder_is_named_with_the_next_step() {
     }
     // That no replay was started is what it is there to find.
     deck.run("verdict none").status(ExitCode::Bad).stderr("no report was found in `none`\nhint: ");
+}
+
+#[test]
+fn a_folder_and_what_is_none_of_our_files_are_told_with_what_was_found() {
+    let deck = Deck::new()
+        .with("folder/x.txt", "")
+        .with("empty", "")
+        .with("other", "[1, 2]")
+        .with("noise.journal", b"\x80\x81\x82".as_slice())
+        .with("c.json", CASSETTE);
+    let no_cassette = "expected a cassette, an object with `\"cassette\": 1` as its first member, found ";
+    for words in
+        ["show X", "fmt X", "fmt X --check", "convert X out", "replay X", "run X -- true", "edit X note k v"]
+    {
+        for (file, says) in [
+            ("folder", "folder: expected a file, found a folder".to_owned()),
+            ("empty", format!("empty:1:1: {no_cassette}the end of the text")),
+            ("other", format!("other:1:1: {no_cassette}`[1, 2]`")),
+            ("noise.journal", "noise.journal: this is no journal of tapedeck".to_owned()),
+        ] {
+            let ran =
+                deck.run(&words.replace('X', file)).status(ExitCode::File).stderr(&says).stderr("\nhint: ");
+            assert!(
+                ran.stderr.starts_with("error: ") && !ran.stderr.contains("os error"),
+                "{words}: {ran:#?}"
+            );
+        }
+    }
+    deck.run("recover folder").status(ExitCode::File).stderr("expected a file, found a folder\nhint: ");
+    deck.run("lint folder").status(ExitCode::File).stderr("expected a file, found a folder\nhint: ");
+    deck.run("lint noise.journal").status(ExitCode::File).stderr("this is no journal of tapedeck");
+    for (words, what) in [("verdict X", "a report"), ("freeze X", "a report"), ("events X", "an event")] {
+        let says = format!("other:1:1: expected {what}, an object in braces, found `[1, 2]`");
+        let ran = deck.run(&words.replace('X', "other")).status(ExitCode::File).stderr(&says);
+        assert!(ran.stderr.contains("error: ") && ran.stderr.contains("\nhint: "), "{words}: {ran:#?}");
+        let ran = deck.run(&words.replace('X', "c.json")).status(ExitCode::File);
+        assert!(!ran.stderr.contains("struct") && ran.stderr.lines().count() < 9, "{words}: {ran:#?}");
+    }
+}
+
+#[test]
+fn an_empty_file_is_recorded_into_as_if_it_were_not_there() {
+    let line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    for command in ["record", "record --replace", "auto"] {
+        let deck = Deck::new().with("c.json", "");
+        deck.talk(&format!("{command} c.json -- cat"), line).status(ExitCode::Good).silent();
+        assert!(deck.read("c.json").contains("\"ping @1\""), "{command}: {}", deck.read("c.json"));
+        assert_eq!(deck.names(), ["c.json"]);
+    }
 }
 
 #[test]

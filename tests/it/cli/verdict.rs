@@ -40,7 +40,7 @@ fn no_report_makes_it_bad() {
 fn what_is_no_report_is_an_invalid_file() {
     for text in ["{}", "", "[1]", "{\"report\": 2}"] {
         let deck = Deck::new().with("r/1.json", text);
-        deck.run("verdict r").status(ExitCode::File).stderr("r/1.json: ").stderr("hint: ");
+        deck.run("verdict r").status(ExitCode::File).stderr("r/1.json:1:").stderr("hint: ");
     }
 }
 

@@ -308,3 +308,26 @@ fn an_element_is_named_as_json_pointers_name_it() {
         assert_eq!(seen.is_empty(), acts, "{step}: {seen}");
     }
 }
+
+#[test]
+fn copies_of_an_answer_are_no_count_of_requests() {
+    for (rule, copies) in [
+        (r#""nth": 1, "copies": 3"#, [3, 1, 1]),
+        (r#""times": 1, "copies": 2"#, [2, 1, 1]),
+        (r#""copies": 4"#, [4, 4, 4]),
+        // As plans had it before there were `copies`.
+        (r#""times": 3"#, [3, 3, 3]),
+        (r#""nth": [2], "times": 3"#, [1, 3, 1]),
+        (r#""first": 2, "times": 3"#, [3, 3, 1]),
+    ] {
+        let mut stage =
+            Stage::new(&format!(r#"[{{"when": {{"tool": "search"}}, "do": "duplicate", {rule}}}]"#));
+        stage.send(INITIALIZE);
+        let seen = [(); 3].map(|()| stage.send(SEARCH).lines().count());
+        assert_eq!(seen, copies, "{rule}");
+    }
+    let script = r#"[{"when": {"tool": "search"}, "script": [{"do": "duplicate", "times": 3}, "ok"]}]"#;
+    let mut stage = Stage::new(script);
+    stage.send(INITIALIZE);
+    assert_eq!([(); 2].map(|()| stage.send(SEARCH).lines().count()), [3, 1]);
+}

@@ -50,6 +50,11 @@ fn what_is_wrong_with_a_rule_is_told_with_the_valid_choices() {
         (r#"{"do": "timeout", "nth": 0}"#, "2:26: `nth` must be a whole number from 1, found `0`"),
         (r#"{"do": "timeout", "nth": 1, "every": 2}"#, "2:1: `nth` says on which requests; remove `every`"),
         (
+            r#"{"do": "duplicate", "times": 1}"#,
+            "2:30: `times` must be how often the answer comes where no `copies` says it, a whole number from 2 to 1000, \
+             found `1`",
+        ),
+        (
             r#"{"do": "timeout", "first": 2, "from": 3}"#,
             "2:1: `first` ends with number 2, before `from` begins with number 3; correct one of them",
         ),

@@ -82,3 +82,21 @@ fn what_a_run_has_to_be_is_judged_at_its_end() {
     assert_eq!(stage.finish().verdict, Verdict::Good);
     assert_eq!(stage.replayer.report().asserts, [], "an open report judges nothing");
 }
+
+#[test]
+fn copies_stay_under_whatever_name() {
+    for copies in ["copies", "times"] {
+        let rule = format!(
+            r#"[{{"do": "duplicate", "{copies}": 3, "probability": 0.5, "when": {{"tool": "search"}}}}]"#
+        );
+        let mut first = Stage::new(&rule);
+        let seen = script(&mut first);
+        let frozen = freeze(&first.finish()).expect("it can be frozen");
+        assert!(
+            frozen.text.contains("\"copies\": 3") && !frozen.text.contains("\"times\""),
+            "{}",
+            frozen.text
+        );
+        assert_eq!(script(&mut Stage::with(plan(&frozen.text), CASSETTE)), seen, "{}", frozen.text);
+    }
+}

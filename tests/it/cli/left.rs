@@ -1,0 +1,94 @@
+//! Journals that were left: what is said of them, and what `recover` does.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::PathBuf,
+};
+
+use mcp_tapedeck::exit_code::ExitCode;
+
+use super::{
+    deck::Deck,
+    fronts::{SESSION, server},
+};
+
+/// A folder with nothing but a journal of `c.json`, with its bytes changed.
+fn left(change: impl FnOnce(&mut Vec<u8>)) -> (Deck, String) {
+    let deck = Deck::new();
+    deck.talk(&format!("record c.json --keep-journal -- {}", server()), SESSION).status(ExitCode::Good);
+    let kept = deck.names().into_iter().find(|name| name.ends_with(".kept.journal")).expect("it is kept");
+    let mut bytes = std::fs::read(deck.path(&kept)).expect("it is read");
+    change(&mut bytes);
+    let journal = kept.replace(".kept", "");
+    std::fs::write(deck.path(&journal), bytes).expect("it is written");
+    for name in ["c.json", &kept] {
+        std::fs::remove_file(deck.path(name)).expect("it is taken away");
+    }
+    (deck, journal)
+}
+
+fn place(deck: &Deck, name: &str) -> PathBuf {
+    std::fs::canonicalize(deck.path(name)).expect("it is there")
+}
+
+#[test]
+fn a_damaged_journal_is_told_listed_and_kept_once_it_is_recovered() {
+    let (deck, journal) = left(|bytes| {
+        let at = memchr::memmem::rfind(bytes, b"tools/call").expect("there is a call");
+        bytes[at] ^= 4;
+    });
+    let command = format!("recover {}", place(&deck, &journal).display());
+    deck.run("show c.json").status(ExitCode::File).stderr(&format!("hint: `tapedeck {command}` puts what"));
+    let listed =
+        deck.run("recover").status(ExitCode::Good).stdout("cannot be read whole: the journal is damaged at");
+    assert!(listed.stdout.contains(&command), "{listed:#?}");
+    let ran =
+        deck.run(&command).status(ExitCode::Good).stdout("recorded").stderr("were damaged and are lost");
+    let kept = journal.replace(".journal", ".kept.journal");
+    ran.stderr(&format!("{kept}: the damaged journal is kept under this name; delete it"));
+    assert_eq!(deck.names(), ["c.json", &kept]);
+    let ran =
+        deck.run("recover").status(ExitCode::Good).stdout(&kept).stdout("kept: what can be read of it is in");
+    assert!(ran.stdout.contains("c.json,") && !ran.stdout.contains("recover JOURNAL"), "{ran:#?}");
+    deck.run("show c.json").status(ExitCode::Good).silent();
+}
+
+#[test]
+fn a_journal_that_cannot_be_read_at_all_is_an_error_and_stays() {
+    let noise: fn(&mut Vec<u8>) = |bytes| bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
+    let newer: fn(&mut Vec<u8>) = |bytes| bytes[8] = 2;
+    for (change, says) in [(noise, "this is no journal of tapedeck"), (newer, "says that it has version 2")] {
+        let (deck, journal) = left(change);
+        for words in [format!("recover {journal}"), "recover c.json".to_owned(), "show c.json".to_owned()] {
+            let ran =
+                deck.run(&words).stderr(says).stderr("take it away, or bring it back").status(ExitCode::File);
+            assert!(!ran.stderr.contains("tapedeck recover"), "{ran:#?}");
+        }
+        deck.run(&format!("recover {journal}")).stderr("error: ");
+        let ran = deck.run("recover c.json").stderr("error: ").stderr("nothing was added");
+        assert_eq!(ran.stdout, "");
+        deck.run("recover").status(ExitCode::Good).stdout(says);
+        assert_eq!(deck.names(), [journal]);
+    }
+}
+
+#[test]
+fn while_a_recorder_runs_nobody_is_told_to_recover() {
+    let deck = Deck::new();
+    let mut recorder = deck.spawn(&format!("record c.json -- {}", server()));
+    let mut to_server = recorder.stdin.take().expect("a pipe");
+    to_server.write_all(SESSION.as_bytes()).expect("the recorder reads");
+    let answers = BufReader::new(recorder.stdout.take().expect("a pipe")).lines();
+    answers.take(4).for_each(|line| drop(line.expect("an answer")));
+    for words in ["fmt c.json", "edit c.json note k x", "convert c.json a.journal"] {
+        let ran = deck.run(words).status(ExitCode::File).stderr("hint: its recorder still runs");
+        assert!(!ran.stderr.contains("tapedeck recover"), "{ran:#?}");
+    }
+    deck.run("recover c.json").status(ExitCode::File).stderr("error: ").stderr("still running");
+    let journal = deck.names().into_iter().find(|name| name.ends_with(".journal")).expect("it is there");
+    deck.run(&format!("recover {journal}")).status(ExitCode::File).stderr("still running").stderr("hint: ");
+    recorder.kill().expect("it is running");
+    recorder.wait().expect("it ends");
+    deck.run("fmt c.json").status(ExitCode::File).stderr("hint: `tapedeck recover ");
+    deck.run("recover c.json").status(ExitCode::Good).stdout("3 exchanges recorded");
+}
