@@ -51,4 +51,5 @@ pub use placeholder::Placeholder;
 pub(crate) use placeholder::placeholders;
 pub use redactor::{Count, Redactor};
 pub use rules::{Options, RuleError, Rules};
+pub(crate) use secrets::{alike, entity};
 pub use vars::{VarError, Vars};

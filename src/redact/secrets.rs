@@ -1,5 +1,6 @@
 //! The secrets a session has met: their numbers, and how they are found again in whatever form.
 
+mod alike;
 mod encodings;
 mod value;
 
@@ -16,6 +17,8 @@ use super::placeholder::{Placeholder, is_placeholder};
 use super::rules::{Named, SHORTEST};
 use crate::wire::Span;
 
+pub(crate) use self::alike::alike;
+pub(crate) use self::encodings::entity;
 pub(super) use self::encodings::without_entities;
 use self::encodings::{SPARED, base64, forward, hex, is_base64_digit, percent_encoded, plain, sturdy_five};
 use self::value::{Form, Value};
@@ -43,6 +46,8 @@ pub(super) struct Secrets {
     next: HashMap<Box<str>, u32>,
     /// Values, by hash, that have a number without ever having been met as secrets.
     unmet: HashSet<[u8; 16]>,
+    /// What placeholders stand for, where that is asked for.
+    said: Option<HashMap<Placeholder, Box<[u8]>>>,
     /// Some value has no window that no encoder touches, so every escape deserves a look.
     brittle: bool,
 }
@@ -80,12 +85,23 @@ impl Secrets {
             numbers: HashMap::new(),
             next: HashMap::new(),
             unmet: HashSet::new(),
+            said: None,
             brittle: false,
         };
         for Named { kind, bytes, is_sent } in named {
             secrets.add(Value { is_sent: *is_sent, ..Value::new(bytes, kind, true) });
         }
         secrets
+    }
+
+    /// The same, which can tell what its placeholders stand for.
+    pub(super) fn telling(self) -> Self {
+        Self { said: Some(HashMap::new()), ..self }
+    }
+
+    /// What a placeholder stands for, as far as that is kept.
+    pub(super) fn said(&self, placeholder: &Placeholder) -> Option<&[u8]> {
+        self.said.as_ref()?.get(placeholder).map(|value| &**value)
     }
 
     /// Whether every escape deserves a look.
@@ -139,7 +155,14 @@ impl Secrets {
             Entry::Vacant(entry) => {
                 let number = self.next.entry(kind.into()).or_default();
                 *number += 1;
-                Err(entry.insert(Placeholder { kind: kind.into(), number: *number }).clone())
+                let new = entry.insert(Placeholder { kind: kind.into(), number: *number }).clone();
+                if let Some(said) = self.said.as_mut().filter(|_| bytes.len() <= LONGEST) {
+                    if said.len() == MOST {
+                        said.clear();
+                    }
+                    said.insert(new.clone(), bytes.into());
+                }
+                Err(new)
             }
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Found, Replayer,
-    secrets::{Paired, numbered},
+    secrets::{Paired, are_alike, numbered},
 };
 use crate::{
     redact::{Pairing, Pairs, Placeholder, Redactor},
@@ -115,7 +115,7 @@ impl Replayer {
             let (pairs, unknown) = paired(&self.redactor, fills);
             let pairing = self.pairings.get(&(play, numbered(cassette, exchange))).unwrap_or(&fresh);
             let alike = found.entry(agreed).or_default();
-            match pairing.check(&pairs) {
+            match pairing.check(&pairs, are_alike(&self.redactor, &unknown)) {
                 Err(_) if alike.broken.len() < MOST_CHOICE => alike.broken.push((step, None)),
                 Err(_) => {}
                 Ok(()) => {
@@ -196,7 +196,7 @@ fn paired(redactor: &Redactor, fillings: Vec<(Placeholder, Filling<'_>)>) -> (Pa
     };
     let pairs = fillings.into_iter().map(|(recorded, filling)| match filling {
         Filling::Secret(secret) => (secret, recorded),
-        Filling::Text(text) => (redactor.known(text).unwrap_or_else(|| number(text)), recorded),
+        Filling::Text(text) => (redactor.known(&text).unwrap_or_else(|| number(&text)), recorded),
     });
     (Pairs::these(pairs.collect()), unknown)
 }
