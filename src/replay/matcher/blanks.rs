@@ -24,6 +24,9 @@ const SHORTEST_NUMBER: usize = 4;
 /// Numbers that have more are none either: they measure something.
 const LONGEST_NUMBER: usize = 64;
 
+/// The kind of keys that fill lines.
+const PRIVATE_KEY: &str = "private-key";
+
 /// Shorter values are looked for nowhere but in their own places.
 const SHORTEST_PASSWORD: usize = 8;
 /// What is longer was not chosen by anybody.
@@ -132,12 +135,15 @@ fn fill<'a>(
             None => {
                 let length = match blanks.peek() {
                     None => rest.strip_suffix(behind)?.len(),
+                    // Where one ends and the next begins only a secret tells.
+                    Some(_) if behind.is_empty() => {
+                        placeholders(rest).next().filter(|_| is_redacted)?.0.start
+                    }
                     Some(_) => {
                         // Quotes before the next one may be missing.
                         let sure = &behind[..behind.len() - quote(behind).len()];
-                        // Where one ends and the next begins nothing tells.
                         let sure = if sure.is_empty() { behind } else { sure };
-                        (!sure.is_empty()).then(|| memchr::memmem::find(rest.get(1..)?, sure))?? + 1
+                        memchr::memmem::find(rest.get(1..)?, sure)? + 1
                     }
                 };
                 let text = &rest[..length];
@@ -190,15 +196,17 @@ fn starts_with_secret(text: &[u8]) -> Option<(Placeholder, usize)> {
 /// stands in quotes that it does not end, or it is one word there.
 fn may_stand(text: &[u8], around: [&[u8]; 2], kind: &str) -> bool {
     let [before, behind] = around;
-    if before.is_empty() && behind.is_empty() || only_placeholder(text).is_some() {
+    let is_key = kind == PRIVATE_KEY && text.starts_with(b"-----BEGIN");
+    if before.is_empty() && behind.is_empty() || only_placeholder(text).is_some() || is_key {
         return true;
     }
     let slashes = behind.iter().take_while(|byte| **byte == b'\\').count();
     let closing = behind.get(slashes).copied().filter(|sign| b"\"'`".contains(sign));
     let quote = closing.filter(|_| before.ends_with(&behind[..=slashes]));
     let signs = [before.last(), behind.first()].map(Option::<&u8>::copied);
-    // Base64 ends in `=`, and names end there.
-    let is_border = |byte: u8| !byte.is_ascii_alphanumeric() && byte != b'=' && signs.contains(&Some(byte));
+    // Base64 ends in `=`, and names end there; the others part no words.
+    let is_border =
+        |byte: u8| !byte.is_ascii_alphanumeric() && !b"=-_.".contains(&byte) && signs.contains(&Some(byte));
     let parts = |byte: u8| match quote {
         Some(quote) => byte == quote,
         None => byte.is_ascii_whitespace() || b"\"'`\\&|;,?#$(){}[]".contains(&byte) || is_border(byte),
@@ -309,6 +317,8 @@ mod tests {
         assert_eq!(filled(recorded, r#"["-u me:se=cret== -x you!"]"#, true), Some(three));
         let adjacent = r#"["<redacted:a-1><redacted:b-1>"]"#;
         assert_eq!(filled(adjacent, r#"["xy"]"#, true), None);
+        let both = ["a-1=x", "b-1=!b-4"].map(str::to_owned).to_vec();
+        assert_eq!(filled(adjacent, r#"["x<redacted:b-4>"]"#, true), Some(both));
         let both = ["a-1=!b-4", "b-1=!a-2"].map(str::to_owned).to_vec();
         assert_eq!(filled(adjacent, r#"["<redacted:b-4><redacted:a-2>"]"#, true), Some(both));
     }
