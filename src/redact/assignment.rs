@@ -9,15 +9,19 @@ mod environment;
 mod equals;
 mod flags;
 mod settings;
+mod sql;
+
+use std::borrow::Cow;
 
 use self::element::Content;
 use self::equals::{encoded, equals};
 pub(super) use self::flags::{flag, is_flags_word};
 pub(super) use self::settings::is_mixed;
-use self::settings::{begins_string, colon, spaced, variable};
+use self::settings::{begins_string, colon, hides_line, indexed, sign_at, spaced, variable};
 use super::names::{self, SecretName, is_name_byte};
 use super::ordinary::is_ordinary;
 use super::placeholder::is_placeholder;
+use super::references::is_reference;
 use crate::wire::Span;
 
 /// What stands at a name.
@@ -27,16 +31,19 @@ pub(super) enum Assigned {
     Secret(&'static SecretName, Span),
     /// Something whose structure decides: an object or array, quotes that are escaped.
     Look,
-    /// The name is itself a value: a member `value` beside it may be the secret.
+    /// The name is itself a value: a member `value` beside it may be the secret; or it is that of an object that has one.
     NameOfValue,
 }
 
-/// A name that is not in quotes is shorter.
-const LONGEST: usize = 80;
+/// Names are shorter: a text made of such would else be read for each of them.
+const LONGEST: usize = 256;
 
 /// The name that these bytes are part of, and what is assigned to it.
 pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
     let name = name_around(text, part)?;
+    if let Some(assigned) = sql::password(text, name) {
+        return Some(assigned);
+    }
     let row = names::secret(name.of(text)).or_else(|| flag(name.of(text)))?;
     let holds = |value: Span| row.may_hold(value.of(text));
     let held = |assigned: &Assigned| !matches!(assigned, Assigned::Secret(_, value) if !holds(*value));
@@ -59,11 +66,16 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
         b'%' if text[name.end..].len() > 3 && text[name.end..name.end + 3].eq_ignore_ascii_case(b"%3d") => {
             encoded(text, name).map(|value| Assigned::Secret(row, value))
         }
-        b':' if slashes == 0 => or_look(text, name, row, colon(text, name, row)),
-        b' ' | b'\t' | b't' if text.get(skip_gap(text, name.end)) == Some(&b'=') => match slashes {
-            0 => or_look(text, name, row, spaced(text, name)),
-            _ => Some(Assigned::Look),
-        },
+        b':' if slashes == 0 && sign_at(text, name.end).is_none() => {
+            or_look(text, name, row, colon(text, name, row))
+                .or_else(|| hides_line(text, name.end + 1).then_some(Assigned::Look))
+        }
+        b':' | b'?' | b' ' | b'\t' | b't' if sign_at(text, skip_gap(text, name.end)).is_some() => {
+            match slashes {
+                0 => or_look(text, name, row, spaced(text, name)),
+                _ => Some(Assigned::Look),
+            }
+        }
         _ => flags::word_behind(text, name),
     };
     assigned.filter(held)
@@ -103,8 +115,12 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
     let at = match text.get(behind) {
         Some(b':') => skip_gap(text, behind + 1),
         Some(b'=') if text.get(behind + 1) == Some(&b'>') => skip_gap(text, behind + 2),
-        // PHP's constants.
-        Some(b',') if is_constant(text, name.start.saturating_sub(slashes + 1)) => skip_gap(text, behind + 1),
+        Some(b',') if sets(text, name.start.saturating_sub(slashes + 1)) => skip_gap(text, behind + 1),
+        // What is decoded says it without the backslashes.
+        Some(b']') if slashes > 0 => {
+            return sign_at(text, skip_gap(text, behind + 1)).map(|_| Assigned::Look);
+        }
+        Some(b']') => return indexed(text, name, behind).map(|value| Assigned::Secret(row, value)),
         Some(b',') if flag(name.of(text)).is_some() => {
             return flags::next_word(text, behind + 1, row, slashes, quote);
         }
@@ -122,14 +138,27 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
         b'"' | b'\'' | b'[' => Some(Assigned::Look),
         b'0'..=b'9' if escapes == 0 => number(text, at, row),
         b'u' if escapes > 0 => Some(Assigned::Look),
-        b'{' if row.deep && !begins_schema(text, at + 1) => Some(Assigned::Look),
+        b'{' if begins_schema(text, at + 1) => None,
+        b'{' if row.deep => Some(Assigned::Look),
+        // Its member `value` is the secret.
+        b'{' => Some(Assigned::NameOfValue),
         _ => None,
     }
 }
 
-/// Whether a constant of PHP is defined whose name in quotes begins at `at`.
-fn is_constant(text: &[u8], at: usize) -> bool {
-    text[..at].trim_ascii_end().ends_with(b"define(")
+/// Calls that set what their first argument names to their second one.
+const SETTERS: &[&str] =
+    &["define(", "setenv(", "putenv(", "SetEnvironmentVariable(", "setdefault(", "setProperty("];
+
+/// Whether a name in quotes that begins at `at` is the first argument of such a call.
+fn sets(text: &[u8], at: usize) -> bool {
+    let before = &text[text.len().min(at).saturating_sub(LONGEST)..at];
+    let before = before.trim_ascii_end();
+    let ends_with = |call: &&str| {
+        let start = before.len().checked_sub(call.len());
+        start.is_some_and(|start| before[start..].eq_ignore_ascii_case(call.as_bytes()))
+    };
+    SETTERS.iter().any(ends_with)
 }
 
 /// The number at `at`, where it may be a secret of this name.
@@ -257,6 +286,43 @@ pub(super) fn refers(text: &[u8], at: usize) -> bool {
     }
 }
 
+/// Quotes in a value are fewer.
+const MOST_QUOTES: usize = 8;
+
+/// What a text in single quotes says: one of them stands in it as shells have it, or twice.
+pub(super) fn without_quotes(text: &[u8]) -> Cow<'_, [u8]> {
+    if !text.contains(&b'\'') {
+        return Cow::Borrowed(text);
+    }
+    let spellings = [&b"'\\''"[..], b"'\"'\"'", b"''"];
+    let (mut said, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let Some((&byte, behind)) = rest.split_first() {
+        let spelled = spellings.iter().find(|spelling| rest.starts_with(spelling));
+        said.push(byte);
+        rest = spelled.map_or(behind, |spelling| &rest[spelling.len()..]);
+    }
+    Cow::Owned(said)
+}
+
+/// Where what stands in quotes from `start` on ends: at the quote, line end or backslash. Shells end a quote for the one
+/// that they are to have, `'it'\\''s'`, and SQL and YAML double it.
+fn behind_quotes(text: &[u8], start: usize, quote: u8) -> usize {
+    let mut end = start;
+    // Not more often: a text made of such quotes would be read to its end for each of them.
+    for _ in 0..MOST_QUOTES {
+        end += run(text, end, |byte| byte != quote && byte != b'\n' && byte != b'\\');
+        let rest = text.get(end..).unwrap_or_default();
+        let shells = [&b"'\\''"[..], b"'\"'\"'"].into_iter().filter(|_| quote == b'\'');
+        let doubled = [quote; 2];
+        let mut within = shells.chain((end > start).then_some(&doubled[..]));
+        match within.find(|within| rest.starts_with(within)) {
+            Some(within) => end += within.len(),
+            None => break,
+        }
+    }
+    end
+}
+
 fn backslashes_before_quote(text: &[u8], at: usize) -> usize {
     let slashes = text.get(at..).map_or(0, |_| backslashes(text, at));
     if matches!(text.get(at + slashes), Some(b'"' | b'\'')) { slashes } else { 0 }
@@ -289,10 +355,8 @@ fn worth(text: &[u8], value: Span) -> Option<Span> {
 
 /// Whether what stands under a secret's name is one: no placeholder, no stars, no reference, no ordinary word.
 pub(super) fn is_secret(value: &[u8]) -> bool {
-    let refers = value.starts_with(b"${") && value.ends_with(b"}")
-        || value.starts_with(b"{{") && value.ends_with(b"}}");
     let starred = value.iter().all(|byte| *byte == b'*');
-    !(starred || refers || is_placeholder(value) || is_ordinary(value))
+    !(starred || is_reference(value) || is_placeholder(value) || is_ordinary(value))
 }
 
 #[cfg(test)]

@@ -117,6 +117,7 @@ impl Pass<'_> {
             _ if kind == URL_PASSWORD => address::decoded(bytes),
             // In an element.
             Some(b'>') => without_entities(bytes),
+            Some(b'\'') => assignment::without_quotes(bytes),
             _ => bytes.into(),
         };
         self.add(mark, span, Secret::New(kind, value.into()));

@@ -14,6 +14,7 @@ use super::clues::Clues;
 use super::filter::{Filter, Window, WindowHash};
 use super::ordinary::{is_ordinary, is_spoken};
 use super::placeholder::{Placeholder, is_placeholder};
+use super::references::is_example;
 use super::rules::{Named, SHORTEST};
 use crate::wire::Span;
 
@@ -194,7 +195,8 @@ impl Secrets {
         let characters = bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
         let known = self.values.iter().any(|value| *value.bytes == *bytes);
         // A client sends back what it was answered in a secret's place.
-        let is_none = is_ordinary(bytes) || is_placeholder(bytes) || may_be_prose(kind, bytes);
+        let is_none =
+            is_ordinary(bytes) || is_placeholder(bytes) || is_example(bytes) || may_be_prose(kind, bytes);
         if characters < SHORTEST || bytes.len() > LONGEST || is_none || known {
             return;
         }

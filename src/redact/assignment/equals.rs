@@ -2,8 +2,8 @@
 
 use super::settings::{begins_line, ends_line, is_literal, is_mixed, stands_in_tokens, variable};
 use super::{
-    backslashes, backslashes_before_quote, ends_parameter, ends_setting, escapes_at, flag, is_form, refers,
-    run, worth,
+    backslashes, backslashes_before_quote, behind_quotes, ends_parameter, ends_setting, escapes_at, flag,
+    is_form, refers, run, worth,
 };
 use crate::wire::Span;
 
@@ -38,7 +38,7 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let (start, end) = match quote {
         Some(&quote) => {
             let inside = start + 1;
-            (inside, inside + run(text, inside, |byte| byte != quote && byte != b'\n' && byte != b'\\'))
+            (inside, behind_quotes(text, inside, quote))
         }
         _ => (start, start + run(text, start, |byte| !ends_setting(byte))),
     };

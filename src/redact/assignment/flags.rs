@@ -1,8 +1,8 @@
 //! Words that a flag says are secret: `["--password", "x"]`, `--password x`.
 
 use super::{
-    Assigned, backslashes, backslashes_before_quote, closing_quote, ends_setting, escapes_at, refers, run,
-    skip_gap, worth,
+    Assigned, backslashes, backslashes_before_quote, behind_quotes, closing_quote, ends_setting, escapes_at,
+    refers, run, skip_gap, worth,
 };
 use crate::redact::names::{self, SecretName, is_name_byte};
 use crate::wire::Span;
@@ -96,10 +96,9 @@ fn value_at(text: &[u8], row: &SecretName, start: usize) -> Option<Span> {
     let value = match text.get(start + slashes) {
         Some(&quote @ (b'"' | b'\'')) => {
             let inside = start + slashes + 1;
-            let length = run(text, inside, |byte| byte != quote && byte != b'\n' && byte != b'\\');
+            let end = behind_quotes(text, inside, quote);
             // A quote that ends here, and none that begins, is around the flag.
-            (text.get(inside + length + slashes) == Some(&quote))
-                .then(|| Span::new(inside, inside + length))?
+            (text.get(end + slashes) == Some(&quote)).then(|| Span::new(inside, end))?
         }
         _ => {
             let ends = |at: &usize| ends_setting(text[*at]) || wide_blank(&text[*at..]) > 0;

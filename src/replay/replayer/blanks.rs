@@ -86,7 +86,8 @@ impl Replayer {
         let (method, name) = (message.method(), message.name());
         let is_asked = |step: &&u32| {
             let step = &script.steps[**step as usize];
-            step.kind == kind && **script.method(step) == *method
+            let recorded = &**script.method(step);
+            step.kind == kind && (recorded == method || holds_placeholder(recorded.as_bytes()))
         };
         let plain = plain_of(&self.at_hand.plain, message);
         let mut seen = Seen { matcher: &mut self.matcher, versions: [Some(*message), plain], forms: None };
