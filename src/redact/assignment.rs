@@ -8,14 +8,15 @@ mod element;
 mod environment;
 mod equals;
 mod flags;
+mod quotes;
 mod settings;
 mod sql;
-
-use std::borrow::Cow;
 
 use self::element::Content;
 use self::equals::{encoded, equals};
 pub(super) use self::flags::{flag, is_flags_word};
+pub(super) use self::quotes::without_quotes;
+use self::quotes::{behind_quotes, closing_quote};
 pub(super) use self::settings::is_mixed;
 use self::settings::{begins_string, colon, hides_line, indexed, sign_at, spaced, variable};
 use super::names::{self, SecretName, is_name_byte};
@@ -234,23 +235,6 @@ fn skip_gap(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The place of the quote that ends a string begun behind so many backslashes; the end of the text where none does.
-///
-/// Strings at depth d begin and end with 2^d - 1 backslashes before their quotes; a quote inside them has more, and
-/// a backslash at their end adds multiples of 2^(d+1).
-fn closing_quote(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
-    let mut from = start;
-    while let Some(found) = memchr::memchr(quote, text.get(from..).unwrap_or_default()) {
-        let at = from + found;
-        let before = text[start..at].iter().rev().take_while(|byte| **byte == b'\\').count();
-        if before < slashes || before % (2 * (slashes + 1)) == slashes {
-            return at - before.min(slashes);
-        }
-        from = at + 1;
-    }
-    text.len()
-}
-
 /// Whether the string before which a quote ends is the value of a member that gives names:
 /// `{"name": "API_KEY", "value": …}`.
 fn names_itself(text: &[u8], start: usize, slashes: usize) -> bool {
@@ -286,43 +270,6 @@ pub(super) fn refers(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Quotes in a value are fewer.
-const MOST_QUOTES: usize = 8;
-
-/// What a text in single quotes says: one of them stands in it as shells have it, or twice.
-pub(super) fn without_quotes(text: &[u8]) -> Cow<'_, [u8]> {
-    if !text.contains(&b'\'') {
-        return Cow::Borrowed(text);
-    }
-    let spellings = [&b"'\\''"[..], b"'\"'\"'", b"''"];
-    let (mut said, mut rest) = (Vec::with_capacity(text.len()), text);
-    while let Some((&byte, behind)) = rest.split_first() {
-        let spelled = spellings.iter().find(|spelling| rest.starts_with(spelling));
-        said.push(byte);
-        rest = spelled.map_or(behind, |spelling| &rest[spelling.len()..]);
-    }
-    Cow::Owned(said)
-}
-
-/// Where what stands in quotes from `start` on ends: at the quote, line end or backslash. Shells end a quote for the one
-/// that they are to have, `'it'\\''s'`, and SQL and YAML double it.
-fn behind_quotes(text: &[u8], start: usize, quote: u8) -> usize {
-    let mut end = start;
-    // Not more often: a text made of such quotes would be read to its end for each of them.
-    for _ in 0..MOST_QUOTES {
-        end += run(text, end, |byte| byte != quote && byte != b'\n' && byte != b'\\');
-        let rest = text.get(end..).unwrap_or_default();
-        let shells = [&b"'\\''"[..], b"'\"'\"'"].into_iter().filter(|_| quote == b'\'');
-        let doubled = [quote; 2];
-        let mut within = shells.chain((end > start).then_some(&doubled[..]));
-        match within.find(|within| rest.starts_with(within)) {
-            Some(within) => end += within.len(),
-            None => break,
-        }
-    }
-    end
-}
-
 fn backslashes_before_quote(text: &[u8], at: usize) -> usize {
     let slashes = text.get(at..).map_or(0, |_| backslashes(text, at));
     if matches!(text.get(at + slashes), Some(b'"' | b'\'')) { slashes } else { 0 }
@@ -330,6 +277,21 @@ fn backslashes_before_quote(text: &[u8], at: usize) -> usize {
 
 fn run(text: &[u8], start: usize, takes: impl Fn(u8) -> bool) -> usize {
     text.get(start..).unwrap_or_default().iter().take_while(|byte| takes(**byte)).count()
+}
+
+/// How much of a text does not end as told. A bracket that it opens it may close: `[::1]`, `a[b]=c`, `a(b)`.
+pub(super) fn with_brackets(text: &[u8], ends: impl Fn(u8) -> bool) -> usize {
+    const PAIRS: [[u8; 2]; 3] = [*b"()", *b"[]", *b"{}"];
+    let mut are_open = [false; PAIRS.len()];
+    let goes_on = |byte: &&u8| {
+        let mut closes = false;
+        for (is_open, [open, close]) in are_open.iter_mut().zip(PAIRS) {
+            closes |= *is_open && **byte == close;
+            *is_open = **byte == open || *is_open && **byte != close;
+        }
+        closes || !ends(**byte)
+    };
+    text.iter().take_while(goes_on).count()
 }
 
 /// Whether a byte ends a parameter of an address.
@@ -343,10 +305,16 @@ const fn ends_setting(byte: u8) -> bool {
         || matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b';' | b',' | b'(' | b')' | b'|' | b'&' | b'<' | b'>')
 }
 
-/// Whether a text is the body of a form: parameters and nothing else, of which the first has a name and a value.
+/// Whether a text is the body of a form: parameters and nothing else, of which the first has a name and a value. Where
+/// values have signs that code has too, each has a name.
 pub(super) fn is_form(text: &[u8]) -> bool {
-    text.len() < 64 << 10
-        && !text.iter().any(|byte| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'(' | b'{'))
+    let is_pair = |pair: &[u8]| {
+        let name = pair.iter().take_while(|byte| is_name_byte(**byte) || b"%[]+".contains(byte)).count();
+        name > 0 && pair.get(name) == Some(&b'=')
+    };
+    let is_of_code = |byte: &u8| matches!(byte, b'"' | b'\'' | b'(' | b'{');
+    let are_pairs = || text.contains(&b'&') && text.split(|byte| *byte == b'&').all(is_pair);
+    text.iter().all(|byte| *byte > b' ') && (!text.iter().any(is_of_code) || are_pairs())
 }
 
 fn worth(text: &[u8], value: Span) -> Option<Span> {

@@ -3,7 +3,9 @@
 use super::names::{self, is_name_byte};
 
 /// What begins and ends a reference, and what may stand between.
-const BETWEEN: &[(&str, &str, fn(&[u8]) -> bool)] = &[
+type Between = (&'static str, &'static str, fn(&[u8]) -> bool);
+
+const BETWEEN: &[Between] = &[
     ("${", "}", is_anything),
     ("$(", ")", is_anything),
     ("{{", "}}", is_anything),
@@ -39,7 +41,7 @@ const LONGEST_EXAMPLE: usize = 24;
 
 /// Whether a text refers to a secret: `$NAME`, `${NAME}`, `%NAME%`, `{{name}}`, `<your-token>`, `process.env.NAME`.
 pub(super) fn is_reference(value: &[u8]) -> bool {
-    let is_between = |(open, close, holds): &(&str, &str, fn(&[u8]) -> bool)| {
+    let is_between = |(open, close, holds): &Between| {
         let inside = value.strip_prefix(open.as_bytes()).and_then(|rest| rest.strip_suffix(close.as_bytes()));
         inside.is_some_and(holds)
     };

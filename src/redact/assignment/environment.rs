@@ -6,7 +6,7 @@ use super::{
 use crate::redact::names::SecretName;
 use crate::wire::Span;
 
-/// What stands in no quotes is shorter.
+/// What stands in no quotes is shorter: it may be made of such names, each of which is looked at.
 const LONGEST_BARE: usize = 1024;
 
 /// What is assigned to the variable of this name; the outer none where it is no such variable.

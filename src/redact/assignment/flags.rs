@@ -10,7 +10,7 @@ use crate::wire::Span;
 /// What a flag is followed by and has a digit is a shorter word than any password: `v2`, `md5`.
 const SHORTEST_WORD: usize = 6;
 
-/// So far back the bracket is looked for that a list begins with.
+/// So far back the bracket is looked for that a list begins with: of each flag anew.
 const LONGEST_LIST: usize = 1024;
 
 /// The secret that a flag says the next word is, in a list of words; `name` is the flag.

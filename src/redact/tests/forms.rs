@@ -177,3 +177,30 @@ fn a_text_that_is_made_of_forms_costs_no_more_than_its_length() {
         assert!(plain().text(&text).ends_with("password: <redacted:password-1>"), "{name}");
     }
 }
+
+#[test]
+fn forms_have_any_signs_in_their_values() {
+    hidden(
+        "password",
+        "a+b%21(c)!{d}*~",
+        &["password=<>&user=a", "user=a&password=<>", "q=it's(x)&password=<>&a[b]=c", "password=<>&q='x'"],
+    );
+    session(
+        &mut plain(),
+        &[
+            (r#"{"v":"password=my+pass+phrase1&x=y"}"#, r#"{"v":"password=<redacted:password-1>&x=y"}"#),
+            (r#"{"v":"said my pass phrase1!"}"#, r#"{"v":"said <redacted:password-1>!"}"#),
+        ],
+    );
+    stays(&["password=get(a)&&b", "password=(a&b", "token=f({a}&&b(c))"]);
+}
+
+#[test]
+fn what_is_long_is_read_to_its_end() {
+    let long = "x".repeat(9_000);
+    hidden("password", "hunter2", &[&format!("curl -d '{long}' -u ann:<> https://h")]);
+    let value = "a1b2".repeat(2_000);
+    hidden("url-password", &value, &["see postgres://ann:<>@h/d now"]);
+    let message = |value: &str| format!(r#"{{"v":"http:\/\/{long}:{value}@h"}}"#);
+    assert_eq!(redact(&mut plain(), &message("hunter2")), message("<redacted:url-password-1>"));
+}
