@@ -63,6 +63,15 @@ pub(in crate::replay) fn fillings<'a>(
     (live_at == live.len()).then_some(filled)
 }
 
+/// Whether a member's name holds a placeholder: what fills it may be another one in the order of names.
+pub(in crate::replay) fn is_in_a_name(recorded: &[u8]) -> bool {
+    placeholders(recorded).any(|(span, _)| {
+        let behind = &recorded[span.end..];
+        let quote = memchr::memchr(b'"', behind).unwrap_or(behind.len());
+        behind[quote..].get(1..).is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
+    })
+}
+
 /// In how many bytes a recorded form and a live one agree that fills its blanks: all but those.
 pub(in crate::replay) fn agreed(recorded: &[u8]) -> usize {
     let (mut at, mut agreed) = (0, 0);
@@ -278,7 +287,7 @@ mod tests {
 
     fn form(params: &str) -> Vec<u8> {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
-        Matcher::plain().numbered_form(&Message::read(text.as_bytes()), None).unwrap()
+        Matcher::plain().numbered_form(&Message::read(text.as_bytes()), None, false).unwrap()
     }
 
     /// `placeholder=filling` of each blank; secrets are `!kind-n`.

@@ -224,9 +224,14 @@ impl Matcher {
         form
     }
 
-    /// The form of a message in which placeholders keep their numbers, under the table of a recorded one that has its
-    /// own; none of batches, responses and what cannot be read.
-    pub(super) fn numbered_form(&mut self, message: &Message<'_>, own: Option<usize>) -> Option<Vec<u8>> {
+    /// The form of a message in which placeholders keep their numbers (and members their order, if told so), under the
+    /// table of a recorded one that has its own; none of batches, responses and what cannot be read.
+    pub(super) fn numbered_form(
+        &mut self,
+        message: &Message<'_>,
+        own: Option<usize>,
+        keeps_order: bool,
+    ) -> Option<Vec<u8>> {
         let mut form = Vec::new();
         if message.kind == Kind::Noise {
             form = format!("\"{}:", message.bytes.len()).into_bytes();
@@ -234,7 +239,7 @@ impl Matcher {
             return Some(form);
         }
         let table = own.unwrap_or_else(|| self.table(message));
-        let mut room = Room::keeping_numbers();
+        let mut room = Room::keeping_numbers(keeps_order);
         let is_asked = matches!(message.kind, Kind::Request | Kind::Notification);
         let params = is_asked.then(|| message.params())?;
         let read = canonical(message.method().as_bytes(), params, &self.tables[table], &mut room, &mut form);

@@ -15,7 +15,7 @@ use crate::{
     replay::{
         matcher::{
             Matcher,
-            blanks::{Filling, agreed, fillings},
+            blanks::{Filling, agreed, fillings, is_in_a_name},
             canonical::holds_placeholder,
         },
         script::{StepKind, look},
@@ -149,8 +149,9 @@ type Forms = [Option<Vec<u8>>; 2];
 struct Seen<'a> {
     matcher: &'a mut Matcher,
     versions: [Option<Message<'a>>; 2],
-    /// Their forms under the table that a recorded message had last, if it had its own.
-    forms: Option<(Option<usize>, Forms)>,
+    /// Their forms under the table that a recorded message had last, if it had its own, and whether members keep their
+    /// order in them.
+    forms: Option<((Option<usize>, bool), Forms)>,
 }
 
 impl Seen<'_> {
@@ -161,11 +162,22 @@ impl Seen<'_> {
         recorded: &Message<'_>,
         own: Option<usize>,
     ) -> Option<(usize, Vec<(Placeholder, Filling<'_>)>)> {
-        let recorded = self.matcher.numbered_form(recorded, own)?;
+        let keeps_order = is_in_a_name(recorded.bytes) && self.fillings_in(recorded, own, false).is_none();
+        self.fillings_in(recorded, own, keeps_order)
+    }
+
+    fn fillings_in(
+        &mut self,
+        recorded: &Message<'_>,
+        own: Option<usize>,
+        keeps_order: bool,
+    ) -> Option<(usize, Vec<(Placeholder, Filling<'_>)>)> {
+        let recorded = self.matcher.numbered_form(recorded, own, keeps_order)?;
         let Self { matcher, versions, forms } = self;
-        if forms.as_ref().is_none_or(|(table, _)| *table != own) {
-            let form = |version: &Option<Message<'_>>| matcher.numbered_form(version.as_ref()?, own);
-            *forms = Some((own, versions.each_ref().map(form)));
+        if forms.as_ref().is_none_or(|(of, _)| *of != (own, keeps_order)) {
+            let form =
+                |version: &Option<Message<'_>>| matcher.numbered_form(version.as_ref()?, own, keeps_order);
+            *forms = Some(((own, keeps_order), versions.each_ref().map(form)));
         }
         let [redacted, plain] = &forms.as_ref()?.1;
         let by_redacted = redacted.as_ref().and_then(|form| fillings(&recorded, form, true));

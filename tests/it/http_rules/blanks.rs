@@ -324,3 +324,33 @@ fn one_value_in_two_spellings_stands_for_one_secret() {
         plays(&recorded, &[(&same[first - 1], Call(first)), differs, (&same[second - 1], Call(second))]);
     }
 }
+
+#[test]
+fn a_member_that_is_called_by_a_secret_is_found_wherever_its_name_stands() {
+    let recorded = [r#"{"m": 1, "<redacted:token-1>": 2, "x": 3}"#, r#"{"token": "<redacted:token-1>"}"#];
+    let [named, known] = [r#"{"m":1,"zd93mZq71Lp":2,"x":3}"#, r#"{"token":"zd93mZq71Lp"}"#];
+    plays(&recorded, &[(named, Call(1)), (known, Call(2)), (named, Call(1))]);
+    plays(&recorded, &[(known, Call(2)), (named, Call(1))]);
+    plays(&recorded, &[(r#"{"m":1,"zd93mZq71Lp":4,"x":3}"#, Miss(Reason::ParamsDiffer))]);
+}
+
+#[test]
+fn a_method_that_is_a_secret_is_found_before_it_is_known() {
+    let call = |key: &str, method: &str, params: &str| {
+        format!(
+            r#"{{"key": "{key}", "client": {{"request": {{"method": "{method}", "params": {params}}}}}, "server": [{{"result": "answer {key}"}}]}}"#
+        )
+    };
+    let exchanges =
+        [call("a", "<redacted:token-1>", "{}"), call("b", "m", r#"{"token": "<redacted:token-1>"}"#)];
+    let mut stage = Stage::new(STDIO, &format!("{}, {}", begun(1, ""), exchanges.join(", ")));
+    stage.line(9, &initialize());
+    for (method, params, answer) in [
+        ("Kd93mZq71Lp", "{}", "answer a"),
+        ("m", r#"{"token":"Kd93mZq71Lp"}"#, "answer b"),
+        ("other", r#"{"x":1}"#, "error"),
+    ] {
+        let heard = stage.line(9, &ask(7, method, params)).concat();
+        assert!(heard.contains(answer), "{method}: {heard}");
+    }
+}
