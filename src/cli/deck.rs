@@ -217,7 +217,9 @@ impl Deck {
         (options.server, options.alone) = if front.is_named { (called, None) } else { (None, called) };
         let (mut cassette, blobs) = (Arc::new(loaded.cassette), Arc::new(loaded.blobs));
         let met = options.met.clone();
-        if let Some(met) = met.as_ref().filter(|_| !cassette.redacted) {
+        // Where it is seen without its secrets, that tells of them too.
+        let is_seen = cassette.redacted || options.redact.is_on();
+        if let Some(met) = met.as_ref().filter(|_| !is_seen) {
             clear::meet(&cassette, &*blobs, &privacy.compile()?.rules, met);
         }
         // Once for all takes.

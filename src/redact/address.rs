@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::assignment::{ends_parameter, is_mixed, is_secret, refers};
+use super::assignment::{ends_parameter, is_mixed, is_secret, refers, with_brackets};
 use super::{names, rules::SHORTEST};
 use crate::wire::Span;
 
-/// A part of an address that is longer is none: hosts have 253 characters.
-const LONGEST_AUTHORITY: usize = 2048;
+/// So far before a query its path is looked at: of each query anew, since addresses stand in addresses.
+const LONGEST_PATH: usize = 2048;
 
 /// Passwords that examples in manuals have.
 const EXAMPLES: &[&str] =
@@ -49,7 +49,8 @@ pub(super) fn secrets(
 ) -> usize {
     let start = colon + 3;
     let rest = &text[start.min(text.len())..];
-    let authority = rest.iter().take(LONGEST_AUTHORITY).take_while(|byte| !ends_authority(**byte)).count();
+    // However long: the next address has slashes, at which this part ends.
+    let authority = rest.iter().take_while(|byte| !ends_authority(**byte)).count();
     if let Some(password) = password(&rest[..authority]) {
         add(URL_PASSWORD, Span::new(start + password.start, start + password.end));
     }
@@ -64,16 +65,9 @@ pub(super) fn secrets(
     end
 }
 
-/// How long the address, or the rest of a form, is that a text begins with. A bracket that it opens it may close:
-/// `[::1]`, `a[b]=c`.
+/// How long the address, or the rest of a form, is that a text begins with.
 pub(super) fn length(text: &[u8]) -> usize {
-    let mut is_open = false;
-    let goes_on = |byte: &&u8| {
-        let closes = **byte == b']' && is_open;
-        is_open = **byte == b'[' || is_open && !closes;
-        closes || !ends_address(**byte)
-    };
-    text.iter().take_while(goes_on).count()
+    with_brackets(text, ends_address)
 }
 
 /// Where parameters begin: those of a path, or the query.
@@ -122,7 +116,7 @@ fn path(text: &[u8], start: usize) -> &[u8] {
     if start == 0 || !parts_pairs(text[start - 1]) {
         return b"";
     }
-    let before = &text[start.saturating_sub(LONGEST_AUTHORITY)..start.saturating_sub(1)];
+    let before = &text[start.saturating_sub(LONGEST_PATH)..start.saturating_sub(1)];
     let begins = before.iter().rposition(|byte| ends_address(*byte)).map_or(0, |at| at + 1);
     &before[begins..]
 }

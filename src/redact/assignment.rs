@@ -8,16 +8,21 @@ mod element;
 mod environment;
 mod equals;
 mod flags;
+mod quotes;
 mod settings;
+mod sql;
 
 use self::element::Content;
 use self::equals::{encoded, equals};
 pub(super) use self::flags::{flag, is_flags_word};
+pub(super) use self::quotes::without_quotes;
+use self::quotes::{behind_quotes, closing_quote};
 pub(super) use self::settings::is_mixed;
-use self::settings::{begins_string, colon, spaced, variable};
+use self::settings::{begins_string, colon, hides_line, indexed, sign_at, spaced, variable};
 use super::names::{self, SecretName, is_name_byte};
 use super::ordinary::is_ordinary;
 use super::placeholder::is_placeholder;
+use super::references::is_reference;
 use crate::wire::Span;
 
 /// What stands at a name.
@@ -27,16 +32,19 @@ pub(super) enum Assigned {
     Secret(&'static SecretName, Span),
     /// Something whose structure decides: an object or array, quotes that are escaped.
     Look,
-    /// The name is itself a value: a member `value` beside it may be the secret.
+    /// The name is itself a value: a member `value` beside it may be the secret; or it is that of an object that has one.
     NameOfValue,
 }
 
-/// A name that is not in quotes is shorter.
-const LONGEST: usize = 80;
+/// Names are shorter: a text made of such would else be read for each of them.
+const LONGEST: usize = 256;
 
 /// The name that these bytes are part of, and what is assigned to it.
 pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
     let name = name_around(text, part)?;
+    if let Some(assigned) = sql::password(text, name) {
+        return Some(assigned);
+    }
     let row = names::secret(name.of(text)).or_else(|| flag(name.of(text)))?;
     let holds = |value: Span| row.may_hold(value.of(text));
     let held = |assigned: &Assigned| !matches!(assigned, Assigned::Secret(_, value) if !holds(*value));
@@ -59,11 +67,16 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
         b'%' if text[name.end..].len() > 3 && text[name.end..name.end + 3].eq_ignore_ascii_case(b"%3d") => {
             encoded(text, name).map(|value| Assigned::Secret(row, value))
         }
-        b':' if slashes == 0 => or_look(text, name, row, colon(text, name, row)),
-        b' ' | b'\t' | b't' if text.get(skip_gap(text, name.end)) == Some(&b'=') => match slashes {
-            0 => or_look(text, name, row, spaced(text, name)),
-            _ => Some(Assigned::Look),
-        },
+        b':' if slashes == 0 && sign_at(text, name.end).is_none() => {
+            or_look(text, name, row, colon(text, name, row))
+                .or_else(|| hides_line(text, name.end + 1).then_some(Assigned::Look))
+        }
+        b':' | b'?' | b' ' | b'\t' | b't' if sign_at(text, skip_gap(text, name.end)).is_some() => {
+            match slashes {
+                0 => or_look(text, name, row, spaced(text, name)),
+                _ => Some(Assigned::Look),
+            }
+        }
         _ => flags::word_behind(text, name),
     };
     assigned.filter(held)
@@ -103,8 +116,12 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
     let at = match text.get(behind) {
         Some(b':') => skip_gap(text, behind + 1),
         Some(b'=') if text.get(behind + 1) == Some(&b'>') => skip_gap(text, behind + 2),
-        // PHP's constants.
-        Some(b',') if is_constant(text, name.start.saturating_sub(slashes + 1)) => skip_gap(text, behind + 1),
+        Some(b',') if sets(text, name.start.saturating_sub(slashes + 1)) => skip_gap(text, behind + 1),
+        // What is decoded says it without the backslashes.
+        Some(b']') if slashes > 0 => {
+            return sign_at(text, skip_gap(text, behind + 1)).map(|_| Assigned::Look);
+        }
+        Some(b']') => return indexed(text, name, behind).map(|value| Assigned::Secret(row, value)),
         Some(b',') if flag(name.of(text)).is_some() => {
             return flags::next_word(text, behind + 1, row, slashes, quote);
         }
@@ -122,14 +139,27 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
         b'"' | b'\'' | b'[' => Some(Assigned::Look),
         b'0'..=b'9' if escapes == 0 => number(text, at, row),
         b'u' if escapes > 0 => Some(Assigned::Look),
-        b'{' if row.deep && !begins_schema(text, at + 1) => Some(Assigned::Look),
+        b'{' if begins_schema(text, at + 1) => None,
+        b'{' if row.deep => Some(Assigned::Look),
+        // Its member `value` is the secret.
+        b'{' => Some(Assigned::NameOfValue),
         _ => None,
     }
 }
 
-/// Whether a constant of PHP is defined whose name in quotes begins at `at`.
-fn is_constant(text: &[u8], at: usize) -> bool {
-    text[..at].trim_ascii_end().ends_with(b"define(")
+/// Calls that set what their first argument names to their second one.
+const SETTERS: &[&str] =
+    &["define(", "setenv(", "putenv(", "SetEnvironmentVariable(", "setdefault(", "setProperty("];
+
+/// Whether a name in quotes that begins at `at` is the first argument of such a call.
+fn sets(text: &[u8], at: usize) -> bool {
+    let before = &text[text.len().min(at).saturating_sub(LONGEST)..at];
+    let before = before.trim_ascii_end();
+    let ends_with = |call: &&str| {
+        let start = before.len().checked_sub(call.len());
+        start.is_some_and(|start| before[start..].eq_ignore_ascii_case(call.as_bytes()))
+    };
+    SETTERS.iter().any(ends_with)
 }
 
 /// The number at `at`, where it may be a secret of this name.
@@ -205,23 +235,6 @@ fn skip_gap(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The place of the quote that ends a string begun behind so many backslashes; the end of the text where none does.
-///
-/// Strings at depth d begin and end with 2^d - 1 backslashes before their quotes; a quote inside them has more, and
-/// a backslash at their end adds multiples of 2^(d+1).
-fn closing_quote(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
-    let mut from = start;
-    while let Some(found) = memchr::memchr(quote, text.get(from..).unwrap_or_default()) {
-        let at = from + found;
-        let before = text[start..at].iter().rev().take_while(|byte| **byte == b'\\').count();
-        if before < slashes || before % (2 * (slashes + 1)) == slashes {
-            return at - before.min(slashes);
-        }
-        from = at + 1;
-    }
-    text.len()
-}
-
 /// Whether the string before which a quote ends is the value of a member that gives names:
 /// `{"name": "API_KEY", "value": …}`.
 fn names_itself(text: &[u8], start: usize, slashes: usize) -> bool {
@@ -266,6 +279,21 @@ fn run(text: &[u8], start: usize, takes: impl Fn(u8) -> bool) -> usize {
     text.get(start..).unwrap_or_default().iter().take_while(|byte| takes(**byte)).count()
 }
 
+/// How much of a text does not end as told. A bracket that it opens it may close: `[::1]`, `a[b]=c`, `a(b)`.
+pub(super) fn with_brackets(text: &[u8], ends: impl Fn(u8) -> bool) -> usize {
+    const PAIRS: [[u8; 2]; 3] = [*b"()", *b"[]", *b"{}"];
+    let mut are_open = [false; PAIRS.len()];
+    let goes_on = |byte: &&u8| {
+        let mut closes = false;
+        for (is_open, [open, close]) in are_open.iter_mut().zip(PAIRS) {
+            closes |= *is_open && **byte == close;
+            *is_open = **byte == open || *is_open && **byte != close;
+        }
+        closes || !ends(**byte)
+    };
+    text.iter().take_while(goes_on).count()
+}
+
 /// Whether a byte ends a parameter of an address.
 pub(super) const fn ends_parameter(byte: u8) -> bool {
     byte <= b' '
@@ -277,10 +305,16 @@ const fn ends_setting(byte: u8) -> bool {
         || matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b';' | b',' | b'(' | b')' | b'|' | b'&' | b'<' | b'>')
 }
 
-/// Whether a text is the body of a form: parameters and nothing else, of which the first has a name and a value.
+/// Whether a text is the body of a form: parameters and nothing else, of which the first has a name and a value. Where
+/// values have signs that code has too, each has a name.
 pub(super) fn is_form(text: &[u8]) -> bool {
-    text.len() < 64 << 10
-        && !text.iter().any(|byte| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'(' | b'{'))
+    let is_pair = |pair: &[u8]| {
+        let name = pair.iter().take_while(|byte| is_name_byte(**byte) || b"%[]+".contains(byte)).count();
+        name > 0 && pair.get(name) == Some(&b'=')
+    };
+    let is_of_code = |byte: &u8| matches!(byte, b'"' | b'\'' | b'(' | b'{');
+    let are_pairs = || text.contains(&b'&') && text.split(|byte| *byte == b'&').all(is_pair);
+    text.iter().all(|byte| *byte > b' ') && (!text.iter().any(is_of_code) || are_pairs())
 }
 
 fn worth(text: &[u8], value: Span) -> Option<Span> {
@@ -289,10 +323,8 @@ fn worth(text: &[u8], value: Span) -> Option<Span> {
 
 /// Whether what stands under a secret's name is one: no placeholder, no stars, no reference, no ordinary word.
 pub(super) fn is_secret(value: &[u8]) -> bool {
-    let refers = value.starts_with(b"${") && value.ends_with(b"}")
-        || value.starts_with(b"{{") && value.ends_with(b"}}");
     let starred = value.iter().all(|byte| *byte == b'*');
-    !(starred || refers || is_placeholder(value) || is_ordinary(value))
+    !(starred || is_reference(value) || is_placeholder(value) || is_ordinary(value))
 }
 
 #[cfg(test)]

@@ -137,6 +137,10 @@ impl Build {
                 [] => {}
             }
         }
+        // `IDENTIFIED BY`: by what is rare in it, and stands in no `notifications/…`.
+        for part in [b"ifie", b"fied"] {
+            self.add(part, Clue::Name { from: 0, to: 4 });
+        }
         // Flags alone: the word stands in many texts.
         for part in [b"--pa", b"-pas"] {
             self.add(part, Clue::Name { from: 0, to: 4 });

@@ -52,6 +52,7 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
         known_to: 0,
         assigned_to: 0,
         query_to: 0,
+        escaped_to: 0,
         form_to: 0,
         code_to: 0,
         in_calls: 0,
@@ -93,6 +94,8 @@ struct Pass<'a> {
     has_values: Option<bool>,
     /// Where the last address ended: its parameters are read.
     query_to: usize,
+    /// Where the last address whose slashes are escaped ended, or has a sign that may be of a secret.
+    escaped_to: usize,
     /// Where the last form that speaks OAuth ended: it is read.
     form_to: usize,
     /// Where the last form that may grant a code ended.
@@ -117,6 +120,7 @@ impl Pass<'_> {
             _ if kind == URL_PASSWORD => address::decoded(bytes),
             // In an element.
             Some(b'>') => without_entities(bytes),
+            Some(b'\'') => assignment::without_quotes(bytes),
             _ => bytes.into(),
         };
         self.add(mark, span, Secret::New(kind, value.into()));
@@ -273,13 +277,12 @@ impl Pass<'_> {
                 self.findings.marks.push(at);
             }
         } else if text[colon..].starts_with(b":\\/\\/") {
-            let rest = &text[colon..];
-            let end = rest
-                .iter()
-                .take(2048)
-                .position(|byte| matches!(byte, b'"' | b' '))
-                .unwrap_or(rest.len().min(2048));
-            if rest[..end].iter().any(|byte| matches!(byte, b'@' | b'?' | b'#')) {
+            // What ends it, or may be of a secret in it, is the same for those that begin before that.
+            if colon >= self.escaped_to {
+                let ends = |byte: &u8| matches!(byte, b'"' | b' ' | b'@' | b'?' | b'#');
+                self.escaped_to = colon + text[colon..].iter().take_while(|byte| !ends(byte)).count();
+            }
+            if matches!(text.get(self.escaped_to), Some(b'@' | b'?' | b'#')) {
                 self.findings.marks.push(at);
             }
         }

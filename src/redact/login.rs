@@ -15,9 +15,6 @@ const OPTIONS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
 const LETTERS: &[u8] = b"uU";
 const WORDLESS: &[u8] = b"#012346BGIJLMNORSVZafgijklnpqsv";
 
-/// A command is read so far.
-const LONGEST: usize = 4096;
-
 /// What a word tells curl of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
@@ -96,15 +93,15 @@ pub(super) fn call(text: &[u8], at: usize) -> Option<Call> {
     }
 }
 
-/// Adds the secrets among the words of a call; how many bytes were looked at.
+/// Adds the secrets among the words of a call, however long that is; how many bytes were looked at, which the caller
+/// bounds.
 pub(super) fn secrets(text: &[u8], call: Call, mut add: impl FnMut(Span)) -> usize {
     let (from, parts): (usize, &[u8]) = match call {
         Call::Line(from) => (from, b" \t"),
         Call::List(from, _) => (from, b" \t,"),
     };
-    let end = text.len().min(from + LONGEST);
     let (mut at, mut is_login, mut is_other) = (from, false, false);
-    while let Some(span) = next_word(&text[..end], at, parts) {
+    while let Some(span) = next_word(text, at, parts) {
         at = span.end;
         let spelled = without_quotes(text, span);
         let mut part = is_login.then_some(spelled);

@@ -22,7 +22,7 @@ struct List {
 
 impl Met {
     /// Adds a value.
-    pub(super) fn tell(&self, kind: &'static str, value: &[u8]) {
+    pub(crate) fn tell(&self, kind: &'static str, value: &[u8]) {
         let mut list = self.list();
         if list.values.len() == MOST {
             list.values.pop_front();

@@ -4,8 +4,8 @@
 //! [`Pairing`] tells in replay which live secret stands for which recorded one. Live traffic is never touched.
 //!
 //! What is secret is listed in two tables, each of which begins with how to add a line: `names` (values of members,
-//! variables and parameters with such a name) and `shapes` (tokens with such a look); `ordinary` says which values are
-//! none all the same. Values that were found once
+//! variables and parameters with such a name) and `shapes` (tokens with such a look); `ordinary` and `references` say which
+//! values are none all the same. Values that were found once
 //! are found again wherever they stand, also encoded (`secrets`). From the message inward:
 //!
 //! - `search` walks the message: its strings, the JSON inside them, the places that options name
@@ -36,6 +36,7 @@ mod placeholder;
 mod places;
 mod pointer;
 pub mod redactor;
+mod references;
 pub mod rules;
 mod search;
 mod secrets;
@@ -51,4 +52,5 @@ pub use placeholder::Placeholder;
 pub(crate) use placeholder::placeholders;
 pub use redactor::{Count, Redactor};
 pub use rules::{Options, RuleError, Rules};
+pub(crate) use secrets::{alike, entity};
 pub use vars::{VarError, Vars};

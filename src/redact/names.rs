@@ -5,7 +5,7 @@
 
 use super::{ordinary, rules::SHORTEST};
 
-/// Names longer than this (separators not counted) are no names of secrets.
+/// So much of a name's end is looked at (separators not counted).
 const LONGEST: usize = 64;
 
 /// Digits that people type to prove who they are.
@@ -236,7 +236,7 @@ pub(super) fn secret(name: &[u8]) -> Option<&'static SecretName> {
         return None;
     }
     let mut room = [0; LONGEST];
-    let name = squeeze(name, &mut room)?;
+    let name = squeeze(name, &mut room);
     let last = name.last()?;
     let row =
         NAMES.iter().filter(|row| row.words.as_bytes().last() == Some(last)).find(|row| match row.end {
@@ -269,7 +269,7 @@ pub(super) fn secret_parameter(name: &[u8], oauth: impl FnOnce() -> bool) -> Opt
         return Some(row.kind);
     }
     let mut room = [0; LONGEST];
-    let name = squeeze(name, &mut room)?;
+    let name = squeeze(name, &mut room);
     if SIGNATURES.iter().any(|words| is(name, words)) {
         Some("signature")
     } else if OAUTH.iter().any(|words| is(name, words)) && oauth() {
@@ -316,7 +316,8 @@ pub(super) fn oauth_field(name: &[u8]) -> Option<&'static SecretName> {
 
 fn is_one_of(name: &[u8], list: &[&str]) -> bool {
     let mut room = [0; LONGEST];
-    squeeze(name, &mut room).is_some_and(|name| list.iter().any(|words| is(name, words)))
+    let name = squeeze(name, &mut room);
+    list.iter().any(|words| is(name, words))
 }
 
 /// Whether a byte can stand in a name that is not in quotes.
@@ -324,17 +325,15 @@ pub(super) const fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// A name's letters and digits in lower case, without digits at its end.
-fn squeeze<'a>(name: &[u8], room: &'a mut [u8; LONGEST]) -> Option<&'a [u8]> {
-    let mut length = 0;
-    for byte in name.iter().filter(|byte| byte.is_ascii_alphanumeric()) {
-        *room.get_mut(length)? = byte.to_ascii_lowercase();
-        length += 1;
+/// A name's letters and digits in lower case, without digits at its end; of a long one the last.
+fn squeeze<'a>(name: &[u8], room: &'a mut [u8; LONGEST]) -> &'a [u8] {
+    let known = name.iter().rev().filter(|byte| byte.is_ascii_alphanumeric());
+    let mut start = LONGEST;
+    for byte in known.skip_while(|byte| byte.is_ascii_digit()).take(LONGEST) {
+        start -= 1;
+        room[start] = byte.to_ascii_lowercase();
     }
-    while length > 0 && room[length - 1].is_ascii_digit() {
-        length -= 1;
-    }
-    Some(&room[..length])
+    &room[start..]
 }
 
 fn ends_with(name: &[u8], words: &str) -> bool {
@@ -424,7 +423,8 @@ mod tests {
         }
         assert!(PROTOCOL.iter().all(|words| words.ends_with("token")));
         assert_eq!(kind(&"a".repeat(100)), None);
-        assert_eq!(kind(&format!("{}token", "a".repeat(100))), None);
+        assert_eq!(kind(&format!("{}token", "a_".repeat(100))), Some("token"));
+        assert_eq!(kind(&format!("{}page_token", "a".repeat(100))), None);
     }
 
     #[test]

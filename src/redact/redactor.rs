@@ -85,7 +85,8 @@ impl Redactor {
     /// A live session's redactor in replay. What the cassette's answers said in a secret's place comes back from the
     /// client, and is numbered like any other secret, so that its numbers and the session's are not mixed up.
     pub fn for_replay(rules: &Rules) -> Self {
-        Self { foreign: Foreign::Secrets, ..Self::new(rules) }
+        let secrets = Secrets::new(rules.values()).telling();
+        Self { foreign: Foreign::Secrets, secrets, ..Self::new(rules) }
     }
 
     /// The redactor of a session that is recorded. What itself reads as a placeholder keeps its number where no secret
@@ -268,6 +269,11 @@ impl Redactor {
     /// The placeholder of a value that has one by now.
     pub(crate) fn known(&self, value: &[u8]) -> Option<Placeholder> {
         self.secrets.known(value)
+    }
+
+    /// What a placeholder of this live session stands for; none where too much was met since.
+    pub(crate) fn said(&self, placeholder: &Placeholder) -> Option<&[u8]> {
+        self.secrets.said(placeholder)
     }
 
     /// The placeholder of a value that stands where a recording has a secret of this kind. It is one of this session

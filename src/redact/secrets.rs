@@ -1,5 +1,6 @@
 //! The secrets a session has met: their numbers, and how they are found again in whatever form.
 
+mod alike;
 mod encodings;
 mod value;
 
@@ -13,9 +14,12 @@ use super::clues::Clues;
 use super::filter::{Filter, Window, WindowHash};
 use super::ordinary::{is_ordinary, is_spoken};
 use super::placeholder::{Placeholder, is_placeholder};
+use super::references::is_example;
 use super::rules::{Named, SHORTEST};
 use crate::wire::Span;
 
+pub(crate) use self::alike::alike;
+pub(crate) use self::encodings::entity;
 pub(super) use self::encodings::without_entities;
 use self::encodings::{SPARED, base64, forward, hex, is_base64_digit, percent_encoded, plain, sturdy_five};
 use self::value::{Form, Value};
@@ -43,6 +47,8 @@ pub(super) struct Secrets {
     next: HashMap<Box<str>, u32>,
     /// Values, by hash, that have a number without ever having been met as secrets.
     unmet: HashSet<[u8; 16]>,
+    /// What placeholders stand for, where that is asked for.
+    said: Option<HashMap<Placeholder, Box<[u8]>>>,
     /// Some value has no window that no encoder touches, so every escape deserves a look.
     brittle: bool,
 }
@@ -80,12 +86,23 @@ impl Secrets {
             numbers: HashMap::new(),
             next: HashMap::new(),
             unmet: HashSet::new(),
+            said: None,
             brittle: false,
         };
         for Named { kind, bytes, is_sent } in named {
             secrets.add(Value { is_sent: *is_sent, ..Value::new(bytes, kind, true) });
         }
         secrets
+    }
+
+    /// The same, which can tell what its placeholders stand for.
+    pub(super) fn telling(self) -> Self {
+        Self { said: Some(HashMap::new()), ..self }
+    }
+
+    /// What a placeholder stands for, as far as that is kept.
+    pub(super) fn said(&self, placeholder: &Placeholder) -> Option<&[u8]> {
+        self.said.as_ref()?.get(placeholder).map(|value| &**value)
     }
 
     /// Whether every escape deserves a look.
@@ -139,7 +156,14 @@ impl Secrets {
             Entry::Vacant(entry) => {
                 let number = self.next.entry(kind.into()).or_default();
                 *number += 1;
-                Err(entry.insert(Placeholder { kind: kind.into(), number: *number }).clone())
+                let new = entry.insert(Placeholder { kind: kind.into(), number: *number }).clone();
+                if let Some(said) = self.said.as_mut().filter(|_| bytes.len() <= LONGEST) {
+                    if said.len() == MOST {
+                        said.clear();
+                    }
+                    said.insert(new.clone(), bytes.into());
+                }
+                Err(new)
             }
         }
     }
@@ -171,7 +195,8 @@ impl Secrets {
         let characters = bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
         let known = self.values.iter().any(|value| *value.bytes == *bytes);
         // A client sends back what it was answered in a secret's place.
-        let is_none = is_ordinary(bytes) || is_placeholder(bytes) || may_be_prose(kind, bytes);
+        let is_none =
+            is_ordinary(bytes) || is_placeholder(bytes) || is_example(bytes) || may_be_prose(kind, bytes);
         if characters < SHORTEST || bytes.len() > LONGEST || is_none || known {
             return;
         }

@@ -6,6 +6,7 @@ mod cookies;
 mod disguise;
 mod flags;
 mod foreign;
+mod forms;
 mod looks;
 mod met;
 mod numbers;

@@ -18,13 +18,16 @@ use crate::{
 
 /// The cassette as a replay with these options compares it: where it says `"redacted": false` and they redact, what
 /// its clients said has placeholders for secrets. What its servers said stays as it is, and is answered so. The options
-/// know from then on which secrets the cassette shows.
+/// know from then on which secrets the cassette shows, as does whoever records what is passed on.
 pub fn seen_by(options: &mut Options, cassette: Arc<Cassette>, blobs: &dyn BlobSource) -> Arc<Cassette> {
     if cassette.redacted || !options.redact.is_on() {
         return cassette;
     }
     let shown = Met::default();
     let mut redactor = meet(&cassette, blobs, &options.redact, &shown);
+    if let Some(met) = &options.met {
+        shown.behind(0, |kind, value| met.tell(kind, value));
+    }
     options.shown = Some(shown);
     let mut seen = Cassette::clone(&cassette);
     hide(&mut seen, blobs, &mut redactor);
@@ -222,6 +225,15 @@ mod tests {
         let mut told = Vec::new();
         met.behind(0, |kind, value| told.push(format!("{kind} {}", String::from_utf8_lossy(value))));
         assert_eq!(told, ["token Kd93mZq71Lp"]);
+        // Who is told what a client says hears of them too, and once.
+        let mut options = Options { met: Some(Met::default()), ..options(&[]) };
+        let seen = seen_by(&mut options, Arc::new(load(&exchanges)), &NoBlobs);
+        seen_by(&mut options, seen, &NoBlobs);
+        for met in [options.met, options.shown] {
+            let mut told = Vec::new();
+            met.unwrap().behind(0, |_, value| told.push(value.to_vec()));
+            assert_eq!(told, [b"Kd93mZq71Lp"]);
+        }
     }
 
     #[test]

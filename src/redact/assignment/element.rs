@@ -4,10 +4,11 @@ use super::{refers, run, skip_gap, worth};
 use crate::redact::names::is_name_byte;
 use crate::wire::Span;
 
-/// What stands in a tag behind the element's name is shorter.
+/// What stands in a tag behind the element's name is shorter: where no tag ends, a text of names would be read to its
+/// end for each of them.
 const LONGEST_ATTRIBUTES: usize = 512;
 
-/// A secret in [`CDATA`] is shorter.
+/// A secret in [`CDATA`] is shorter, for the same reason.
 const LONGEST_DATA: usize = 1 << 10;
 
 /// What begins and ends a text in which no sign means anything.

@@ -1,10 +1,12 @@
 //! Variables of the environment as PowerShell names them: `$env:API_KEY = "x"`, `${env:API_KEY}="x"`.
 
-use super::{Assigned, backslashes_before_quote, ends_setting, refers, run, settings::is_mixed, worth};
+use super::{
+    Assigned, backslashes_before_quote, behind_quotes, ends_setting, refers, run, settings::is_mixed, worth,
+};
 use crate::redact::names::SecretName;
 use crate::wire::Span;
 
-/// What stands in no quotes is shorter.
+/// What stands in no quotes is shorter: it may be made of such names, each of which is looked at.
 const LONGEST_BARE: usize = 1024;
 
 /// What is assigned to the variable of this name; the outer none where it is no such variable.
@@ -28,8 +30,7 @@ pub(super) fn variable(text: &[u8], name: Span, row: &'static SecretName) -> Opt
     let value = match text.get(start + slashes) {
         Some(&quote @ (b'"' | b'\'')) => {
             let inside = start + slashes + 1;
-            let takes = |byte| byte != quote && byte != b'\n' && byte != b'\\';
-            worth(text, Span::new(inside, inside + run(text, inside, takes)))
+            worth(text, Span::new(inside, behind_quotes(text, inside, quote)))
         }
         Some(b'\\') => return Some(Some(Assigned::Look)),
         // What stands in no quotes is a command, where it is right.

@@ -2,8 +2,8 @@
 
 use super::settings::{begins_line, ends_line, is_literal, is_mixed, stands_in_tokens, variable};
 use super::{
-    backslashes, backslashes_before_quote, ends_parameter, ends_setting, escapes_at, flag, is_form, refers,
-    run, worth,
+    backslashes, backslashes_before_quote, behind_quotes, ends_parameter, ends_setting, escapes_at, flag,
+    is_form, refers, run, with_brackets, worth,
 };
 use crate::wire::Span;
 
@@ -16,7 +16,7 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let word = if may_fill { fills_word(text, before, start, is_upper) } else { None };
     let parameter = || {
         let is_one = matches!(before, Some(b'?' | b'&' | b';' | b'#')) || before.is_none() && is_form(text);
-        is_one.then(|| Span::new(start, start + run(text, start, |byte| !ends_parameter(byte))))
+        is_one.then(|| Span::new(start, start + with_brackets(&text[start..], ends_parameter)))
     };
     if let Some(value) = word.or_else(parameter) {
         return worth(text, value).filter(|_| !refers(text, start));
@@ -38,7 +38,7 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let (start, end) = match quote {
         Some(&quote) => {
             let inside = start + 1;
-            (inside, inside + run(text, inside, |byte| byte != quote && byte != b'\n' && byte != b'\\'))
+            (inside, behind_quotes(text, inside, quote))
         }
         _ => (start, start + run(text, start, |byte| !ends_setting(byte))),
     };

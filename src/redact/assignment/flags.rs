@@ -1,8 +1,8 @@
 //! Words that a flag says are secret: `["--password", "x"]`, `--password x`.
 
 use super::{
-    Assigned, backslashes, backslashes_before_quote, closing_quote, ends_setting, escapes_at, refers, run,
-    skip_gap, worth,
+    Assigned, backslashes, backslashes_before_quote, behind_quotes, closing_quote, ends_setting, escapes_at,
+    refers, run, skip_gap, worth,
 };
 use crate::redact::names::{self, SecretName, is_name_byte};
 use crate::wire::Span;
@@ -10,7 +10,7 @@ use crate::wire::Span;
 /// What a flag is followed by and has a digit is a shorter word than any password: `v2`, `md5`.
 const SHORTEST_WORD: usize = 6;
 
-/// So far back the bracket is looked for that a list begins with.
+/// So far back the bracket is looked for that a list begins with: of each flag anew.
 const LONGEST_LIST: usize = 1024;
 
 /// The secret that a flag says the next word is, in a list of words; `name` is the flag.
@@ -96,10 +96,9 @@ fn value_at(text: &[u8], row: &SecretName, start: usize) -> Option<Span> {
     let value = match text.get(start + slashes) {
         Some(&quote @ (b'"' | b'\'')) => {
             let inside = start + slashes + 1;
-            let length = run(text, inside, |byte| byte != quote && byte != b'\n' && byte != b'\\');
+            let end = behind_quotes(text, inside, quote);
             // A quote that ends here, and none that begins, is around the flag.
-            (text.get(inside + length + slashes) == Some(&quote))
-                .then(|| Span::new(inside, inside + length))?
+            (text.get(end + slashes) == Some(&quote)).then(|| Span::new(inside, end))?
         }
         _ => {
             let ends = |at: &usize| ends_setting(text[*at]) || wide_blank(&text[*at..]) > 0;

@@ -1,7 +1,8 @@
 //! Lines of settings and headers: `password: x`, `password: "x"`, `password = "x"`.
 
-use super::{LONGEST, backslashes_before_quote, ends_setting, escapes_at, refers, run, worth};
+use super::{LONGEST, backslashes_before_quote, behind_quotes, ends_setting, escapes_at, refers, run, worth};
 use crate::redact::names::{self, SecretName};
+use crate::redact::references::is_example;
 use crate::wire::Span;
 
 /// `Name: value`: a header, or a line of settings.
@@ -12,9 +13,11 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     // Others stand before it, or the flag that sends it.
     let parted = before.is_some_and(|byte| matches!(byte, b'"' | b'\'' | b' ' | b'\t' | b'=' | b',' | b';'));
     let gap = run(text, name.end + 1, |byte| byte == b' ');
-    let is_apart = gap > 0 || is_header && matches!(before, None | Some(b'"' | b'\'' | b'='));
-    let mut start = name.end + 1 + gap;
-    let is_setting = begins_line(text, name.start) || is_header && parted;
+    let begins = begins_line(text, name.start);
+    let is_apart =
+        gap > 0 || !is_dashed && begins || is_header && matches!(before, None | Some(b'"' | b'\'' | b'='));
+    let mut start = next_line(text, name, name.end + 1 + gap).unwrap_or(name.end + 1 + gap);
+    let is_setting = begins || is_header && parted;
     if (is_setting || is_member(text, name.start))
         && let Some(literal) = literal(text, start)
     {
@@ -41,6 +44,29 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     let value = worth(text, bare(text, start, parts)?)?;
     let is_all = value.end < text.len() || value.end == whole;
     (is_apart && is_all && is_mixed(value.of(text))).then_some(value)
+}
+
+/// Whether an escape says that the value of a member of YAML is on the next line.
+pub(super) fn hides_line(text: &[u8], at: usize) -> bool {
+    let at = at + run(text, at, |byte| matches!(byte, b' ' | b'|' | b'>' | b'+' | b'-'));
+    text.get(at) == Some(&b'\\')
+}
+
+/// Where the value of a member of YAML begins that stands on the next line: `password:`, or `password: >-`, and more
+/// blanks before it than before the name.
+fn next_line(text: &[u8], name: Span, at: usize) -> Option<usize> {
+    let is_blank = |byte| byte == b' ';
+    let block = run(text, at, |byte| matches!(byte, b'|' | b'>' | b'+' | b'-'));
+    let at = at + block + run(text, at + block, is_blank);
+    let line = at
+        + match text.get(at..)? {
+            [b'\n', ..] => 1,
+            [b'\r', b'\n', ..] => 2,
+            _ => return None,
+        };
+    let indent = run(text, line, is_blank);
+    let before = text[..name.start].iter().rev().take(LONGEST).take_while(|byte| matches!(byte, b' ' | b'-'));
+    (indent > before.count()).then_some(line + indent)
 }
 
 /// What fills a line or a string from `start` on, or ends before one of these. What goes on is code.
@@ -81,8 +107,8 @@ fn cookies(text: &[u8], start: usize) -> Option<Span> {
 /// line and is no name.
 pub(super) fn spaced(text: &[u8], name: Span) -> Option<Span> {
     let is_blank = |byte| matches!(byte, b' ' | b'\t');
-    let sign = name.end + run(text, name.end, is_blank);
-    if text.get(sign) != Some(&b'=') || matches!(text.get(sign + 1), Some(b'=' | b'>' | b'~')) {
+    let sign = sign_at(text, name.end + run(text, name.end, is_blank))?;
+    if matches!(text.get(sign + 1), Some(b'=' | b'>' | b'~')) {
         return None;
     }
     let start = sign + 1 + run(text, sign + 1, is_blank);
@@ -93,6 +119,9 @@ pub(super) fn spaced(text: &[u8], name: Span) -> Option<Span> {
     {
         return Some(literal);
     }
+    if !begins {
+        return None;
+    }
     let value = worth(text, Span::new(start, start + run(text, start, |byte| !ends_setting(byte))))?;
     let bytes = value.of(text);
     let is_token = bytes.iter().all(stands_in_tokens);
@@ -100,7 +129,22 @@ pub(super) fn spaced(text: &[u8], name: Span) -> Option<Span> {
     let behind = value.end + run(text, value.end, is_blank);
     let ends = text.get(behind).is_none_or(|byte| ends_line(*byte));
     let is_value = is_token && !is_variable && !refers(text, start);
-    (begins && ends && is_value && is_mixed(bytes)).then_some(value)
+    (ends && is_value && is_mixed(bytes)).then_some(value)
+}
+
+/// Where the `=` is of the sign at `at` that assigns: `=`, `:=`, `?=`, `||=`.
+pub(super) fn sign_at(text: &[u8], at: usize) -> Option<usize> {
+    let before = [&b"="[..], b":=", b"?=", b"::=", b"||=", b"??="].into_iter();
+    let sign = before.filter(|sign| text.get(at..).is_some_and(|rest| rest.starts_with(sign)));
+    sign.map(|sign| at + sign.len() - 1).next()
+}
+
+/// The value in quotes that an element gets whose name in quotes ends before the bracket at `at`: `ENV["KEY"] = "x"`.
+pub(super) fn indexed(text: &[u8], name: Span, at: usize) -> Option<Span> {
+    let is_blank = |byte| matches!(byte, b' ' | b'\t');
+    let opens = text[..name.start - 1].trim_ascii_end().ends_with(b"[");
+    let sign = sign_at(text, at + 1 + run(text, at + 1, is_blank)).filter(|_| opens)?;
+    literal(text, sign + 1 + run(text, sign + 1, is_blank))
 }
 
 /// The value in quotes at `start`, where it looks like a secret: quotes say what is no code, but code has texts too.
@@ -108,8 +152,14 @@ fn literal(text: &[u8], start: usize) -> Option<Span> {
     let slashes = backslashes_before_quote(text, start);
     let quote = *text.get(start + slashes).filter(|byte| matches!(byte, b'"' | b'\''))?;
     let inside = start + slashes + 1;
-    let value =
-        Span::new(inside, inside + run(text, inside, |byte| byte > b' ' && byte != quote && byte != b'\\'));
+    let word = inside + run(text, inside, |byte| byte > b' ' && byte != quote && byte != b'\\');
+    if !matches!(text.get(word), Some(b'"' | b'\'' | b'\\')) {
+        return None;
+    }
+    let value = Span::new(inside, behind_quotes(text, inside, quote));
+    if value.of(text).iter().any(|byte| *byte <= b' ') {
+        return None;
+    }
     let closes = text.get(value.end + slashes) == Some(&quote);
     (closes && is_literal(value.of(text)) && !refers(text, inside)).then(|| worth(text, value)).flatten()
 }
@@ -169,7 +219,10 @@ pub(super) fn is_literal(value: &[u8]) -> bool {
 }
 
 fn has_both(value: &[u8]) -> bool {
-    value.len() >= 8 && value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
+    value.len() >= 8
+        && value.iter().any(u8::is_ascii_digit)
+        && value.iter().any(u8::is_ascii_alphabetic)
+        && !is_example(value)
 }
 
 /// Whether part of a text is filled in later: `a-${NAME}`, `a-{0}`, `a-<name>`, `a-$(cmd)`.

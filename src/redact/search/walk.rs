@@ -55,8 +55,9 @@ struct Open {
     named: Option<&'static SecretName>,
     /// What strings below are by a name further up.
     above: Option<&'static SecretName>,
-    /// What the member `value` is, by the name that another member gives.
+    /// What the member `value` is, by the name that another member gives, or by that of the object.
     given: Option<&'static SecretName>,
+    holds: Option<&'static SecretName>,
     /// The member `value`, where it is a string.
     value: Option<Span>,
     /// Below a schema, names say nothing.
@@ -186,6 +187,11 @@ impl<'a> Walk<'a> {
                 })
         });
         let above = above.filter(|_| !in_schema);
+        // `{"password": {"value": "x"}}`
+        let holds = named.filter(|row| {
+            let begins_schema = || assignment::begins_schema(self.text, span.start + 1);
+            is_object && !row.deep && !in_schema && !begins_schema()
+        });
         self.open.push(Open {
             elements: (!is_object).then_some(0),
             flag: None,
@@ -194,6 +200,7 @@ impl<'a> Walk<'a> {
             named: None,
             above,
             given: None,
+            holds,
             value: None,
             in_schema,
             grants: false,
@@ -213,7 +220,11 @@ impl<'a> Walk<'a> {
         }
         let Some(object) = self.open.pop() else { return };
         let text = self.text;
-        match (object.given, object.value) {
+        // Parsers have tokens that have values, too.
+        let is_one = |row: &&SecretName| {
+            row.words != "token" || object.value.is_some_and(|value| address::may_be_granted(value.of(text)))
+        };
+        match (object.given.or(object.holds.filter(is_one)), object.value) {
             (Some(row), Some(value)) if text[value.start] == b'"' => self.secret_string(value, row),
             (Some(row), Some(value)) if row.may_hold_number(value.of(text)) => {
                 self.hit(value, row.kind, value.of(text), Some(0));

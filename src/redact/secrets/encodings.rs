@@ -91,7 +91,7 @@ fn is_blank_in_forms(byte: u8, found: Option<&u8>) -> bool {
 const LONGEST_ENTITY: usize = 8;
 
 /// The sign that an entity at the begin of a text names, and how long that is.
-fn entity(text: &[u8]) -> Option<(u8, usize)> {
+pub(crate) fn entity(text: &[u8]) -> Option<(u8, usize)> {
     const NAMES: [(&[u8], u8); 5] =
         [(b"amp", b'&'), (b"lt", b'<'), (b"gt", b'>'), (b"quot", b'"'), (b"apos", b'\'')];
     let name = text.strip_prefix(b"&")?;

@@ -118,7 +118,7 @@ fn document() -> impl Strategy<Value = String> {
 #[test]
 fn a_secret_that_is_called_as_its_kind_is_not_found_in_placeholders() {
     session(
-        &mut plain(),
+        &mut redactor(env("password")),
         &[
             (r#"{"password":"password"}"#, r#"{"password":"<redacted:password-1>"}"#),
             (r#"{"x":"the password is"}"#, r#"{"x":"the <redacted:password-1> is"}"#),

@@ -2,22 +2,35 @@
 //!
 //! Which values are secret is known by what was seen of a session, so it can differ between a recording and a live
 //! session, or be another kind of secret. Here a placeholder is a blank that any text fills: as a whole string, any
-//! that is not empty; within a longer one, what reads as one word there, so that no further argument, path segment or
-//! member of a text goes unseen.
+//! that is not empty, or a number such as secrets are; within a longer one, what quotes around it keep together, or what
+//! reads as one word or password there, so that no further argument, path segment or member of a text goes unseen.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use super::canonical::holds_placeholder;
-use crate::redact::{Placeholder, placeholders};
+use crate::redact::{Placeholder, entity, placeholders};
 
 /// What fills a blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::replay) enum Filling<'a> {
     /// A secret of the live session.
     Secret(Placeholder),
-    /// Text as it stands.
-    Text(&'a [u8]),
+    /// Text as it stands, or the digits of a number.
+    Text(Cow<'a, [u8]>),
 }
+
+/// Numbers that have fewer digits are no secrets.
+const SHORTEST_NUMBER: usize = 4;
+/// Numbers that have more are none either: they measure something.
+const LONGEST_NUMBER: usize = 64;
+
+/// The kind of keys that fill lines.
+const PRIVATE_KEY: &str = "private-key";
+
+/// Shorter values are looked for nowhere but in their own places.
+const SHORTEST_PASSWORD: usize = 8;
+/// What is longer was not chosen by anybody.
+const LONGEST_PASSWORD: usize = 128;
 
 /// What fills the blanks of a recorded form, in order, in a live form that is equal but for them; none where it is not
 /// equal. Both keep the numbers of placeholders; in a live form that `is_redacted` these are the live session's.
@@ -34,11 +47,29 @@ pub(in crate::replay) fn fillings<'a>(
             (at, live_at) = (at + 1, live_at + 1);
             continue;
         }
-        let (text, live_text) = (text_at(recorded, at)?, text_at(live, live_at)?);
-        (at, live_at) = (text.end, live_text.end);
+        let text = text_at(recorded, at)?;
+        at = text.end;
+        if live.get(live_at) == Some(&b'n') {
+            let placeholder = only_placeholder(&recorded[text])?;
+            let length = memchr::memchr(b';', &live[live_at..])?;
+            filled.push((placeholder, Filling::Text(digits(&live[live_at + 1..live_at + length])?)));
+            live_at += length + 1;
+            continue;
+        }
+        let live_text = text_at(live, live_at)?;
+        live_at = live_text.end;
         fill(&recorded[text], &live[live_text], is_redacted, &mut filled)?;
     }
     (live_at == live.len()).then_some(filled)
+}
+
+/// Whether a member's name holds a placeholder: what fills it may be another one in the order of names.
+pub(in crate::replay) fn is_in_a_name(recorded: &[u8]) -> bool {
+    placeholders(recorded).any(|(span, _)| {
+        let behind = &recorded[span.end..];
+        let quote = memchr::memchr(b'"', behind).unwrap_or(behind.len());
+        behind[quote..].get(1..).is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
+    })
 }
 
 /// In how many bytes a recorded form and a live one agree that fills its blanks: all but those.
@@ -65,6 +96,27 @@ fn text_at(form: &[u8], at: usize) -> Option<Range<usize>> {
     Some(start..end)
 }
 
+/// The placeholder that is all of a text.
+fn only_placeholder(text: &[u8]) -> Option<Placeholder> {
+    starts_with_secret(text).filter(|(_, length)| *length == text.len()).map(|(placeholder, _)| placeholder)
+}
+
+/// The digits of a number that may be a secret, by its form: that has an exponent for the zeros at its end.
+fn digits(form: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let end = memchr::memchr(b'e', form).unwrap_or(form.len());
+    let zeros = match form.get(end + 1..) {
+        Some(exponent) => std::str::from_utf8(exponent).ok()?.parse::<usize>().ok()?,
+        None => 0,
+    };
+    let length =
+        end.checked_add(zeros).filter(|length| (SHORTEST_NUMBER..=LONGEST_NUMBER).contains(length))?;
+    let digits = &form[..end];
+    digits.iter().all(u8::is_ascii_digit).then(|| match zeros {
+        0 => digits.into(),
+        _ => [digits, &b"0".repeat(length - end)].concat().into(),
+    })
+}
+
 /// Fills the blanks of one text.
 fn fill<'a>(
     recorded: &[u8],
@@ -74,34 +126,73 @@ fn fill<'a>(
 ) -> Option<()> {
     let mut blanks = placeholders(recorded).peekable();
     let first = blanks.peek().map_or(recorded.len(), |(span, _)| span.start);
-    let mut rest = live.strip_prefix(&recorded[..first])?;
+    let mut rest = live;
+    // What stands before the blank, and has to stand there.
+    let mut before = &recorded[..first];
     while let Some((span, placeholder)) = blanks.next() {
         let next = blanks.peek().map_or(recorded.len(), |(next, _)| next.start);
         let behind = &recorded[span.end..next];
+        if let Some((number, behind_it)) = bare_number(before, rest, behind) {
+            filled.push((placeholder, Filling::Text(number.into())));
+            rest = behind_it;
+            before = &behind[quote(before).len()..];
+            continue;
+        }
+        rest = rest.strip_prefix(before)?;
         let (filling, length) = match starts_with_secret(rest).filter(|_| is_redacted) {
             Some((secret, length)) => (Filling::Secret(secret), length),
             None => {
                 let length = match blanks.peek() {
                     None => rest.strip_suffix(behind)?.len(),
-                    // Where one ends and the next begins nothing tells.
-                    Some(_) if behind.is_empty() => return None,
-                    Some(_) => 1 + memchr::memmem::find(rest.get(1..)?, behind)?,
+                    // Where one ends and the next begins only a secret tells.
+                    Some(_) if behind.is_empty() => {
+                        placeholders(rest).next().filter(|_| is_redacted)?.0.start
+                    }
+                    Some(_) => {
+                        // Quotes before the next one may be missing.
+                        let sure = &behind[..behind.len() - quote(behind).len()];
+                        let sure = if sure.is_empty() { behind } else { sure };
+                        memchr::memmem::find(rest.get(1..)?, sure)? + 1
+                    }
                 };
                 let text = &rest[..length];
-                let around = [span.start.checked_sub(1), Some(span.end)];
-                let is_whole = span.len() == recorded.len();
-                let may_stand = if is_whole { !text.is_empty() } else { is_word(text, recorded, around) };
+                let around = [&recorded[..span.start], &recorded[span.end..]];
+                let may_stand = !text.is_empty() && may_stand(text, around, &placeholder.kind);
                 // Part of it is a secret, and the rest is not: what the blank stands for is not told.
                 let is_mixed = holds_placeholder(text)
                     && (is_redacted
                         || starts_with_secret(text).is_none_or(|(_, length)| length < text.len()));
-                (may_stand && !is_mixed).then_some((Filling::Text(text), length))?
+                (may_stand && !is_mixed).then_some((Filling::Text(text.into()), length))?
             }
         };
-        rest = rest[length..].strip_prefix(behind)?;
+        rest = &rest[length..];
+        before = behind;
         filled.push((placeholder, filling));
     }
-    rest.is_empty().then_some(())
+    (rest == before).then_some(())
+}
+
+/// The number that stands where a blank in quotes does, and what follows it: in JSON inside a text, what is replaced gets
+/// quotes.
+fn bare_number<'a>(before: &[u8], live: &'a [u8], behind: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let quote = quote(before);
+    if quote.is_empty() || !behind.starts_with(quote) {
+        return None;
+    }
+    let rest = live.strip_prefix(&before[..before.len() - quote.len()])?;
+    let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, rest) = rest.split_at(length);
+    let goes_on = rest
+        .first()
+        .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'+' | b'-'));
+    (length >= SHORTEST_NUMBER && !goes_on).then_some((number, rest))
+}
+
+/// The quote that a text ends with, and the backslashes before it.
+fn quote(text: &[u8]) -> &[u8] {
+    let Some(before) = text.strip_suffix(b"\"") else { return b"" };
+    let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+    &text[before.len() - slashes..]
 }
 
 /// The placeholder that a text begins with, and its length.
@@ -110,18 +201,83 @@ fn starts_with_secret(text: &[u8]) -> Option<(Placeholder, usize)> {
     found.next().filter(|(span, _)| span.start == 0).map(|(span, secret)| (secret, span.end))
 }
 
-/// Whether a text is one word where a blank stands in a longer text: it holds nothing that parts words, nor what does
-/// so around that blank.
-fn is_word(text: &[u8], recorded: &[u8], around: [Option<usize>; 2]) -> bool {
-    let around = around.map(|at| at.and_then(|at| recorded.get(at)).copied());
-    let parts = |byte: &u8| {
-        byte.is_ascii_whitespace()
-            || b"\"'`\\&|;,?#$(){}[]".contains(byte)
-            // Base64 ends in `=`, and names end there.
-            || (!byte.is_ascii_alphanumeric() && *byte != b'=' && around.contains(&Some(*byte)))
+/// Whether a text may be all of a secret of this kind where a blank stands between these texts: it is all of a string, it
+/// stands in quotes that it does not end, or it is one word there.
+fn may_stand(text: &[u8], around: [&[u8]; 2], kind: &str) -> bool {
+    let [before, behind] = around;
+    let is_key = kind == PRIVATE_KEY && text.starts_with(b"-----BEGIN");
+    if before.is_empty() && behind.is_empty() || only_placeholder(text).is_some() || is_key {
+        return true;
+    }
+    let slashes = behind.iter().take_while(|byte| **byte == b'\\').count();
+    let closing = behind.get(slashes).copied().filter(|sign| b"\"'`".contains(sign));
+    let quote = closing.filter(|_| before.ends_with(&behind[..=slashes]));
+    let signs = [before.last(), behind.first()].map(Option::<&u8>::copied);
+    // Base64 ends in `=`, and names end there; the others part no words.
+    let is_border =
+        |byte: u8| !byte.is_ascii_alphanumeric() && !b"=-_.".contains(&byte) && signs.contains(&Some(byte));
+    let parts = |byte: u8| match quote {
+        Some(quote) => byte == quote,
+        None => byte.is_ascii_whitespace() || b"\"'`\\&|;,?#$(){}[]".contains(&byte) || is_border(byte),
     };
-    let is_placeholder = || starts_with_secret(text).is_some_and(|(_, length)| length == text.len());
-    !text.is_empty() && (is_placeholder() || !text.iter().any(parts))
+    holds_none(text, slashes, parts)
+        || quote.is_none() && (reads_as_password(text, is_border) || reads_as_phrase(text, kind))
+}
+
+/// Whether a text has none of these signs but in escapes of JSON, shells, HTML and SQL. Quotes around it may themselves
+/// stand behind backslashes: such a one is no escape.
+fn holds_none(text: &[u8], slashes: usize, parts: impl Fn(u8) -> bool) -> bool {
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        let rest = &text[at..];
+        let run = rest.iter().take_while(|other| **other == byte).count();
+        let escape = match byte {
+            b'\\' if run > slashes => {
+                rest.get(run).filter(|sign| !sign.is_ascii_alphanumeric()).map(|_| run + 1)
+            }
+            b'&' => entity(rest).map(|(_, length)| length),
+            b'\'' | b'"' if slashes == 0 && run % 2 == 0 => Some(run),
+            _ => None,
+        };
+        if escape.is_none() && parts(byte) {
+            return false;
+        }
+        at += escape.unwrap_or(1);
+    }
+    true
+}
+
+/// Whether a text in no quotes reads as what people and programs choose as passwords, signs and all: but not where a
+/// sign begins another parameter or member.
+fn reads_as_password(text: &[u8], is_border: impl Fn(u8) -> bool) -> bool {
+    let has = |is: fn(&u8) -> bool| text.iter().any(is);
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let assigns = |rest: &[u8]| {
+        let name = rest.iter().take_while(|byte| is_name(byte)).count();
+        name > 0 && matches!(rest.get(name), Some(b'=' | b':'))
+    };
+    let may_stand = |at: usize| match text[at] {
+        b'"' | b'\'' | b'`' | b'\\' => false,
+        byte if byte.is_ascii_whitespace() || is_border(byte) => false,
+        byte if is_name(&byte) => true,
+        _ => !assigns(&text[at + 1..]),
+    };
+    (SHORTEST_PASSWORD..=LONGEST_PASSWORD).contains(&text.len())
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && (0..text.len()).all(may_stand)
+}
+
+/// Whether a text in no quotes reads as a phrase that is a password: words with a blank between, and no flags.
+fn reads_as_phrase(text: &[u8], kind: &str) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80;
+    let is_word = |word: &[u8]| {
+        word.first().is_some_and(is_letter)
+            && word.iter().all(|byte| is_letter(byte) || b"-_.,!?'".contains(byte))
+    };
+    matches!(kind, "password" | "secret" | "env" | "pattern" | "place")
+        && (SHORTEST_PASSWORD..=LONGEST_PASSWORD).contains(&text.len())
+        && text.split(|byte| *byte == b' ').all(is_word)
 }
 
 #[cfg(test)]
@@ -131,7 +287,7 @@ mod tests {
 
     fn form(params: &str) -> Vec<u8> {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
-        Matcher::plain().numbered_form(&Message::read(text.as_bytes()), None).unwrap()
+        Matcher::plain().numbered_form(&Message::read(text.as_bytes()), None, false).unwrap()
     }
 
     /// `placeholder=filling` of each blank; secrets are `!kind-n`.
@@ -143,7 +299,7 @@ mod tests {
                 format!("{}-{}=!{}-{}", blank.kind, blank.number, secret.kind, secret.number)
             }
             Filling::Text(text) => {
-                format!("{}-{}={}", blank.kind, blank.number, String::from_utf8_lossy(text))
+                format!("{}-{}={}", blank.kind, blank.number, String::from_utf8_lossy(&text))
             }
         };
         Some(fillings(&recorded, &live, is_redacted)?.into_iter().map(told).collect())
@@ -170,8 +326,113 @@ mod tests {
         assert_eq!(filled(recorded, r#"["-u me:se=cret== -x you!"]"#, true), Some(three));
         let adjacent = r#"["<redacted:a-1><redacted:b-1>"]"#;
         assert_eq!(filled(adjacent, r#"["xy"]"#, true), None);
+        let both = ["a-1=x", "b-1=!b-4"].map(str::to_owned).to_vec();
+        assert_eq!(filled(adjacent, r#"["x<redacted:b-4>"]"#, true), Some(both));
         let both = ["a-1=!b-4", "b-1=!a-2"].map(str::to_owned).to_vec();
         assert_eq!(filled(adjacent, r#"["<redacted:b-4><redacted:a-2>"]"#, true), Some(both));
+    }
+
+    #[test]
+    fn numbers_fill_blanks_that_are_all_of_a_string() {
+        for number in ["12345678901", "12345678900", "1234.0e3", "4321"] {
+            let digits = format!("{}", number.parse::<f64>().unwrap());
+            for (recorded, live, blanks) in [
+                (r#"{"n":"<redacted:a-1>"}"#, r#"{"n":NUMBER}"#, &["a-1"][..]),
+                (
+                    r#"[1,"<redacted:a-1>",{"x":"<redacted:a-2>"}]"#,
+                    r#"[1,NUMBER,{"x":NUMBER}]"#,
+                    &["a-1", "a-2"],
+                ),
+            ] {
+                let wanted: Vec<_> = blanks.iter().map(|blank| format!("{blank}={digits}")).collect();
+                assert_eq!(filled(recorded, &live.replace("NUMBER", number), true), Some(wanted), "{number}");
+            }
+        }
+        for (recorded, live) in [
+            (r#"["<redacted:a-1>"]"#, "[123]"),
+            (r#"["<redacted:a-1>"]"#, "[-12345]"),
+            (r#"["<redacted:a-1>"]"#, "[1234.5]"),
+            (r#"["<redacted:a-1>"]"#, "[1e300]"),
+            (r#"["<redacted:a-1>"]"#, "[true]"),
+            (r#"["<redacted:a-1>"]"#, "[null]"),
+            (r#"["no. <redacted:a-1>"]"#, "[12345]"),
+            (r#"["<redacted:a-1><redacted:a-2>"]"#, "[12345]"),
+        ] {
+            assert_eq!(filled(recorded, live, true), None, "{recorded} {live}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_json_in_a_text_stand_in_no_quotes() {
+        let recorded = r#"["{\"a\": 123456789, \"b\": \"<redacted:t-1>\", \"c\": \"<redacted:t-2>\"}"]"#;
+        let live = |b: &str, c: &str| format!(r#"["{{\"a\": 123456789, \"b\": {b}, \"c\": {c}}}"]"#);
+        for (b, c) in [("12345678", "4321"), (r#"\"12345678\""#, "4321"), ("12345678", r#"\"4321\""#)] {
+            let wanted = ["t-1=12345678", "t-2=4321"].map(str::to_owned).to_vec();
+            assert_eq!(filled(recorded, &live(b, c), true), Some(wanted), "{b} {c}");
+        }
+        for (b, c) in [
+            ("123", "4321"),
+            ("1234.5", "4321"),
+            ("-1234", "4321"),
+            ("12345678", "true"),
+            ("1234, 5", "4321"),
+        ] {
+            assert_eq!(filled(recorded, &live(b, c), true), None, "{b} {c}");
+        }
+        // Deeper, each quote stands behind backslashes.
+        let recorded = r#"["{\"a\":\"{\\\"b\\\":\\\"<redacted:t-1>\\\"}\"}"]"#;
+        let live = r#"["{\"a\":\"{\\\"b\\\":12345678}\"}"]"#;
+        assert_eq!(filled(recorded, live, true), Some(vec!["t-1=12345678".into()]));
+    }
+
+    #[test]
+    fn within_a_text_a_blank_takes_a_value_however_it_is_spelled() {
+        for (recorded, values) in [
+            (
+                "say <redacted:password-1> now",
+                &[
+                    "a&amp;b&quot;12345",
+                    "x\\&y\\'z",
+                    "p@ss,w0rd?x#1$(9)",
+                    "correct horse battery",
+                    "it''s",
+                    "a%26b+c",
+                ][..],
+            ),
+            (
+                "p='<redacted:password-1>' x",
+                &["a b c", "a;b&c|d", "it''s", "a\\'b", "(x) {y} [z] $w, #1?", "line\nline"],
+            ),
+            ("{\"k\":\"<redacted:token-1>\"}", &["a\\\"b", "a b, c: d", "a\\\\"]),
+            ("{\\\"k\\\":\\\"<redacted:token-1>\\\"}", &["a\\\\\\\"b", "a b"]),
+        ] {
+            for value in values {
+                let live =
+                    recorded.replace("<redacted:password-1>", value).replace("<redacted:token-1>", value);
+                let json = |text: &str| format!("[{}]", serde_json::to_string(text).unwrap());
+                let told = filled(&json(recorded), &json(&live), true);
+                assert!(
+                    told.is_some_and(|told| told[0].ends_with(&format!("-1={value}"))),
+                    "{recorded} {value}"
+                );
+            }
+        }
+        for (recorded, value) in [
+            ("say <redacted:token-1> now", "correct horse battery"),
+            ("say <redacted:password-1> now", "correct --horse"),
+            ("run <redacted:password-1>", "a1b2c3d4 | sh"),
+            ("run <redacted:password-1>", "C:\\dir\\x"),
+            ("?k=<redacted:password-1>", "a1b2c3d4&all=1"),
+            ("k: <redacted:password-1>", "a1b2c3d4,all:1"),
+            ("[<redacted:password-1>]", "a1b2c3d4]"),
+            ("p='<redacted:password-1>' x", "a' 'b"),
+            ("{\"k\":\"<redacted:token-1>\"}", "a\",\"l\":\"b"),
+            ("{\\\"k\\\":\\\"<redacted:token-1>\\\"}", "a\\\",\\\"l\\\":\\\"b"),
+        ] {
+            let live = recorded.replace("<redacted:password-1>", value).replace("<redacted:token-1>", value);
+            let json = |text: &str| format!("[{}]", serde_json::to_string(text).unwrap());
+            assert_eq!(filled(&json(recorded), &json(&live), true), None, "{recorded} {value}");
+        }
     }
 
     #[test]

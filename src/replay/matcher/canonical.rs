@@ -140,12 +140,14 @@ pub struct Room {
     members: Vec<Member>,
     /// Placeholders keep their numbers: such a form is compared otherwise than by its bytes.
     keeps_numbers: bool,
+    /// Members keep the order in which they stand.
+    keeps_order: bool,
 }
 
 impl Room {
-    /// For a form in which placeholders keep their numbers.
-    pub(super) fn keeping_numbers() -> Self {
-        Self { keeps_numbers: true, ..Self::default() }
+    /// For a form in which placeholders keep their numbers, and members their order if told so.
+    pub(super) fn keeping_numbers(keeps_order: bool) -> Self {
+        Self { keeps_numbers: true, keeps_order, ..Self::default() }
     }
 
     /// Gives back what only a big message needed.
@@ -180,8 +182,8 @@ fn push_value(
     out: &mut Vec<u8>,
 ) -> Result<(), ScanError> {
     let mut lexer = Lexer::new(text, 0);
-    let Room { open, members, keeps_numbers } = room;
-    let keeps_numbers = *keeps_numbers;
+    let Room { open, members, keeps_numbers, keeps_order } = room;
+    let (keeps_numbers, keeps_order) = (*keeps_numbers, *keeps_order);
     // A text that cannot be read leaves something.
     open.clear();
     members.clear();
@@ -211,7 +213,7 @@ fn push_value(
             }
             Token::ObjectEnd | Token::ArrayEnd => {
                 let frame = open.pop().expect("the lexer pairs brackets");
-                close(&frame, &members[frame.first..], places, out);
+                close(&frame, &members[frame.first..], places, keeps_order, out);
                 members.truncate(frame.first);
                 if open.is_empty() {
                     return Ok(());
@@ -251,7 +253,7 @@ fn push_value(
                         value,
                         None,
                         &Places::default(),
-                        &mut Room { keeps_numbers, ..Room::default() },
+                        &mut Room { keeps_numbers, keeps_order, ..Room::default() },
                         out,
                     )?;
                 }
@@ -307,8 +309,8 @@ fn finish_value(lexer: &mut Lexer<'_>, token: Token) -> Result<usize, ScanError>
     Ok(lexer.at())
 }
 
-/// Closes a container's form: members in order of their names, equal names in their own order.
-fn close(frame: &Frame, members: &[Member], places: &Places, out: &mut Vec<u8>) {
+/// Closes a container's form: members in order of their names, equal names in their own order, or all in that.
+fn close(frame: &Frame, members: &[Member], places: &Places, keeps_order: bool, out: &mut Vec<u8>) {
     if !frame.object {
         out.push(b']');
         return;
@@ -318,7 +320,7 @@ fn close(frame: &Frame, members: &[Member], places: &Places, out: &mut Vec<u8>) 
         out.truncate(frame.start);
         return;
     }
-    if members.is_sorted_by(|a, b| a.name.of(out) <= b.name.of(out)) {
+    if keeps_order || members.is_sorted_by(|a, b| a.name.of(out) <= b.name.of(out)) {
         // As they stand.
     } else if let [first, _] = members {
         out[frame.start + 1..].rotate_left(first.form.len());

@@ -224,15 +224,20 @@ impl Matcher {
         form
     }
 
-    /// The form of a message in which placeholders keep their numbers, under the table of a recorded one that has its
-    /// own; none of batches, responses and what cannot be read.
-    pub(super) fn numbered_form(&mut self, message: &Message<'_>, own: Option<usize>) -> Option<Vec<u8>> {
+    /// The form of a message in which placeholders keep their numbers (and members their order, if told so), under the
+    /// table of a recorded one that has its own; none of batches, responses and what cannot be read.
+    pub(super) fn numbered_form(
+        &mut self,
+        message: &Message<'_>,
+        own: Option<usize>,
+        keeps_order: bool,
+    ) -> Option<Vec<u8>> {
         if message.kind == Kind::Noise {
             let mut form = format!("\"{}:", message.bytes.len()).into_bytes();
             form.extend_from_slice(message.bytes);
             return Some(form);
         }
-        self.full_form(message, own, Room::keeping_numbers())
+        self.full_form(message, own, Room::keeping_numbers(keeps_order))
     }
 
     /// The digest of a request with its params, where it is matched by its method alone too; `own` as above.

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 use super::{
     Found, Replayer,
-    secrets::{Paired, numbered},
+    secrets::{Paired, are_alike, numbered},
 };
 use crate::{
     redact::{Pairing, Pairs, Placeholder, Redactor},
     replay::{
         matcher::{
             Matcher,
-            blanks::{Filling, agreed, fillings},
+            blanks::{Filling, agreed, fillings, is_in_a_name},
             canonical::holds_placeholder,
         },
         script::{StepKind, look},
@@ -86,7 +86,8 @@ impl Replayer {
         let (method, name) = (message.method(), message.name());
         let is_asked = |step: &&u32| {
             let step = &script.steps[**step as usize];
-            step.kind == kind && **script.method(step) == *method
+            let recorded = &**script.method(step);
+            step.kind == kind && (recorded == method || holds_placeholder(recorded.as_bytes()))
         };
         let plain = plain_of(&self.at_hand.plain, message);
         let mut seen = Seen { matcher: &mut self.matcher, versions: [Some(*message), plain], forms: None };
@@ -115,7 +116,7 @@ impl Replayer {
             let (pairs, unknown) = paired(&self.redactor, fills);
             let pairing = self.pairings.get(&(play, numbered(cassette, exchange))).unwrap_or(&fresh);
             let alike = found.entry(agreed).or_default();
-            match pairing.check(&pairs) {
+            match pairing.check(&pairs, are_alike(&self.redactor, &unknown)) {
                 Err(_) if alike.broken.len() < MOST_CHOICE => alike.broken.push((step, None)),
                 Err(_) => {}
                 Ok(()) => {
@@ -148,8 +149,9 @@ type Forms = [Option<Vec<u8>>; 2];
 struct Seen<'a> {
     matcher: &'a mut Matcher,
     versions: [Option<Message<'a>>; 2],
-    /// Their forms under the table that a recorded message had last, if it had its own.
-    forms: Option<(Option<usize>, Forms)>,
+    /// Their forms under the table that a recorded message had last, if it had its own, and whether members keep their
+    /// order in them.
+    forms: Option<((Option<usize>, bool), Forms)>,
 }
 
 impl Seen<'_> {
@@ -160,11 +162,22 @@ impl Seen<'_> {
         recorded: &Message<'_>,
         own: Option<usize>,
     ) -> Option<(usize, Vec<(Placeholder, Filling<'_>)>)> {
-        let recorded = self.matcher.numbered_form(recorded, own)?;
+        let keeps_order = is_in_a_name(recorded.bytes) && self.fillings_in(recorded, own, false).is_none();
+        self.fillings_in(recorded, own, keeps_order)
+    }
+
+    fn fillings_in(
+        &mut self,
+        recorded: &Message<'_>,
+        own: Option<usize>,
+        keeps_order: bool,
+    ) -> Option<(usize, Vec<(Placeholder, Filling<'_>)>)> {
+        let recorded = self.matcher.numbered_form(recorded, own, keeps_order)?;
         let Self { matcher, versions, forms } = self;
-        if forms.as_ref().is_none_or(|(table, _)| *table != own) {
-            let form = |version: &Option<Message<'_>>| matcher.numbered_form(version.as_ref()?, own);
-            *forms = Some((own, versions.each_ref().map(form)));
+        if forms.as_ref().is_none_or(|(of, _)| *of != (own, keeps_order)) {
+            let form =
+                |version: &Option<Message<'_>>| matcher.numbered_form(version.as_ref()?, own, keeps_order);
+            *forms = Some(((own, keeps_order), versions.each_ref().map(form)));
         }
         let [redacted, plain] = &forms.as_ref()?.1;
         let by_redacted = redacted.as_ref().and_then(|form| fillings(&recorded, form, true));
@@ -196,7 +209,7 @@ fn paired(redactor: &Redactor, fillings: Vec<(Placeholder, Filling<'_>)>) -> (Pa
     };
     let pairs = fillings.into_iter().map(|(recorded, filling)| match filling {
         Filling::Secret(secret) => (secret, recorded),
-        Filling::Text(text) => (redactor.known(text).unwrap_or_else(|| number(text)), recorded),
+        Filling::Text(text) => (redactor.known(&text).unwrap_or_else(|| number(&text)), recorded),
     });
     (Pairs::these(pairs.collect()), unknown)
 }

@@ -215,6 +215,7 @@ impl Replayer {
             blobs: &*self.blobs,
             matcher: &self.matcher,
             pairings: &self.pairings,
+            redactor: &self.redactor,
             play,
             script,
         };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Found, Replayer, blanks::Filled};
 use crate::{
     cassette::{blob::BlobSource, model::Cassette},
-    redact::{Pairing, Pairs},
+    redact::{Pairing, Pairs, Placeholder, Redactor, alike},
     replay::{
         matcher::{Matcher, canonical::holds_placeholder},
         script::{Script, client_message},
@@ -38,6 +38,7 @@ pub(super) struct Secrets<'a> {
     pub blobs: &'a dyn BlobSource,
     pub matcher: &'a Matcher,
     pub pairings: &'a HashMap<(usize, Numbered), Pairing>,
+    pub redactor: &'a Redactor,
     pub play: usize,
     pub script: &'a Script,
 }
@@ -91,7 +92,7 @@ impl Secrets<'_> {
         let pairs = Pairs::of(message.bytes, recorded, exempt);
         let fresh = Pairing::new();
         let pairing = self.pairings.get(&(self.play, numbered(self.cassette, exchange))).unwrap_or(&fresh);
-        pairing.check(&pairs).is_ok().then(|| Paired {
+        pairing.check(&pairs, are_alike(self.redactor, &[])).is_ok().then(|| Paired {
             play: self.play,
             exchange,
             pairs,
@@ -105,6 +106,18 @@ pub(super) fn numbered(cassette: &Cassette, exchange: u32) -> Numbered {
         None => Numbered::Session(cassette.exchanges[exchange as usize].session),
         Some(journal) => Numbered::Journal(journal.into()),
     }
+}
+
+/// Tells whether two live placeholders stand for spellings of one value; those of no kind are of values not known yet.
+pub(super) fn are_alike<'a>(
+    redactor: &'a Redactor,
+    unknown: &'a [Box<[u8]>],
+) -> impl Fn(&Placeholder, &Placeholder) -> bool + 'a {
+    let said = |placeholder: &Placeholder| match placeholder.kind.is_empty() {
+        true => unknown.get(placeholder.number as usize).map(|text| &**text),
+        false => redactor.said(placeholder),
+    };
+    move |one, other| said(one).zip(said(other)).is_some_and(|(one, other)| alike(one, other))
 }
 
 impl Replayer {
@@ -138,6 +151,7 @@ impl Replayer {
             blobs: &*self.blobs,
             matcher: &self.matcher,
             pairings: &self.pairings,
+            redactor: &self.redactor,
             play,
             script: &self.scripts[self.plays[play].script],
         };

@@ -285,3 +285,72 @@ fn many_that_take_anything_hide_none_that_agrees_in_more() {
         &[(r#"{"q":"say projectx1 now"}"#, Call(201)), (r#"{"q":"x"}"#, Call(1)), (r#"{"q":"x"}"#, Call(2))],
     );
 }
+
+#[test]
+fn one_value_in_two_spellings_stands_for_one_secret() {
+    let (plain, base64, hex) = ("hunter2/Kd9+3", "aHVudGVyMi9LZDkrM", "68756E746572322f4b64392b33");
+    let percent = "hunter2%2FKd9%2b3";
+    let recorded = [
+        r#"{"v": "<redacted:password-1>"}"#,
+        r#"{"w": "x <redacted:password-1>= y"}"#,
+        r#"{"x": ["<redacted:password-1>"]}"#,
+        r#"{"password": "<redacted:password-1>"}"#,
+        r#"{"y": "/a/<redacted:password-1>"}"#,
+    ];
+    let live = |a: &str, b: &str, c: &str, d: &str, e: &str| {
+        [
+            format!(r#"{{"v":"{a}"}}"#),
+            format!(r#"{{"w":"x {b}= y"}}"#),
+            format!(r#"{{"x":["{c}"]}}"#),
+            format!(r#"{{"password":"{d}"}}"#),
+            format!(r#"{{"y":"/a/{e}"}}"#),
+        ]
+    };
+    let same = live(plain, base64, hex, plain, percent);
+    for order in
+        [[1, 2, 3, 4, 5], [2, 3, 1, 4, 5], [3, 2, 5, 4, 1], [4, 1, 2, 3, 5], [5, 3, 2, 1, 4], [2, 5, 4, 3, 1]]
+    {
+        plays(&recorded, &order.map(|at| (&*same[at - 1], Call(at))));
+    }
+    let other = live(
+        "hunter2/Kd9+4",
+        "aHVudGVyMi9LZDkrN",
+        "68756E746572322f4b64392b34",
+        "hunter2/Kd9+4",
+        "hunter2%2FKd9%2b4",
+    );
+    for (first, second) in [(1, 2), (2, 1), (2, 3), (3, 2), (2, 4), (4, 2), (5, 3), (3, 5), (4, 5)] {
+        let differs = (&*other[second - 1], Miss(Reason::RedactionDiffers));
+        plays(&recorded, &[(&same[first - 1], Call(first)), differs, (&same[second - 1], Call(second))]);
+    }
+}
+
+#[test]
+fn a_member_that_is_called_by_a_secret_is_found_wherever_its_name_stands() {
+    let recorded = [r#"{"m": 1, "<redacted:token-1>": 2, "x": 3}"#, r#"{"token": "<redacted:token-1>"}"#];
+    let [named, known] = [r#"{"m":1,"zd93mZq71Lp":2,"x":3}"#, r#"{"token":"zd93mZq71Lp"}"#];
+    plays(&recorded, &[(named, Call(1)), (known, Call(2)), (named, Call(1))]);
+    plays(&recorded, &[(known, Call(2)), (named, Call(1))]);
+    plays(&recorded, &[(r#"{"m":1,"zd93mZq71Lp":4,"x":3}"#, Miss(Reason::ParamsDiffer))]);
+}
+
+#[test]
+fn a_method_that_is_a_secret_is_found_before_it_is_known() {
+    let call = |key: &str, method: &str, params: &str| {
+        format!(
+            r#"{{"key": "{key}", "client": {{"request": {{"method": "{method}", "params": {params}}}}}, "server": [{{"result": "answer {key}"}}]}}"#
+        )
+    };
+    let exchanges =
+        [call("a", "<redacted:token-1>", "{}"), call("b", "m", r#"{"token": "<redacted:token-1>"}"#)];
+    let mut stage = Stage::new(STDIO, &format!("{}, {}", begun(1, ""), exchanges.join(", ")));
+    stage.line(9, &initialize());
+    for (method, params, answer) in [
+        ("Kd93mZq71Lp", "{}", "answer a"),
+        ("m", r#"{"token":"Kd93mZq71Lp"}"#, "answer b"),
+        ("other", r#"{"x":1}"#, "error"),
+    ] {
+        let heard = stage.line(9, &ask(7, method, params)).concat();
+        assert!(heard.contains(answer), "{method}: {heard}");
+    }
+}
