@@ -121,6 +121,6 @@ fn holds(shape: &Shape, name: &[u8]) -> Holds {
 
 fn sorted(text: &[u8], at: usize, shape: &Shape) -> Vec<Member> {
     let mut members: Vec<_> = scan::members(text, at).map_while(Result::ok).collect();
-    members.sort_by_key(|member| shape.rank(member.name.of(text)));
+    members.sort_by_cached_key(|member| shape.rank(member.name.of(text)));
     members
 }

@@ -131,7 +131,7 @@ impl<W: Write> Lines<'_, W> {
             (finding.at, finding.rule, Some(finding.key), finding.text, source)
         }));
         found.retain(|(_, rule, ..)| !self.args.allow.iter().any(|allowed| allowed == rule));
-        found.sort_by_key(|(at, ..)| *at);
+        found.sort_by_cached_key(|(at, ..)| *at);
         for (at, rule, key, text, source) in &found {
             let (line, column) = cassette.line_column(*at);
             let (file, key) = (&*file, key.as_deref());

@@ -228,7 +228,7 @@ fn json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
             files.push(path);
         }
     }
-    files.sort();
+    files.sort_unstable();
     Ok(files)
 }
 

@@ -73,7 +73,7 @@ impl<'a> Sheet<'a> {
         let inside =
             |(span, new): &Change| (Span::new(span.start - entry.start, span.end - entry.start), new.clone());
         let mut changes: Vec<_> = own.map(|(_, change)| inside(change)).collect();
-        changes.sort_by_key(|(span, _)| span.start);
+        changes.sort_by_cached_key(|(span, _)| span.start);
         parts::splice(entry.of(self.text()), &changes)
     }
 
@@ -109,7 +109,7 @@ impl<'a> Sheet<'a> {
             (self.entry(exchange), text)
         };
         let mut all: Vec<_> = touched.into_iter().map(entry).chain(self.around.iter().cloned()).collect();
-        all.sort_by_key(|(span, _)| (span.start, span.end));
+        all.sort_by_cached_key(|(span, _)| (span.start, span.end));
         (parts::splice(self.text(), &all), self.told)
     }
 }

@@ -247,7 +247,7 @@ pub fn lint(cassette: &Cassette, blobs: &dyn BlobSource) -> Vec<Finding> {
             }));
         }
     }
-    findings.sort_by_key(|finding| finding.at);
+    findings.sort_by_cached_key(|finding| finding.at);
     findings
 }
 

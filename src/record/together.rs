@@ -47,7 +47,7 @@ pub(super) fn groups(base: &Cassette, tapes: &[Tape]) -> Vec<Group> {
     });
     let mut known: Vec<_> = recorded.collect();
     let mut order: Vec<usize> = (0..tapes.len()).collect();
-    order.sort_by_key(|&tape| tapes[tape].header.started_ms);
+    order.sort_unstable_by_key(|&tape| (tapes[tape].header.started_ms, tape));
     let mut groups: Vec<_> = (0..tapes.len()).map(Group::New).collect();
     for tape in order {
         let (header, span) = (&tapes[tape].header, Span::of_tape(&tapes[tape]));

@@ -109,7 +109,7 @@ pub(super) fn rewrite(bytes: &mut Vec<u8>, to: &Correlators) -> bool {
         Kind::Batch => rewrite_batch(bytes, &[(to.recorded_id(), to.live_id.clone())]),
         Kind::Request | Kind::Noise => {}
     }
-    changes.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    changes.sort_unstable_by_key(|(span, _)| std::cmp::Reverse(span.start));
     for (span, token) in changes {
         bytes.splice(span.start..span.end, token);
     }
@@ -137,7 +137,7 @@ pub(super) fn rewrite_batch(bytes: &mut Vec<u8>, ids: &[(Vec<u8>, Vec<u8>)]) {
         // A member's spans count from its own first byte.
         changes.push((span.shift(member.bytes.as_ptr() as usize - base), live.clone()));
     }
-    changes.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    changes.sort_unstable_by_key(|(span, _)| std::cmp::Reverse(span.start));
     for (span, id) in changes {
         bytes.splice(span.start..span.end, id);
     }

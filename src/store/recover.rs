@@ -63,7 +63,7 @@ pub(super) fn left_journals_on(
             }
         }
     }
-    left.sort_by(|a, b| (a.started_ms, &a.path).cmp(&(b.started_ms, &b.path)));
+    left.sort_unstable_by(|a, b| (a.started_ms, &a.path).cmp(&(b.started_ms, &b.path)));
     Ok(left)
 }
 

@@ -45,7 +45,7 @@ impl Cassette {
         Self::read(text, blobs, &mut errors).map_err(|last| {
             let mut found = errors.found;
             found.push(last);
-            found.sort_by_key(|error| error.at);
+            found.sort_by_cached_key(|error| error.at);
             found
         })
     }
@@ -325,7 +325,7 @@ impl<'a> Loader<'a> {
     fn check_unknown(&self, walk: &mut Walk) -> Result<()> {
         let text = self.reader.text;
         let name = |span: &Span| shape::plain(span.of(text));
-        walk.unknown.sort_by(|a, b| name(a).cmp(&name(b)).then(a.start.cmp(&b.start)));
+        walk.unknown.sort_unstable_by(|a, b| name(a).cmp(&name(b)).then(a.start.cmp(&b.start)));
         match walk.unknown.windows(2).find(|pair| name(&pair[0]) == name(&pair[1])) {
             Some(pair) => Err(self.twice(walk, pair[1])),
             None => Ok(()),

@@ -27,7 +27,7 @@ impl<'a> Members<'a> {
     pub(super) fn new(shape: &'static Shape, extra: &'a [Extra<'a>], out: &'a mut Vec<u8>) -> Self {
         let extra = extra.iter().filter(|extra| is_extra(shape, &extra.name));
         let mut extra: Vec<_> = extra.map(|extra| (shape.rank(&extra.name), extra)).collect();
-        extra.sort_by_key(|(rank, _)| *rank);
+        extra.sort_by_cached_key(|(rank, _)| *rank);
         extra.reverse();
         Self { extra, shape: Some(shape), ..Self::begin(out) }
     }

@@ -204,7 +204,7 @@ fn files_beside(path: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
             Some((entry.path(), metadata.len(), metadata.modified().ok()))
         })
         .collect();
-    state.sort();
+    state.sort_unstable();
     state
 }
 

@@ -127,7 +127,7 @@ impl Sheet {
         is_right: impl FnOnce(&Entry) -> bool,
     ) -> bool {
         // What is put before a place comes before what takes that place.
-        edits.sort_by_key(|(range, _)| (range.start, range.end));
+        edits.sort_by_cached_key(|(range, _)| (range.start, range.end));
         let mut text = self.text.clone();
         for (range, new) in edits.into_iter().rev() {
             let Some(_) = text.get(range.clone()) else { return false };

@@ -80,7 +80,7 @@ impl Play {
         let is_placed =
             |&step: &u32| counts(script, step) && !cassette.is_added(script.steps[step as usize].exchange);
         let mut steps: Vec<u32> = (0..script.steps.len() as u32).filter(is_placed).collect();
-        steps.sort_by_key(|&step| script.steps[step as usize].rank);
+        steps.sort_unstable_by_key(|&step| script.steps[step as usize].rank);
         let mut places = vec![None; script.steps.len()];
         (0..).zip(&steps).for_each(|(place, &step)| places[step as usize] = Some(place));
         let classes = script.index.classes(script.steps.len());

@@ -92,7 +92,7 @@ impl Replayer {
                 is_over: live.is_over || live.pipe.is_some_and(|pipe| !self.pipes.is_open(pipe)),
             });
         }
-        sessions.sort_by_key(|session| session.session);
+        sessions.sort_unstable_by_key(|session| session.session);
         let mut played = Vec::new();
         for (at, script) in self.scripts.iter().enumerate() {
             let plays = || self.plays.iter().filter(|play| play.script == at);

@@ -120,7 +120,7 @@ fn scenario(front: &Front, ask: ask::Scenario) -> Result<Vec<u8>, Problem> {
         for take in front.takes() {
             names.extend(take.plan().scenarios.into_iter().map(|scenario| scenario.name));
         }
-        names.sort();
+        names.sort_unstable();
         names.dedup();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(Problem::nothing(format!("there is no scenario `{}`; there is {names}", ask.name)));
