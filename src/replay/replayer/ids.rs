@@ -64,7 +64,7 @@ fn known_by(id: &[u8]) -> Digest {
 /// The number that an id is.
 fn number(id: &[u8]) -> Option<u64> {
     match id.first()? {
-        b'0'..=b'9' => match Id::of(Some(id)) {
+        b'0'..=b'9' => match Id::of(Some(&id_key(id))) {
             Id::Number(number) => Some(number),
             _ => None,
         },
