@@ -6,7 +6,7 @@ use super::{
     Fault,
     dialogue::{Dialogue, shown},
 };
-use crate::wire::jsonrpc::Kind;
+use crate::wire::{jsonrpc::Kind, scan};
 
 pub(super) fn reused(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
     for from_client in [true, false] {
@@ -41,7 +41,10 @@ pub(super) fn response(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
         let (asked, id) = (request.id_key(), seen.message.id_key());
         // An error may come before the request's id was read.
         let is_nameless = seen.message.kind == Kind::Error && id.is_none();
-        if asked.is_none() || asked == id || is_nameless {
+        // A number that got a fraction, or lost one, is of another type to most.
+        let is_respelled =
+            || seen.message.id() != request.id() && seen.message.id().is_some_and(scan::is_number);
+        if asked.is_none() || (asked == id && !is_respelled()) || is_nameless {
             continue;
         }
         let expected = shown(request.id().unwrap_or_default());

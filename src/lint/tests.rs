@@ -132,6 +132,7 @@ fn broken() -> Vec<(&'static str, String, &'static str)> {
         ("batch", stdio(&[r#"{"key": "b", "client": {"batch": [{"request": {"id": 7, "method": "initialize"}}]}, "unanswered": "open"}"#]), "[{\"request\""),
         ("reused-id", begun(&LIST.replace("{\"method\"", "{\"id\": 0, \"method\"")), "0, \"method\""),
         ("response-id", begun(&LIST.replace("[{\"result\"", "[{\"id\": \"1\", \"result\"")), "{\"tools\": []}"),
+        ("response-id", begun(&LIST.replace("[{\"result\"", "[{\"id\": 1.0, \"result\"")), "{\"tools\": []}"),
         ("progress-token", begun(&call("search", &[&progress("2", "1", ""), DONE].join(","))), "2, \"progress\""),
         ("progress-token", begun(&call("search", &[&progress("\"1\"", "1", ""), DONE].join(","))), "\"1\", \"progress\""),
         ("progress-order", begun(&call("search", &[&progress("1", "1", ""), &progress("1", "1.0", ""), DONE].join(","))), "1.0}"),
@@ -367,4 +368,12 @@ fn the_rules_stand_in_the_page_of_the_format() {
             rule.says
         );
     }
+}
+
+/// A number that got a fraction is a finding.
+#[test]
+fn an_id_that_is_a_text_may_be_spelled_in_any_way() {
+    let asked = LIST.replace("{\"method\"", r#"{"id": "a/\u00e9", "method""#);
+    let cassette = text(STDIO, &[BEGIN, &asked.replace("[{\"result\"", r#"[{"id": "a\/é", "result""#)]);
+    assert!(findings(&cassette).is_empty(), "{:?}", findings(&cassette));
 }

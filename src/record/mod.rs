@@ -6,8 +6,8 @@
 //!
 //! Which exchange a message belongs to:
 //!
-//! - A response answers the oldest unanswered request of its direction and id, type included (`7` is not `"7"`),
-//!   one that was not cancelled first. Where no id is equal but one is in another spelling or type, it answers that.
+//! - A response answers the oldest unanswered request of its direction and id, by value and type (`7` is `7.0` and not
+//!   `"7"`), one that was not cancelled first. Where no id is equal but one of another type is, it answers that.
 //!   A second response to one id joins the first. With an id that nobody used, or none, it answers the last client
 //!   message if that has no answer and nothing else is in flight; else it is a push.
 //! - A progress notification belongs to the request with its token, also after the answer; one that names a

@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, VecDeque},
 };
 
-use crate::wire::{jsonrpc::id_key, scan};
+use crate::wire::jsonrpc::{id_key, number_key};
 
 /// An exchange: its session and its number in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -146,19 +146,10 @@ impl Requests {
 
 /// An id in a form in which `7`, `"7"` and `7.0` are equal.
 fn loose_key(id: &[u8]) -> Cow<'_, [u8]> {
-    let text = match id_key(id) {
-        Cow::Borrowed(key) => Cow::Borrowed(key.strip_prefix(b"\"").unwrap_or(key)),
-        Cow::Owned(key) => Cow::Owned(key[1..].to_vec()),
-    };
-    let is_fraction =
-        scan::is_number(&text) && text.contains(&b'.') && !text.contains(&b'e') && !text.contains(&b'E');
-    if !is_fraction {
-        return text;
+    match id_key(id) {
+        Cow::Borrowed(key) => number_key(key.strip_prefix(b"\"").unwrap_or(key)),
+        Cow::Owned(key) => Cow::Owned(number_key(key.strip_prefix(b"\"").unwrap_or(&key)).into_owned()),
     }
-    let digits = text.trim_ascii_end();
-    let kept = digits.iter().rposition(|&digit| digit != b'0').unwrap_or_default();
-    let end = if digits[kept] == b'.' { kept } else { kept + 1 };
-    Cow::Owned(digits[..end].to_vec())
 }
 
 #[cfg(test)]
@@ -168,12 +159,17 @@ mod tests {
     #[test]
     fn ids_are_loosely_equal_whatever_their_type_and_fraction() {
         let key = |id: &str| String::from_utf8(loose_key(id.as_bytes()).into_owned()).unwrap();
-        for id in ["7", "\"7\"", "7.0", "7.00", "\"7.0\"", "\"\\u0037\""] {
+        for id in ["7", "\"7\"", "7.0", "7.00", "70e-1", "\"7.0\"", "\"\\u0037\"", "\"\\u0037.0\""] {
             assert_eq!(key(id), "7", "{id}");
         }
-        for (id, expected) in
-            [("0.0", "0"), ("100", "100"), ("100.50", "100.5"), ("\"a.0\"", "a.0"), ("\"\"", "")]
-        {
+        for (id, expected) in [
+            ("0.0", "0"),
+            ("100", "100"),
+            ("\"100.50\"", "1005e-1"),
+            ("1e2", "100"),
+            ("\"a.0\"", "a.0"),
+            ("\"\"", ""),
+        ] {
             assert_eq!(key(id), expected, "{id}");
         }
     }

@@ -13,7 +13,7 @@ use crate::{
     wire::{
         Span,
         half::half_answer,
-        jsonrpc::{Kind, Message},
+        jsonrpc::{Kind, Message, id_key, same_id},
         scan,
     },
 };
@@ -46,27 +46,28 @@ impl Correlators {
 
 /// The id an answer carries live, given the recorded ids of the request and of the answer.
 ///
-/// A server that answers `7` with `"7"` or `7.0` answers the live id in the same way.
+/// A server that spells an equal id anew answers the live id as that is spelled; one that answers `7` with `"7"` or `7.0`
+/// answers the live id in the same way. What is another id stays.
 pub(super) fn answer_id(recorded_request: &[u8], recorded_answer: &[u8], live: &[u8]) -> Vec<u8> {
     if recorded_answer == recorded_request {
         return live.to_vec();
     }
-    let quoted = |token: &[u8]| [b"\"", token, b"\""].concat();
-    let unquoted = |token: &[u8]| {
-        token.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).map(<[u8]>::to_vec)
+    let (request, answer) = (id_key(recorded_request), id_key(recorded_answer));
+    if request == answer {
+        let fraction = recorded_answer.strip_prefix(recorded_request).filter(|rest| rest.starts_with(b"."));
+        let is_integer = live.iter().all(u8::is_ascii_digit);
+        return [live, fraction.filter(|_| is_integer).unwrap_or_default()].concat();
+    }
+    let is_quoted = |key: &[u8], other: &[u8]| key.strip_prefix(b"\"") == Some(other);
+    let retyped = if is_quoted(&answer, &request) {
+        scan::is_number(live).then(|| [b"\"", live, b"\""].concat())
+    } else if is_quoted(&request, &answer) {
+        let inside = live.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+        inside.filter(|id| scan::is_number(id)).map(<[u8]>::to_vec)
+    } else {
+        return recorded_answer.to_vec();
     };
-    if recorded_answer == quoted(recorded_request) {
-        return quoted(live);
-    }
-    if unquoted(recorded_request).as_deref() == Some(recorded_answer) {
-        return unquoted(live).filter(|id| scan::is_number(id)).unwrap_or_else(|| live.to_vec());
-    }
-    if let Some(form) = recorded_answer.strip_prefix(recorded_request)
-        && form.starts_with(b".")
-    {
-        return [live, form].concat();
-    }
-    recorded_answer.to_vec()
+    retyped.unwrap_or_else(|| live.to_vec())
 }
 
 /// Whether a payload may hold a subscription's id, by its text: an escape may spell it in another way.
@@ -94,7 +95,7 @@ pub(super) fn rewrite(bytes: &mut Vec<u8>, to: &Correlators) -> bool {
         Kind::Notification => {
             if message.method() == "notifications/progress"
                 && let Some(span) = message.param_span("/progressToken")
-                && to.recorded_token.as_deref() == Some(span.of(bytes))
+                && to.recorded_token.as_deref().is_some_and(|token| same_id(token, span.of(bytes)))
             {
                 match &to.live_token {
                     Some(token) => changes.push((span, token.to_vec())),
@@ -118,7 +119,7 @@ pub(super) fn rewrite(bytes: &mut Vec<u8>, to: &Correlators) -> bool {
 
 fn push_if_own(span: Option<Span>, bytes: &[u8], to: &Correlators, changes: &mut Vec<(Span, Vec<u8>)>) {
     if let Some(span) = span
-        && span.of(bytes) == to.recorded_id()
+        && same_id(span.of(bytes), &to.recorded_id())
     {
         changes.push((span, to.live_id.clone()));
     }
@@ -133,7 +134,9 @@ pub(super) fn rewrite_batch(bytes: &mut Vec<u8>, ids: &[(Vec<u8>, Vec<u8>)]) {
     let all = std::iter::once(message).chain(message.members());
     for member in all.filter(|member| member.kind.is_response()) {
         let Some((span, id)) = member.id_span().zip(member.id()) else { continue };
-        let Some((_, live)) = ids.iter().find(|(recorded, _)| recorded == id) else { continue };
+        let as_spelled = ids.iter().find(|(recorded, _)| recorded == id);
+        let same = || ids.iter().find(|(recorded, _)| same_id(recorded, id));
+        let Some((_, live)) = as_spelled.or_else(same) else { continue };
         // A member's spans count from its own first byte.
         changes.push((span.shift(member.bytes.as_ptr() as usize - base), live.clone()));
     }
@@ -195,6 +198,14 @@ mod tests {
             ("7", "\"7\"", "9", "\"9\""),
             ("\"7\"", "7", "\"12\"", "12"),
             ("0", "0.0", "5", "5.0"),
+            ("0", "0.0", "\"x\"", "\"x\""),
+            ("0", "0.0", "2.5", "2.5"),
+            ("1.0", "1", "5", "5"),
+            ("1.0", "1", "5.0", "5.0"),
+            ("\"a/b\"", "\"a\\/b\"", "\"c/d\"", "\"c/d\""),
+            ("7", "\"7\"", "\"x\"", "\"x\""),
+            ("7.0", "\"7\"", "9", "\"9\""),
+            ("\"7\"", "7.0", "\"x\"", "\"x\""),
             ("3", "null", "4", "null"),
             ("3", "\"server-error\"", "4", "\"server-error\""),
         ] {

@@ -4,10 +4,13 @@
 //! recorder and the replayer need is asked of [`Message`], never of a typed model
 //! (specification 2025-11-25 and 2026-07-28, basic/index).
 
+mod id;
+
 use std::{borrow::Cow, sync::LazyLock};
 
 use memchr::memmem::Finder;
 
+pub use self::id::{id_key, number_key, same_id};
 use super::{
     Span,
     scan::{self, ScanError},
@@ -348,20 +351,6 @@ pub(crate) fn subject(method: &str) -> Option<(&'static str, &'static str)> {
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some(("uri", "/uri")),
         "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => Some(("task", "/taskId")),
         _ => None,
-    }
-}
-
-/// An id in the form in which two ids are compared: a string's text behind one quote, any other token as it
-/// stands. So `1` and `"1"` differ, and `"a"` and `"\u0061"` do not.
-pub fn id_key(raw: &[u8]) -> Cow<'_, [u8]> {
-    if raw.first() == Some(&b'"') && memchr::memchr(b'\\', raw).is_some() {
-        let mut key = vec![b'"'];
-        key.extend_from_slice(&scan::unescape(raw));
-        Cow::Owned(key)
-    } else if raw.first() == Some(&b'"') {
-        Cow::Borrowed(&raw[..raw.len().saturating_sub(1)])
-    } else {
-        Cow::Borrowed(raw)
     }
 }
 

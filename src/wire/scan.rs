@@ -4,6 +4,7 @@
 //! not allow it: bare words such as `NaN`, bytes that are not UTF-8, raw control characters in strings, repeated
 //! names. [`is_json`] is the strict question. Nothing recurses: nesting is counted, not followed.
 
+mod decimal;
 mod lexer;
 mod nesting;
 mod strict;
@@ -12,6 +13,7 @@ mod string;
 use memchr::{memchr, memchr2};
 
 pub use self::{
+    decimal::push_decimal,
     lexer::{Lexer, Token},
     nesting::Nesting,
     strict::{is_json, is_number},

@@ -29,6 +29,7 @@ mod on_miss;
 mod readme;
 mod redaction;
 mod replay;
+mod respelled;
 mod round_trip;
 #[cfg(unix)]
 mod run;

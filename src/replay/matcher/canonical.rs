@@ -18,7 +18,7 @@ use crate::{
     redact::Exempt,
     wire::{
         Span, pointer,
-        scan::{Lexer, ScanError, Token, is_number, unescape},
+        scan::{Lexer, ScanError, Token, is_number, push_decimal, unescape},
     },
 };
 
@@ -372,59 +372,13 @@ pub(crate) fn without_numbers(text: &[u8]) -> Cow<'_, [u8]> {
 
 fn push_word(word: &[u8], out: &mut Vec<u8>) {
     if is_number(word) {
+        out.push(b'n');
         push_decimal(word, out);
     } else {
         out.push(b'w');
         out.extend_from_slice(word);
     }
     out.push(b';');
-}
-
-/// Appends a number as sign, digits without zeros at either end, and exponent: `1`, `1.0` and `10e-1` alike.
-fn push_decimal(number: &[u8], out: &mut Vec<u8>) {
-    if let [b'1'..=b'9', .., b'1'..=b'9'] | [b'1'..=b'9'] = number
-        && number.iter().all(u8::is_ascii_digit)
-    {
-        out.push(b'n');
-        out.extend_from_slice(number);
-        return;
-    }
-    let negative = number.starts_with(b"-");
-    let unsigned = &number[usize::from(negative)..];
-    let (mantissa, exponent) = match memchr::memchr2(b'e', b'E', unsigned) {
-        Some(at) => (&unsigned[..at], &unsigned[at + 1..]),
-        None => (unsigned, &b"0"[..]),
-    };
-    let point = memchr::memchr(b'.', mantissa).unwrap_or(mantissa.len());
-    let fraction = mantissa.get(point + 1..).unwrap_or_default();
-    let exponent = std::str::from_utf8(exponent).ok().and_then(|text| text.parse::<i64>().ok());
-    let start = out.len();
-    out.push(b'n');
-    if negative {
-        out.push(b'-');
-    }
-    let digits_at = out.len();
-    let mut digits = mantissa[..point].iter().chain(fraction).skip_while(|&&digit| digit == b'0').peekable();
-    if digits.peek().is_none() {
-        out.truncate(start);
-        out.extend_from_slice(b"n0");
-        return;
-    }
-    out.extend(digits);
-    let Some(mut exponent) = exponent.and_then(|given| given.checked_sub(fraction.len() as i64)) else {
-        // An exponent beyond 64 bits: such numbers are equal only as they are spelled.
-        out.truncate(start);
-        out.push(b'n');
-        out.extend_from_slice(number);
-        return;
-    };
-    while out.len() > digits_at + 1 && out.last() == Some(&b'0') {
-        out.pop();
-        exponent = exponent.saturating_add(1);
-    }
-    if exponent != 0 {
-        out.extend_from_slice(format!("e{exponent}").as_bytes());
-    }
 }
 
 /// A value as a pattern sees it: a string's text, else the JSON text.

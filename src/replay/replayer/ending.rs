@@ -10,7 +10,7 @@ use crate::{
     traffic::Lane,
     wire::{
         half::answered_id,
-        jsonrpc::{Message, id_key},
+        jsonrpc::{Message, id_key, same_id},
     },
 };
 
@@ -144,7 +144,7 @@ impl Replayer {
         let token = message.param("/progressToken").filter(|_| is_progress);
         let is_its = |run: &&Run| match &id {
             Some(id) => *id_key(&run.to.recorded_id()) == **id,
-            None => token.is_some() && run.to.recorded_token.as_deref() == token,
+            None => token.zip(run.to.recorded_token.as_deref()).is_some_and(|(a, b)| same_id(a, b)),
         };
         let plays = [Some(play), Some(0).filter(|_| play > 0)].into_iter().flatten();
         let runs = plays.flat_map(|play| self.plays[play].live_runs().map(move |run| (play, run)));

@@ -48,8 +48,11 @@ impl Replayer {
             if answered.is_empty() { vec![live_id] } else { Vec::new() }
         } else {
             let ids: Vec<&[u8]> = answered.iter().flat_map(|bytes| ids(bytes)).collect();
-            let left =
-                batch.iter().filter(|(recorded, live)| !live.is_empty() && !ids.contains(&&**recorded));
+            let left = batch.iter().filter(|(recorded, live)| {
+                let is_answered =
+                    || ids.contains(&&**recorded) || ids.iter().any(|id| jsonrpc::same_id(id, recorded));
+                !live.is_empty() && !is_answered()
+            });
             left.map(|(_, live)| &**live).collect()
         };
         if unanswered.is_empty() {

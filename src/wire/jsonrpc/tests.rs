@@ -105,13 +105,6 @@ fn a_batch_in_a_batch_is_noise_at_any_depth() {
 }
 
 #[test]
-fn ids_are_compared_with_their_type_and_not_by_spelling() {
-    assert_ne!(id_key(b"1"), id_key(b"\"1\""));
-    assert_eq!(id_key(br#""a\u0022""#), id_key(br#""a\"""#));
-    assert_ne!(id_key(b"0"), id_key(b"0.0"));
-}
-
-#[test]
 fn names_tokens_and_cancelled_ids_are_read_from_params() {
     let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools\/call","params":{"name":"a","name":"b c","_meta":{"progressToken":"p"}}}"#;
     let call = Message::read(call);

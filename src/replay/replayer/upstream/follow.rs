@@ -5,7 +5,7 @@ use crate::{
     replay::rewrite,
     traffic::Lane,
     wire::{
-        jsonrpc::{Kind, Message, id_key},
+        jsonrpc::{Kind, Message, id_key, same_id},
         lines::one_line,
     },
 };
@@ -39,7 +39,9 @@ impl Replayer {
         let token = message.param("/progressToken").filter(|_| message.method() == "notifications/progress");
         let is_for = |token: &[u8]| {
             let mut asked = self.lives[live].pending.iter().filter_map(|pending| pending.upstream.as_ref());
-            asked.any(|asked| asked.number == number && asked.token.as_deref() == Some(token))
+            asked.any(|asked| {
+                asked.number == number && asked.token.as_deref().is_some_and(|own| same_id(own, token))
+            })
         };
         let goes = self.upstreams.0[number].is_whole || token.is_some_and(is_for);
         if goes {

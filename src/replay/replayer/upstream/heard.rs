@@ -9,7 +9,7 @@ use crate::{
     },
     traffic::Lane,
     wire::{
-        jsonrpc::{self, Kind, Message, id_key, text},
+        jsonrpc::{self, Kind, Message, id_key, number_key, text},
         scan,
     },
 };
@@ -227,13 +227,9 @@ impl Replayer {
 
 /// One of our numbers, however a server spells it.
 fn number_of(id: &[u8]) -> Option<u64> {
-    let id = id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\"")).unwrap_or(id);
-    let id = std::str::from_utf8(id).ok()?;
-    id.split_once('.')
-        .filter(|(_, rest)| rest.bytes().all(|byte| byte == b'0'))
-        .map_or(id, |(id, _)| id)
-        .parse()
-        .ok()
+    let key = id_key(id);
+    let key = number_key(key.strip_prefix(b"\"").unwrap_or(&key));
+    std::str::from_utf8(&key).ok()?.parse().ok()
 }
 
 fn correlators(minted: u64, live_id: &[u8], live_token: Option<&[u8]>) -> Correlators {
