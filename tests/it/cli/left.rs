@@ -73,6 +73,30 @@ fn a_journal_that_cannot_be_read_at_all_is_an_error_and_stays() {
 }
 
 #[test]
+fn auto_replays_what_a_killed_recorder_left_and_records_beside_a_running_one() {
+    // Its recorder had no time to say that it ended.
+    let (deck, journal) = left(|bytes| bytes.truncate(bytes.len() - 1));
+    let played = deck.talk_apart("auto c.json -- touch touched", SESSION).status(ExitCode::Good);
+    assert_eq!(deck.names(), [journal]);
+    let asked = SESSION.lines().filter(|line| line.contains("\"id\"")).count();
+    assert_eq!(played.stdout.lines().filter(|line| line.contains("\"result\"")).count(), asked);
+    let deck = Deck::new();
+    let mut recorder = deck.spawn(&format!("record c.json -- {}", server()));
+    let mut to_server = recorder.stdin.take().expect("a pipe");
+    to_server.write_all(SESSION.as_bytes()).expect("the recorder reads");
+    let mut answers = BufReader::new(recorder.stdout.take().expect("a pipe")).lines();
+    answers.next().expect("an answer").expect("a line");
+    deck.talk_apart(&format!("auto c.json -- {}", server()), SESSION).status(ExitCode::Good);
+    deck.run("show c.json").stdout("session 2");
+    // From now on there is a cassette.
+    deck.talk_apart("auto c.json -- touch touched", SESSION);
+    assert!(!deck.names().contains(&"touched".to_owned()));
+    drop(to_server);
+    answers.for_each(drop);
+    recorder.wait().expect("it ends");
+}
+
+#[test]
 fn while_a_recorder_runs_nobody_is_told_to_recover() {
     let deck = Deck::new();
     let mut recorder = deck.spawn(&format!("record c.json -- {}", server()));
