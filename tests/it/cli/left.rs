@@ -119,6 +119,16 @@ fn hints_about_a_journal_lead_to_a_cassette() {
 }
 
 #[test]
+fn a_session_that_is_not_there_is_told() {
+    let (deck, _) = left(|_| {});
+    for words in ["show c.json --session 9", "show c.json --session 9 --json"] {
+        let ran = deck.run(words).status(ExitCode::File).stderr("the cassette has no session 9; it has 1\n");
+        assert_eq!(ran.stdout, "");
+    }
+    deck.run("show c.json --session 1").status(ExitCode::Good).stdout("initialize @1");
+}
+
+#[test]
 fn a_damaged_archive_makes_no_cassette() {
     let (deck, _) = left(|_| {});
     deck.run("recover c.json").status(ExitCode::Good);
