@@ -55,14 +55,14 @@ pub(super) fn left_journals_on(
             let Some(of) = of else { continue };
             // One that cannot be read hides no other.
             left.extend(look_at(disk, &path, of, kept.is_some(), state).unwrap_or_else(|error| {
-                let header = paths::header_of(&path);
+                let (header, named) = (paths::header_of(&path), format!("{}: ", path.display()));
                 Some(LeftJournal {
                     path,
                     cassette: None,
                     started_ms: header.started_ms,
                     is_alive: false,
                     is_kept: kept.is_some(),
-                    error: Some(error.to_string()),
+                    error: Some(error.to_string().trim_start_matches(&named).to_owned()),
                 })
             }));
         }

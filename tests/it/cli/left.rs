@@ -150,8 +150,9 @@ fn a_folder_that_is_named_like_a_journal_hides_none() {
     let (deck, journal) = left(|_| {});
     let folder = "c.json.20261129T200906-000000000003.journal";
     std::fs::create_dir(deck.path(folder)).expect("it is made");
+    let listed = format!("{folder}, cannot be read whole: expected a journal, found a folder\n");
+    deck.run("recover").status(ExitCode::Good).stdout(&journal).stdout(&listed).silent();
     let found = format!("{folder}: expected a journal, found a folder");
-    deck.run("recover").status(ExitCode::Good).stdout(&journal).stdout(&found).silent();
     deck.run("show c.json").status(ExitCode::Good).stdout("initialize @1").stderr(&found);
     deck.run("recover c.json").status(ExitCode::Good).stdout("recorded").stderr(&found);
     assert_eq!(deck.names(), ["c.json", folder]);
