@@ -127,7 +127,7 @@ pub struct Session {
     pub spelling: Spelling,
     /// `end`: only where the server ended by itself, or its last line has no end.
     pub end: Option<End>,
-    /// `gap`: how many messages passed unrecorded because recording failed.
+    /// `gap`: how many messages are missing at least: recording failed, or its journal was damaged.
     pub gap: u64,
     /// The whole entry.
     pub place: Place,

@@ -3,13 +3,18 @@
 use std::{ffi::OsString, path::Path, sync::Arc};
 
 use clap::{Args, ValueEnum};
-use mcp_tapedeck::{cassette::model::Session as Recorded, exit_code::ExitCode, record as core, store};
+use mcp_tapedeck::{
+    cassette::model::{Exchange, Session as Recorded},
+    exit_code::ExitCode,
+    record as core,
+    store::{self, Loaded, StoreError},
+};
 
 use super::{
     args::{CassetteArgs, LogArgs, PlayArgs, TapeArgs},
     connect::ServerArgs,
     failure::Failure,
-    files, front,
+    front,
     privacy::PrivacyArgs,
     real::OnMiss,
     record, record_bridge, replay,
@@ -53,7 +58,7 @@ pub(super) struct AutoArgs {
 /// `--record`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum When {
-    /// Where there is no cassette yet
+    /// Where there is no cassette yet, and no journal that a killed recorder left
     Once,
     /// Never: a missing cassette is an error
     None,
@@ -86,7 +91,7 @@ impl AutoArgs {
         let cassette = self.cassette.path()?;
         let privacy = self.privacy.sending(&self.server);
         let records = match self.record {
-            When::Once => !record::is_begun(&cassette) || is_ours(&cassette)?,
+            When::Once => is_new(&cassette)?,
             When::None => false,
             When::New | When::Replace => true,
         };
@@ -126,15 +131,28 @@ impl AutoArgs {
     }
 }
 
+/// Whether there is nothing to be replayed yet: no cassette, and no journal but of recorders that still run, whose
+/// recordings lack what they are about to hold.
+fn is_new(cassette: &Path) -> Result<bool, Failure> {
+    let is_begun = record::is_begun(cassette);
+    match store::load(cassette) {
+        Err(StoreError::NotFound { .. } | StoreError::Cassette { .. }) if !is_begun => Ok(true),
+        loaded => {
+            let loaded = loaded?;
+            let is_alive = |exchange: &Exchange| loaded.is_alive(exchange.session as usize);
+            Ok(!is_begun && loaded.cassette.exchanges.iter().all(is_alive) || is_ours(&loaded))
+        }
+    }
+}
+
 /// Whether all of a cassette comes from the client that started us, just now: its recording goes on. A client may
 /// start its server several times, the first time only to see what that can do.
-fn is_ours(cassette: &Path) -> Result<bool, Failure> {
-    let loaded = files::load(cassette)?;
-    let Ok(header) = store::new_header("stdio") else { return Ok(false) };
+fn is_ours(loaded: &Loaded) -> bool {
+    let Ok(header) = store::new_header("stdio") else { return false };
     let (us, sessions) = (header.parent_key(), &loaded.cassette.sessions);
     let is_now = |(number, session): (usize, &Recorded)| {
         loaded.is_alive(number) || core::goes_on(session, header.started_ms)
     };
     let goes_on = sessions.is_empty() || sessions.iter().enumerate().any(is_now);
-    Ok(us.is_some() && goes_on && sessions.iter().all(|session| session.parent == us))
+    us.is_some() && goes_on && sessions.iter().all(|session| session.parent == us)
 }

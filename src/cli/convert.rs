@@ -13,7 +13,7 @@ use super::{failure::Failure, output};
   tapedeck convert session.json session.journal
   tapedeck convert session.journal session.json
 
-What A is decides. A cassette that went through a journal is the same, byte by byte.")]
+What A is decides. Of a damaged journal what can be read becomes a cassette, and what is lost is told. A cassette that went through a journal is the same, byte by byte.")]
 pub(super) struct ConvertArgs {
     /// What is read: a cassette or a journal
     #[arg(value_name = "A")]

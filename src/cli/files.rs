@@ -42,6 +42,7 @@ impl From<StoreError> for Failure {
                 Some(advice) => failure.hint(advice),
                 None => failure,
             },
+            StoreError::IsJournal { path } | StoreError::Stray { path } => failure.hint(store::way_out(&path)),
             StoreError::Alive { .. } => failure.hint("it becomes part of its cassette when that ends"),
             _ => failure,
         }

@@ -68,10 +68,18 @@ fn page(command: &Command) -> String {
 
 /// What is wrong with a command line, without the lines about usage.
 pub(super) fn in_one_line(error: &clap::Error) -> String {
-    let text = error.to_string();
+    let text = in_words(error);
     let said = text.split("Usage:").next().unwrap_or_default();
     let words: Vec<_> = said.trim_start_matches("error: ").split_whitespace().collect();
     words.join(" ")
+}
+
+/// The same, whole. What the standard library says of numbers does not tell what is expected.
+pub(super) fn in_words(error: &clap::Error) -> String {
+    let text = error.to_string();
+    ["invalid digit found in string", "cannot parse integer from empty string"]
+        .iter()
+        .fold(text, |text, said| text.replace(said, "expected a whole number"))
 }
 
 #[cfg(test)]

@@ -4,16 +4,20 @@ use std::fmt::{self, Write as _};
 
 use super::verdict::Found;
 
-/// One test suite, one test case a report. Where no report was found one case says so and fails.
-pub(super) fn xml(found: &[Found]) -> String {
-    let failures = if found.is_empty() { 1 } else { found.iter().filter(|found| !found.is_good()).count() };
-    let tests = found.len().max(1);
+/// One test suite, one test case a report, and one that fails for each path without any.
+pub(super) fn xml(found: &[Found], without: &[String]) -> String {
+    let failures = found.iter().filter(|found| !found.is_good()).count() + without.len();
+    let tests = found.len() + without.len();
     let mut xml = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"{tests}\" failures=\"{failures}\">\n  \
          <testsuite name=\"tapedeck\" tests=\"{tests}\" failures=\"{failures}\">\n"
     );
-    if found.is_empty() {
-        xml.push_str("    <testcase name=\"reports\" classname=\"tapedeck\"><failure message=\"no report was found\"/></testcase>\n");
+    for path in without {
+        let path = Escaped(path);
+        let _ = writeln!(
+            xml,
+            "    <testcase name=\"{path}\" classname=\"tapedeck\"><failure message=\"no report was found\"/></testcase>"
+        );
     }
     for found in found {
         case(found, &mut xml);
@@ -67,9 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn no_report_is_a_failed_test() {
-        let xml = xml(&[]);
-        assert!(xml.contains("failures=\"1\"") && xml.contains("no report was found"), "{xml}");
+    fn a_path_without_a_report_is_a_failed_test() {
+        let xml = xml(&[found(Verdict::Good)], &["`a/`".to_owned()]);
+        assert!(
+            xml.contains("tests=\"2\" failures=\"1\"")
+                && xml.contains("name=\"`a/`\"")
+                && xml.contains("no report was found"),
+            "{xml}"
+        );
     }
 
     #[test]
@@ -86,7 +95,7 @@ mod tests {
             rule: None,
             count: 2,
         });
-        let xml = xml(&[found(Verdict::Good), bad, found(Verdict::Open)]);
+        let xml = xml(&[found(Verdict::Good), bad, found(Verdict::Open)], &[]);
         assert!(xml.contains("tests=\"3\" failures=\"2\""), "{xml}");
         assert!(xml.contains("classname=\"c&amp;d.json\""), "{xml}");
         assert!(xml.contains("a&lt;b\u{fffd}, 2 times: nothing &quot;fits&quot;"), "{xml}");

@@ -196,9 +196,12 @@ fn of_the_file(cassette: &Cassette) -> Vec<(usize, &'static str, String)> {
         let were = output::counted(missed.messages, "message was", "messages were");
         let number = session.number;
         let text = match missed.is_shared {
-            false => format!("{were} not recorded, because recording failed; record session {number} again"),
+            false => format!(
+                "at least {were} not recorded: recording failed, or its journal was damaged; record session {number} \
+                 again"
+            ),
             true => format!(
-                "{were} not recorded beside session {number}, or in it: nobody knows whose they were; record it again"
+                "at least {were} not recorded beside session {number}, or in it: nobody knows whose they were; record it again"
             ),
         };
         Some((session.place.start as usize, GAP, text))

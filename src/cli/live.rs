@@ -240,6 +240,7 @@ fn tell(
     notices: &Notices,
 ) -> ExitCode {
     let mut last = last.clone();
+    let before = last.verdict;
     lacks.warn_in(&mut last);
     let write = |last: &Report| files.report.as_ref().is_none_or(|file| file.write_again(last, notices));
     if let Some(why) = unreachable {
@@ -252,5 +253,6 @@ fn tell(
     if last.verdict != Verdict::Good {
         notices.warn(replay::in_short(&last));
     }
-    status(last.verdict, all_written && lacks.is_empty())
+    // What a recording lacks has its own status, whatever the report makes of it.
+    status(before, all_written && lacks.is_empty())
 }

@@ -13,9 +13,10 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use clap::error::ErrorKind;
 use mcp_tapedeck::{exit_code::ExitCode, store};
 
-use super::failure::Failure;
+use super::{failure::Failure, help};
 
 /// Standard output, for a command's result.
 pub(super) fn stdout() -> BufWriter<StdoutLock<'static>> {
@@ -55,6 +56,10 @@ pub(super) fn failure(failure: &Failure) {
 
 /// Writes what the argument parser has to say: help to stdout, errors to stderr; the exit status.
 pub(super) fn arguments(error: &clap::Error) -> ExitCode {
+    if error.kind() == ErrorKind::ValueValidation {
+        stderr(help::in_words(error).trim_end());
+        return ExitCode::Usage;
+    }
     let printed = error.print().and_then(|()| io::stdout().flush());
     if error.use_stderr() {
         return ExitCode::Usage;

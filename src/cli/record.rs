@@ -173,6 +173,7 @@ impl Session {
         let Self { cassette, fold, server, tape, options, cleaner, acting, notices } = self;
         let client = front::take_client(&notices)?;
         let (max_message, signals) = (options.max_message, options.signals);
+        let is_required = options.require_recording;
         let Begun { running, client, signals, ends } = begin(acting, client, max_message, signals, &notices)?;
         notices.info(format_args!("recording into {}", cassette.display()));
         let warner = Arc::clone(&notices);
@@ -183,7 +184,7 @@ impl Session {
             Err(error) => return Err(live::broken_off(running, Failure::file(error), &notices)),
         };
         let Ended { exit, asked, gone, missed, sink } = ended;
-        let mut lacks = Lacks::default();
+        let mut lacks = Lacks::of_required(is_required);
         lacks.tell_of_end("this session", missed, &cleaner, &notices);
         match sink {
             Some(tape) => tape.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices, &mut lacks),

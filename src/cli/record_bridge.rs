@@ -120,7 +120,7 @@ impl Session {
             Err(failure) => return Err(live::broken_off(running, failure, &notices)),
         };
         let BridgeEnded { asked, gone, missed, unreachable, has_answered, sink } = ended;
-        let mut lacks = Lacks::default();
+        let mut lacks = Lacks::of_required(require_recording);
         lacks.tell_of_end("this session", missed, &cleaner, &notices);
         match sink {
             Some(tape) if unreachable.is_some() && !has_answered => tape.discard(&notices),

@@ -102,7 +102,7 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
         failure
     });
     let ReverseEnded { asked, missed, unreachable, report: last, sink } = ended?;
-    let mut lacks = Lacks::default();
+    let mut lacks = Lacks::of_required(args.tape.require_recording);
     lacks.tell_of_end("these sessions", missed, &cleaner, &notices);
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };
     sink.end(&cassette, fold, asked.map(|(_, at)| at), &cleaner, &notices, &mut lacks);

@@ -1,11 +1,14 @@
 //! `tapedeck recover`: journals that were left behind, and what can be saved of them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use mcp_tapedeck::{
     exit_code::ExitCode,
-    store::{self, LeftJournal},
+    store::{self, LeftJournal, StoreError},
 };
 
 use super::{failure::Failure, files, output, record};
@@ -37,7 +40,7 @@ pub(super) fn run(args: &RecoverArgs) -> Result<ExitCode, Failure> {
 }
 
 fn recover(path: &Path) -> Result<ExitCode, Failure> {
-    let outcome = store::recover(path)?;
+    let outcome = store::recover(path).map_err(unwritten)?;
     outcome.notes.iter().for_each(output::warning);
     let is_same = outcome.added.is_empty() && outcome.changes.is_none();
     if is_same && outcome.alive > 0 {
@@ -59,6 +62,27 @@ fn recover(path: &Path) -> Result<ExitCode, Failure> {
     }
     output::print(format_args!("{}\n", record::told(&outcome)))?;
     Ok(if outcome.left.is_empty() { ExitCode::Good } else { ExitCode::File })
+}
+
+/// Why nothing was recovered. Where the cassette cannot be written, one in another folder can.
+fn unwritten(error: StoreError) -> Failure {
+    use io::ErrorKind as Kind;
+    let is_unwritable = matches!(&error, StoreError::Io(error) if matches!(
+        error.kind(),
+        Kind::StorageFull
+            | Kind::FileTooLarge
+            | Kind::QuotaExceeded
+            | Kind::ReadOnlyFilesystem
+            | Kind::PermissionDenied
+    ));
+    let failure = Failure::from(error);
+    if !is_unwritable {
+        return failure;
+    }
+    failure.hint(
+        "the journals stay as they were; where there is room and leave to write, `tapedeck convert JOURNAL NEW.json` makes \
+         a cassette of one",
+    )
 }
 
 fn list() -> Result<ExitCode, Failure> {

@@ -13,7 +13,7 @@ use mcp_tapedeck::{
         record::{Hide, Sink},
         stop::Stop,
     },
-    report::Report,
+    report::{Report, Verdict},
     store::{self, FoldOptions, Journal, StoreError},
     traffic::{Event, Payload},
 };
@@ -288,8 +288,8 @@ impl<'a> Time<'a> {
 /// That a journal was changed by somebody while it was written.
 fn damaged(path: &dyn fmt::Display) -> String {
     format!(
-        "the recording in {path} was damaged from outside; `tapedeck recover {path}` puts what can be read of it into the \
-         cassette"
+        "the recording in {path} was damaged from outside; `tapedeck recover {path}` puts what can still be read of it, if \
+         anything, into the cassette"
     )
 }
 
@@ -321,13 +321,21 @@ pub(super) const HELD_UP: &str = "the disk held up the last messages; they may b
 
 /// What of the sessions of this process is not in any recording, in sentences.
 #[derive(Debug, Default)]
-pub(super) struct Lacks(Vec<String>);
+pub(super) struct Lacks {
+    told: Vec<String>,
+    is_bad: bool,
+}
 
 impl Lacks {
+    /// Of sessions that are bad where anything is lacking.
+    pub(super) fn of_required(is_required: bool) -> Self {
+        Self { is_bad: is_required, ..Self::default() }
+    }
+
     /// Says it, and keeps it for the report.
     pub(super) fn add(&mut self, what: impl fmt::Display, notices: &Notices) {
         notices.warn(&what);
-        self.0.push(what.to_string());
+        self.told.push(what.to_string());
     }
 
     /// Says what of a session is not in its recording, or not as it was.
@@ -342,12 +350,15 @@ impl Lacks {
 
     /// Whether all is recorded.
     pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.told.is_empty()
     }
 
     /// Adds them to a report.
     pub(super) fn warn_in(&self, report: &mut Report) {
-        report.warnings.extend_from_slice(&self.0);
+        report.warnings.extend_from_slice(&self.told);
+        if self.is_bad && !self.is_empty() {
+            report.verdict = Verdict::Bad;
+        }
     }
 }
 

@@ -13,11 +13,12 @@ use clap::Args;
 use mcp_tapedeck::{
     exit_code::ExitCode,
     report::{Difference, Miss, Report, Verdict},
+    wire::scan,
 };
 
 use super::{args, failure::Failure, junit, output, replay, unfit};
 
-/// Read the reports of replays; fail where one is bad, still open, or none was found
+/// Read the reports of replays; fail where one is bad, still open, or a path has none
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   tapedeck verdict reports/
@@ -36,23 +37,28 @@ pub(super) struct VerdictArgs {
 }
 
 pub(super) fn run(args: &VerdictArgs) -> Result<ExitCode, Failure> {
-    let mut found = Vec::new();
+    let (mut found, mut without) = (Vec::new(), Vec::new());
     for path in &args.paths {
-        found.extend(reports_at(path)?);
+        let reports = reports_at(path)?;
+        if reports.is_empty() {
+            without.push(format!("`{}`", path.display()));
+        }
+        found.extend(reports);
     }
     if let Some(path) = &args.junit {
         let path = args::absolute(path)?;
         output::create_parent(&path)
-            .and_then(|()| fs::write(&path, junit::xml(&found)))
+            .and_then(|()| fs::write(&path, junit::xml(&found, &without)))
             .map_err(|error| Failure::io("write", &path, &error))?;
     }
-    if found.is_empty() {
-        let paths: Vec<_> = args.paths.iter().map(|path| format!("`{}`", path.display())).collect();
-        return Err(Failure::bad(format_args!("no report was found in {}", paths.join(" and "))).hint(
+    if !found.is_empty() {
+        output::print(Summary(&found))?;
+    }
+    if !without.is_empty() {
+        return Err(Failure::bad(format_args!("no report was found in {}", without.join(" and "))).hint(
             "start each replay with `--report` and this path; a test run that started none tested nothing",
         ));
     }
-    output::print(Summary(&found))?;
     Ok(if found.iter().all(Found::is_good) { ExitCode::Good } else { ExitCode::Bad })
 }
 
@@ -244,6 +250,17 @@ pub(super) fn read(path: PathBuf) -> Result<Found, Failure> {
             report.report
         ))
         .hint("read it with the tapedeck that wrote it")),
+        Err(_) if is_cassette(&text) => {
+            let found = format_args!("{}: expected a report, found a cassette", path.display());
+            Err(Failure::file(found).hint(next))
+        }
         Err(error) => Err(Failure::file(unfit::why(&path, (&text, 1), "a report", &error)).hint(next)),
     }
+}
+
+/// Whether a text that is no report is meant to be a cassette: a report names one in that member.
+fn is_cassette(text: &[u8]) -> bool {
+    let start = scan::trim(text).start;
+    let version = || scan::member(text, start, "cassette");
+    text.get(start) == Some(&b'{') && version().is_some_and(|span| text[span.start].is_ascii_digit())
 }

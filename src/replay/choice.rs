@@ -132,11 +132,11 @@ pub(super) fn is_modern(cassette: &Cassette, session: u32) -> bool {
 pub(super) fn gaps(cassette: &Cassette, sessions: &[u32]) -> Vec<String> {
     let told = |&at: &u32| {
         let Missed { messages, is_shared } = cassette.missed(at)?;
-        let (number, word) =
-            (cassette.sessions[at as usize].number, if messages == 1 { "message" } else { "messages" });
+        let number = cassette.sessions[at as usize].number;
+        let are = if messages == 1 { "message is" } else { "messages are" };
         let whose = if is_shared { " in it or beside it" } else { "" };
         Some(format!(
-            "session {number}: {messages} {word} passed unrecorded{whose}, because recording failed"
+            "session {number}: at least {messages} {are} missing{whose}: recording failed, or its journal was damaged"
         ))
     };
     sessions.iter().filter_map(told).collect()

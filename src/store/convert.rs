@@ -21,7 +21,8 @@ use crate::cassette::{
     journal::{JournalHeader, MAGIC, encode_archive},
 };
 
-/// Makes a journal from a cassette, or a cassette from a journal; what `from` is says which. A cassette that went
+/// Makes a journal from a cassette, or a cassette from a journal, of a damaged recording of what can be read of it; what
+/// `from` is says which. A cassette that went
 /// through a journal is the same, byte by byte. What deserves a word comes back, one sentence each.
 ///
 /// # Errors
@@ -41,7 +42,7 @@ pub(super) fn convert_on(disk: &Disk, from: &Path, to: &Path) -> Result<Vec<Stri
         write(disk, &to, 0o600, &archive)?;
         return Ok(Vec::new());
     }
-    let loaded = load_journal(disk, from)?;
+    let loaded = load_journal(disk, from, true)?;
     disk.create_folder(paths::folder(&to))?;
     let mut blobs = BlobFiles::of(disk, &to);
     for (name, bytes) in loaded.blobs.fresh() {

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::paths;
 use crate::cassette::{LoadError, journal::JournalError};
 
 /// A cassette's files cannot be read or written.
@@ -47,6 +48,12 @@ pub enum StoreError {
         /// What is wrong with it.
         source: JournalError,
     },
+    /// A journal where a cassette is needed.
+    #[error("{}: expected a cassette, found a journal", path.display())]
+    IsJournal {
+        /// The file.
+        path: PathBuf,
+    },
     /// The time was over before the cassette was written; nothing is lost, the journals are still there.
     #[error("{}: there was no time to write the cassette; its journals are kept, and are read with it", path.display())]
     Late {
@@ -60,7 +67,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A journal does not say whose it is.
-    #[error("{}: no cassette belongs to a journal of this name; `tapedeck convert` makes one from it", path.display())]
+    #[error("{}: no cassette belongs to a journal of this name", path.display())]
     Stray {
         /// The journal.
         path: PathBuf,
@@ -88,15 +95,23 @@ impl StoreError {
 
 /// What to do about a journal that cannot be read: a sentence without a full stop.
 pub fn advice(journal: &Path, error: &JournalError) -> Option<String> {
-    let path = journal.display();
     match error {
         JournalError::Damaged { .. } | JournalError::Hopeless { .. } | JournalError::Unknown { .. } => {
-            Some(format!("`tapedeck recover {path}` puts what can be read of it into its cassette"))
+            Some(way_out(journal))
         }
-        JournalError::NoJournal | JournalError::Version { .. } => {
+        JournalError::NoJournal | JournalError::Version { .. } | JournalError::NoArchive => {
             Some("take it away, or bring it back from a copy".to_owned())
         }
         _ => None,
+    }
+}
+
+/// How what a journal holds gets into a cassette: a sentence without a full stop.
+pub fn way_out(journal: &Path) -> String {
+    let path = journal.display();
+    match paths::cassette_of(journal) {
+        Some(_) => format!("`tapedeck recover {path}` puts what can be read of it into its cassette"),
+        None => format!("`tapedeck convert {path} NEW.json` makes a cassette of what can be read of it"),
     }
 }
 

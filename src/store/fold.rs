@@ -10,7 +10,7 @@ use super::{
     blobs::{BlobFiles, Blobs},
     disk::{Disk, FileOut},
     error::{StoreError, note_of_unread},
-    load::{base, divide, in_order, is_anothers, note_of_end, note_of_stray},
+    load::{base, divide, in_order, is_anothers, note_of_end, note_of_stray, notes_of_losses},
     lock::CassetteLock,
     paths,
     siblings::{FileFrames, Folded, Opened},
@@ -215,15 +215,7 @@ impl Folding<'_> {
     fn note(&mut self, journal: &Opened, read: &Folded) {
         let notes = &mut self.outcome.notes;
         notes.extend(read.torn.map(|torn| note_of_end(&journal.path, torn)));
-        notes.extend(read.losses.iter().map(|loss| {
-            let name = journal.path.display();
-            let (bytes, were) = if loss.bytes == 1 {
-                ("byte", "was damaged and is")
-            } else {
-                ("bytes", "were damaged and are")
-            };
-            format!("{name}: {} {bytes} from byte {} on {were} lost", loss.bytes, loss.at)
-        }));
+        notes.extend(notes_of_losses(&journal.path, &read.losses));
     }
 
     /// Adds journals of one kind; those that could not be added.

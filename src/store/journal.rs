@@ -236,7 +236,7 @@ impl Journal {
     }
 
     fn lost(&self) -> io::Error {
-        let lost = format!("the journal {} was removed while it was written", self.path.display());
+        let lost = format!("the journal {} was removed or moved while it was written", self.path.display());
         io::Error::new(io::ErrorKind::NotFound, lost)
     }
 

@@ -73,7 +73,7 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
         }
     }
     let text = match disk.read(&path) {
-        Ok(text) if text.starts_with(&MAGIC) => return load_journal(disk, path),
+        Ok(text) if text.starts_with(&MAGIC) => return load_journal(disk, path, false),
         // A recording may have begun with an empty file.
         Ok(text) if text.is_empty() && !journals.is_empty() => None,
         Ok(text) => Some(text),
@@ -115,7 +115,8 @@ pub fn recorders(path: &Path) -> io::Result<usize> {
     let mut count = 0;
     for journal in paths::journals(&disk, &path, paths::state_folder().as_deref())?.into_iter().chain([path])
     {
-        if let Some(journal) = Opened::open(&disk, journal)?
+        // What cannot be opened, such as a folder, is no recorder's.
+        if let Ok(Some(journal)) = Opened::open(&disk, journal)
             && disk.is_locked(&journal.file)?
         {
             count += 1;
@@ -135,10 +136,16 @@ pub fn faults(path: &Path) -> Result<Vec<LoadError>, StoreError> {
     Ok(Cassette::check(text, &Blobs::of(&disk, &path)).err().unwrap_or_default())
 }
 
-pub(super) fn load_journal(disk: &Disk, path: PathBuf) -> Result<Loaded, StoreError> {
+/// One journal alone; past damage where `recovers` says so.
+pub(super) fn load_journal(disk: &Disk, path: PathBuf, recovers: bool) -> Result<Loaded, StoreError> {
     let Some(journal) = Opened::open(disk, path.clone())? else { return Err(StoreError::NotFound { path }) };
     let failed = |source| StoreError::Journal { path: path.clone(), source };
-    if let Some(archive) = journal.archive().map_err(failed)? {
+    let archive = match journal.archive() {
+        // Its messages alone are no cassette; those of a recording are.
+        Err(_) if recovers => None,
+        archive => archive.map_err(failed)?,
+    };
+    if let Some(archive) = archive {
         let mut blobs = Blobs::of(disk, &path);
         for (name, bytes) in &archive.blobs {
             blobs.put(name, bytes)?;
@@ -146,10 +153,17 @@ pub(super) fn load_journal(disk: &Disk, path: PathBuf) -> Result<Loaded, StoreEr
         let cassette = parse(&path, archive.text, &blobs)?;
         return Ok(Loaded::new(cassette, blobs, Vec::new(), path));
     }
-    let mut read = journal.read().map_err(failed)?;
+    let mut read = match journal.read() {
+        Err(error) if recovers => journal.fold(true, &|| true).map_err(|again| match again {
+            JournalError::IsArchive => failed(JournalError::NoArchive),
+            _ => failed(error),
+        })?,
+        read => read.map_err(failed)?,
+    };
     // Whatever it goes on with is not here.
     read.tape.header.continues = None;
-    let notes = read.torn.map(|torn| note_of_end(&path, torn)).into_iter().collect();
+    let mut notes = notes_of_losses(&path, &read.losses);
+    notes.extend(read.torn.map(|torn| note_of_end(&path, torn)));
     together(disk, path.clone(), None, vec![(&journal, read)], notes)
 }
 
@@ -238,6 +252,9 @@ pub(super) fn base(
 }
 
 pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &dyn BlobSource) -> Result<Cassette, StoreError> {
+    if text.starts_with(&MAGIC) {
+        return Err(StoreError::IsJournal { path: path.to_owned() });
+    }
     Cassette::load(text, blobs).map_err(|source| {
         let (is_binary, path) = (matches!(source.kind, LoadErrorKind::NotUtf8), path.to_owned());
         match path.extension() {
@@ -259,6 +276,17 @@ pub(super) fn is_anothers(tape: &Tape, journal: &Path, cassette: &Path) -> bool 
 
 pub(super) fn note_of_stray(journal: &Path) -> String {
     format!("{}: the session that it goes on with is not in the cassette", journal.display())
+}
+
+/// What could not be read of a journal, one sentence each.
+pub(super) fn notes_of_losses(journal: &Path, losses: &[Loss]) -> Vec<String> {
+    let told = |loss: &Loss| {
+        let name = journal.display();
+        let (bytes, were) =
+            if loss.bytes == 1 { ("byte", "was damaged and is") } else { ("bytes", "were damaged and are") };
+        format!("{name}: {} {bytes} from byte {} on {were} lost", loss.bytes, loss.at)
+    };
+    losses.iter().map(told).collect()
 }
 
 pub(super) fn note_of_end(journal: &Path, torn: Loss) -> String {

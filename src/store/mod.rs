@@ -29,7 +29,7 @@ mod siblings;
 
 pub use blobs::Blobs;
 pub use convert::convert;
-pub use error::{StoreError, advice};
+pub use error::{StoreError, advice, way_out};
 pub use event_log::EventLog;
 pub use fold::{FoldOptions, FoldOutcome, fold};
 pub use journal::Journal;

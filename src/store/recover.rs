@@ -52,19 +52,39 @@ pub(super) fn left_journals_on(
             let path = folder.join(name);
             let kept = paths::was_kept(&path);
             let of = paths::cassette_of(kept.as_ref().unwrap_or(&path));
-            if of.is_some()
-                && let Some(journal) = Opened::open(disk, path)?
-            {
-                let found = describe(disk, &journal, state)?;
-                let cassette = found.cassette.or_else(|| of.filter(|_| kept.is_some()));
-                let is_read = found.error.is_some() || found.is_alive || kept.is_some();
-                let error = if is_read { found.error } else { wrong_in(&journal)? };
-                left.push(LeftJournal { cassette, is_kept: kept.is_some(), error, ..found });
-            }
+            let Some(of) = of else { continue };
+            // One that cannot be read hides no other.
+            left.extend(look_at(disk, &path, of, kept.is_some(), state).unwrap_or_else(|error| {
+                let (header, named) = (paths::header_of(&path), format!("{}: ", path.display()));
+                Some(LeftJournal {
+                    path,
+                    cassette: None,
+                    started_ms: header.started_ms,
+                    is_alive: false,
+                    is_kept: kept.is_some(),
+                    error: Some(error.to_string().trim_start_matches(&named).to_owned()),
+                })
+            }));
         }
     }
     left.sort_unstable_by(|a, b| (a.started_ms, &a.path).cmp(&(b.started_ms, &b.path)));
     Ok(left)
+}
+
+/// One journal of the cassette `of`, as far as its name tells; none where it is gone.
+fn look_at(
+    disk: &Disk,
+    path: &Path,
+    of: PathBuf,
+    is_kept: bool,
+    state: Option<&Path>,
+) -> io::Result<Option<LeftJournal>> {
+    let Some(journal) = Opened::open(disk, path.to_owned())? else { return Ok(None) };
+    let found = describe(disk, &journal, state)?;
+    let cassette = found.cassette.or_else(|| is_kept.then_some(of));
+    let is_read = found.error.is_some() || found.is_alive || is_kept;
+    let error = if is_read { found.error } else { wrong_in(&journal)? };
+    Ok(Some(LeftJournal { cassette, is_kept, error, ..found }))
 }
 
 /// What is wrong with a journal behind its header.
@@ -120,7 +140,9 @@ impl Files {
     pub(super) fn recover(&self, path: &Path) -> Result<FoldOutcome, StoreError> {
         let path = paths::resolve(path)?;
         let options = FoldOptions { recover: true, ..FoldOptions::default() };
-        let Some(journal) = Opened::open(&self.disk, path.clone())?.filter(is_journal) else {
+        let opened =
+            Opened::open(&self.disk, path.clone()).map_err(|error| StoreError::unread(&path, error))?;
+        let Some(journal) = opened.filter(is_journal) else {
             let has_none = paths::journals(&self.disk, &path, self.state.as_deref())?.is_empty();
             if has_none && !self.disk.exists(&path)? {
                 return Err(StoreError::NotFound { path });

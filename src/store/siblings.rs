@@ -41,6 +41,10 @@ impl Opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
+        if file.metadata()?.is_dir() {
+            let found = format!("{}: expected a journal, found a folder", path.display());
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, found));
+        }
         let length = disk.length(&file)?;
         Ok(Some(Self { path, file, disk: disk.clone(), length }))
     }

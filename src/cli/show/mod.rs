@@ -93,6 +93,17 @@ pub(super) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
     }
     let loaded = files::load(path)?;
     files::say_warnings(&loaded);
+    if let Some(wanted) = view.session {
+        let sessions = &loaded.cassette.sessions;
+        let known: Vec<_> = sessions.iter().map(|session| session.number.to_string()).collect();
+        if sessions.iter().all(|session| session.number != wanted) {
+            let (path, known) = (loaded.path.display(), known.join(", "));
+            let known = if known.is_empty() { "none" } else { &known };
+            return Err(Failure::file(format_args!(
+                "{path}: the cassette has no session {wanted}; it has {known}"
+            )));
+        }
+    }
     let mut out = output::stdout();
     match key {
         Some(key) => exchange::show(&loaded, key, view.json, &mut out)?,

@@ -111,7 +111,9 @@ fn files(target: &str) -> Result<Vec<PathBuf>, Failure> {
             .hint(format_args!("the clients are {names}")));
     };
     let here = env::current_dir().map_err(|error| Failure::io("find", Path::new("."), &error))?;
-    let places: Vec<PathBuf> = places.iter().map(|place| here.join(place)).collect();
+    let mut places: Vec<PathBuf> = places.iter().map(|place| here.join(place)).collect();
+    // In the home folder both may be the same.
+    places.dedup();
     let mut found: Vec<PathBuf> = Vec::new();
     for place in places.iter().filter(|place| place.is_file()) {
         // In the home folder a project's own may be the user's.

@@ -37,7 +37,7 @@ fn show_lists_exchanges() {
 fn show_filters_and_times() {
     let ran = deck().run("show c.json --method tools/* --time").status(ExitCode::Good).stdout(" 25 ms\n");
     assert!(!ran.stdout.contains("initialize"), "{ran:#?}");
-    let ran = deck().run("show c.json --session 2").status(ExitCode::Good);
+    let ran = deck().run("show c.json --session 1 --method ping").status(ExitCode::Good);
     assert_eq!(ran.stdout, "");
 }
 

@@ -96,8 +96,14 @@ fn a_disk_that_stays_full_is_told_by_the_status_and_by_all_who_read_the_recordin
         let found = deck.run("lint c.json").status(ExitCode::Bad).stdout("[gap]").stdout;
         assert_eq!(count(&found, " messages were not recorded"), missed, "{found}");
         deck.talk("replay c.json --report p.json", INITIALIZE).status(ExitCode::Good);
-        assert_eq!(count(&warnings(&deck, "p.json").1, " messages passed unrecorded"), missed);
-        deck.run("verdict p.json").status(ExitCode::Good).stdout("passed unrecorded");
+        assert_eq!(
+            count(
+                &warnings(&deck, "p.json").1,
+                " messages are missing: recording failed, or its journal was damaged"
+            ),
+            missed
+        );
+        deck.run("verdict p.json").status(ExitCode::Good).stdout("messages are missing");
         deck.run("recover c.json").status(ExitCode::Good);
     }
     assert!(deck.read("c.json").contains(&format!("\"gap\": {missed}")), "{}", deck.read("c.json"));
@@ -123,7 +129,7 @@ fn a_damaged_place_of_a_journal_is_a_gap() {
     talk.end().status(ExitCode::File).stderr("was damaged from outside; `tapedeck recover");
     assert!(warnings(&deck, "r.json").1.contains("was damaged from outside"));
 
-    deck.run("show c.json").status(ExitCode::File).stderr("`tapedeck recover` saves what can be read");
+    deck.run("show c.json").status(ExitCode::File).stderr(" puts what can be read of it into its cassette");
     deck.run("recover c.json").status(ExitCode::Good);
     deck.run("show c.json")
         .status(ExitCode::Good)
@@ -131,7 +137,58 @@ fn a_damaged_place_of_a_journal_is_a_gap() {
         .stdout("push response @1");
     deck.run("lint c.json").status(ExitCode::Bad).stdout("[gap]");
     deck.talk("replay c.json --report p.json", INITIALIZE).status(ExitCode::Good);
-    assert_eq!(count(&warnings(&deck, "p.json").1, " message passed unrecorded"), 1);
+    assert_eq!(
+        count(
+            &warnings(&deck, "p.json").1,
+            " message is missing: recording failed, or its journal was damaged"
+        ),
+        1
+    );
+}
+
+#[test]
+fn a_recording_that_is_required_and_damaged_makes_the_report_bad() {
+    let cut: fn(&std::fs::File) = |journal| journal.set_len(0).expect("it is cut");
+    let scribbled: fn(&std::fs::File) =
+        |journal| std::os::unix::fs::FileExt::write_all_at(journal, b"ZZZZ", 200).expect("it is written");
+    for (damage, option, verdict) in [
+        (cut, "", ("good", ExitCode::Good)),
+        (cut, "--require-recording", ("bad", ExitCode::Bad)),
+        (scribbled, "--require-recording", ("bad", ExitCode::Bad)),
+    ] {
+        let deck = Deck::new();
+        let line =
+            format!("exec '{TAPEDECK}' record c.json {option} --report r.json -- '{TAPEDECK}' demo-server");
+        let mut talk = Talk::begin(&deck, Command::new("sh").args(["-c", &line]));
+        let lines = asked(3);
+        let mut lines = lines.lines();
+        lines.by_ref().take(3).for_each(|line| talk.say(line, line.contains("\"id\"")));
+        let name = deck.names().into_iter().find(|name| name.ends_with(".journal")).expect("it records");
+        let journal = std::fs::File::options().write(true).open(deck.path(&name));
+        damage(&journal.expect("it can be written"));
+        lines.for_each(|line| talk.say(line, true));
+        talk.end().status(ExitCode::File).stderr("puts what can still be read of it, if anything, into");
+        let (found, told) = warnings(&deck, "r.json");
+        assert!(found == verdict.0 && told.contains("was damaged from outside"), "{found}: {told}");
+        deck.run("verdict r.json").status(verdict.1).stdout("was damaged from outside");
+    }
+}
+
+#[test]
+fn a_journal_that_cannot_become_a_cassette_in_its_place_becomes_one_elsewhere() {
+    let deck = Deck::new();
+    let record = format!("record c.json --keep-journal -- {TAPEDECK} demo-server");
+    deck.talk(&record, &asked(3)).status(ExitCode::Good);
+    let kept = deck.names().into_iter().find(|name| name.ends_with(".kept.journal")).expect("it is kept");
+    let journal = kept.replace(".kept", "");
+    std::fs::rename(deck.path(&kept), deck.path(&journal)).expect("it is there");
+    std::fs::remove_file(deck.path("c.json")).expect("it is there");
+    let line = format!("ulimit -f 0; trap '' XFSZ; exec '{TAPEDECK}' recover c.json");
+    let ran = deck.start(Command::new("sh").args(["-c", &line]), "").status(ExitCode::File);
+    ran.stderr("hint: the journals stay as they were").stderr("`tapedeck convert JOURNAL NEW.json`");
+    assert_eq!(deck.names(), [&*journal]);
+    deck.run(&format!("convert {journal} f/new.json")).status(ExitCode::Good);
+    deck.run("show f/new.json").stdout("tools/call measure @3");
 }
 
 #[test]
@@ -181,7 +238,7 @@ fn a_gap_is_told_for_every_session_whose_messages_it_may_have_had() {
     assert!(lines[0].contains("beside session 1, or in it") && lines[2].contains("record session 5 again"));
     let warned = (1..=5).map(|number| {
         deck.talk(&format!("replay c.json --session {number} --report r.json"), INITIALIZE);
-        warnings(&deck, "r.json").1.contains("3 messages passed unrecorded")
+        warnings(&deck, "r.json").1.contains("at least 3 messages are missing")
     });
     assert_eq!(warned.collect::<Vec<_>>(), [true, true, false, false, true]);
 }
@@ -204,7 +261,7 @@ fn what_did_not_pass_is_missing_nowhere() {
     let shown = deck.run("show c.json").stdout("initialize @1").stdout;
     assert!(!shown.contains("not recorded") && !shown.contains("raw"), "{shown}");
     deck.talk("replay c.json --report p.json", INITIALIZE).status(ExitCode::Good);
-    assert!(!warnings(&deck, "p.json").1.contains("unrecorded"));
+    assert!(!warnings(&deck, "p.json").1.contains("missing"));
 }
 
 #[test]
@@ -230,7 +287,7 @@ fn a_recording_that_is_taken_away_ends_the_session_where_it_is_required() {
             let mut heard = String::new();
             talk.output.read_line(&mut heard).expect("it ends");
             assert_eq!(heard, "");
-            talk.end().status(ExitCode::File).stderr("was removed while it was written");
+            talk.end().status(ExitCode::File).stderr("was removed or moved while it was written");
         }
     }
 }

@@ -72,6 +72,119 @@ fn a_journal_that_cannot_be_read_at_all_is_an_error_and_stays() {
     }
 }
 
+/// The command that a hint offers, in its backquotes.
+fn hinted(stderr: &str) -> String {
+    let (_, hint) = stderr.split_once("hint: `tapedeck ").unwrap_or_else(|| panic!("no hint: {stderr}"));
+    hint.split_once('`').expect("it ends").0.to_owned()
+}
+
+#[test]
+fn hints_about_a_journal_lead_to_a_cassette() {
+    let damage = |bytes: &mut Vec<u8>| {
+        let at = memchr::memmem::rfind(bytes, b"tools/call").expect("there is a call");
+        bytes[at] ^= 4;
+    };
+    let whole = |_: &mut Vec<u8>| {};
+    let follow = |deck: &Deck, words: &str, says: &str| {
+        let ran = deck.run(words).status(ExitCode::File).stderr(says);
+        deck.run(&hinted(&ran.stderr)).status(ExitCode::Good);
+        let made = deck.names().into_iter().find(|name| name.ends_with(".json")).expect("a cassette");
+        deck.run(&format!("show {made}")).status(ExitCode::Good).stdout("initialize @1").silent();
+        std::fs::remove_file(deck.path(&made)).expect("it is there");
+    };
+    for command in ["fmt", "fmt --check", "edit JOURNAL note k x"] {
+        let words = |journal: &str| match command.contains("JOURNAL") {
+            true => command.replace("JOURNAL", journal),
+            false => format!("{command} {journal}"),
+        };
+        let (deck, journal) = left(whole);
+        follow(&deck, &words(&journal), "expected a cassette, found a journal");
+        let (deck, journal) = left(whole);
+        std::fs::rename(deck.path(&journal), deck.path("good.journal")).expect("it is there");
+        follow(&deck, &words("good.journal"), "expected a cassette, found a journal");
+    }
+    // One that is kept, since it is damaged, and one of a name that somebody gave it.
+    let (deck, journal) = left(damage);
+    deck.run("recover c.json").status(ExitCode::Good);
+    std::fs::remove_file(deck.path("c.json")).expect("it is there");
+    let kept = journal.replace(".journal", ".kept.journal");
+    std::fs::copy(deck.path(&kept), deck.path("mine.journal")).expect("it is there");
+    for name in [&*kept, "mine.journal"] {
+        follow(&deck, &format!("show {name}"), "is damaged at");
+        follow(&deck, &format!("recover {name}"), "no cassette belongs to");
+        let ran = deck.run(&format!("convert {name} made.json")).status(ExitCode::Good);
+        ran.stderr("were damaged and are lost");
+        std::fs::remove_file(deck.path("made.json")).expect("it is there");
+    }
+}
+
+#[test]
+fn a_session_that_is_not_there_is_told() {
+    let (deck, _) = left(|_| {});
+    for words in ["show c.json --session 9", "show c.json --session 9 --json"] {
+        let ran = deck.run(words).status(ExitCode::File).stderr("the cassette has no session 9; it has 1\n");
+        assert_eq!(ran.stdout, "");
+    }
+    deck.run("show c.json --session 1").status(ExitCode::Good).stdout("initialize @1");
+}
+
+#[test]
+fn a_damaged_archive_makes_no_cassette() {
+    let (deck, _) = left(|_| {});
+    deck.run("recover c.json").status(ExitCode::Good);
+    deck.run("convert c.json a.journal").status(ExitCode::Good);
+    let mut bytes = std::fs::read(deck.path("a.journal")).expect("it is there");
+    let at = memchr::memmem::find(&bytes, b"\"exchanges\"").expect("there are some");
+    bytes[at] ^= 4;
+    std::fs::write(deck.path("a.journal"), bytes).expect("it is written");
+    let ran = deck
+        .run("convert a.journal b.json")
+        .status(ExitCode::File)
+        .stderr("archive of a cassette is not whole");
+    ran.stderr("hint: take it away, or bring it back from a copy");
+    assert!(!deck.names().contains(&"b.json".to_owned()));
+}
+
+#[test]
+fn a_folder_that_is_named_like_a_journal_hides_none() {
+    let (deck, journal) = left(|_| {});
+    let folder = "c.json.20261129T200906-000000000003.journal";
+    std::fs::create_dir(deck.path(folder)).expect("it is made");
+    let listed = format!("{folder}, cannot be read whole: expected a journal, found a folder\n");
+    deck.run("recover").status(ExitCode::Good).stdout(&journal).stdout(&listed).silent();
+    let found = format!("{folder}: expected a journal, found a folder");
+    deck.run("show c.json").status(ExitCode::Good).stdout("initialize @1").stderr(&found);
+    deck.run("recover c.json").status(ExitCode::Good).stdout("recorded").stderr(&found);
+    assert_eq!(deck.names(), ["c.json", folder]);
+    deck.talk(&format!("record c.json -- {}", server()), SESSION).status(ExitCode::Good);
+    assert_eq!(deck.names(), ["c.json", folder]);
+    deck.run(&format!("recover {folder}")).status(ExitCode::File).stderr("expected a file, found a folder");
+}
+
+#[test]
+fn auto_replays_what_a_killed_recorder_left_and_records_beside_a_running_one() {
+    // Its recorder had no time to say that it ended.
+    let (deck, journal) = left(|bytes| bytes.truncate(bytes.len() - 1));
+    let played = deck.talk_apart("auto c.json -- touch touched", SESSION).status(ExitCode::Good);
+    assert_eq!(deck.names(), [journal]);
+    let asked = SESSION.lines().filter(|line| line.contains("\"id\"")).count();
+    assert_eq!(played.stdout.lines().filter(|line| line.contains("\"result\"")).count(), asked);
+    let deck = Deck::new();
+    let mut recorder = deck.spawn(&format!("record c.json -- {}", server()));
+    let mut to_server = recorder.stdin.take().expect("a pipe");
+    to_server.write_all(SESSION.as_bytes()).expect("the recorder reads");
+    let mut answers = BufReader::new(recorder.stdout.take().expect("a pipe")).lines();
+    answers.next().expect("an answer").expect("a line");
+    deck.talk_apart(&format!("auto c.json -- {}", server()), SESSION).status(ExitCode::Good);
+    deck.run("show c.json").stdout("session 2");
+    // From now on there is a cassette.
+    deck.talk_apart("auto c.json -- touch touched", SESSION);
+    assert!(!deck.names().contains(&"touched".to_owned()));
+    drop(to_server);
+    answers.for_each(drop);
+    recorder.wait().expect("it ends");
+}
+
 #[test]
 fn while_a_recorder_runs_nobody_is_told_to_recover() {
     let deck = Deck::new();

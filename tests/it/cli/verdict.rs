@@ -37,6 +37,25 @@ fn no_report_makes_it_bad() {
 }
 
 #[test]
+fn each_path_needs_a_report_of_its_own() {
+    let deck = Deck::new().with("a/1.json", report(Verdict::Good)).with("empty/note.txt", "no report");
+    deck.run("verdict a empty typo.json --junit r.xml")
+        .status(ExitCode::Bad)
+        .stdout("1 report, 1 good")
+        .stderr("no report was found in `empty` and `typo.json`\nhint: ");
+    assert!(deck.read("r.xml").contains("tests=\"3\" failures=\"2\""));
+    deck.run("verdict a a/1.json").status(ExitCode::Good).silent();
+}
+
+#[test]
+fn a_cassette_is_told_from_a_report() {
+    let deck = Deck::new().with("c.json", "{\n  \"cassette\": 1\n}\n");
+    for words in ["verdict c.json", "freeze c.json"] {
+        deck.run(words).status(ExitCode::File).stderr("c.json: expected a report, found a cassette\nhint: ");
+    }
+}
+
+#[test]
 fn what_is_no_report_is_an_invalid_file() {
     for text in ["{}", "", "[1]", "{\"report\": 2}"] {
         let deck = Deck::new().with("r/1.json", text);

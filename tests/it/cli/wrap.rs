@@ -232,6 +232,16 @@ fn a_configuration_to_which_two_places_lead_is_wrapped_once() {
 }
 
 #[test]
+fn in_the_home_folder_a_place_is_named_once() {
+    let deck = Deck::new();
+    let home = std::fs::canonicalize(deck.path(".")).expect("it is there");
+    let mut command = Command::new(PROGRAM);
+    command.args(["wrap", "cursor"]).env("HOME", &home).current_dir(&home);
+    let ran = Ran::of(&command.output().expect("it starts")).status(ExitCode::File);
+    assert_eq!(ran.stderr.matches(".cursor/mcp.json").count(), 1, "{ran:#?}");
+}
+
+#[test]
 fn odd_entries_are_named_and_stay() {
     let text = r#"{"mcpServers": {
   "a": {"command": "x", "command": "y"},
