@@ -216,6 +216,15 @@ pub(super) fn describe_line(line: &str, reason: Reason, nearest: Option<String>,
     Miss { reason, nearest, ..Miss::of_line(line.to_owned(), message) }
 }
 
+/// Describes a request that was recorded with other bodies only.
+pub(super) fn of_body(line: &str, key: String) -> Miss {
+    let message = format!(
+        "tapedeck: `{line}` was recorded, but with another body (nearest: `{key}`); send it as it was recorded, or \
+         record it so"
+    );
+    Miss { reason: Reason::ParamsDiffer, nearest: Some(key), ..Miss::of_line(line.to_owned(), message) }
+}
+
 /// Describes a request whose body does not go on: so many bytes came, of so many where it told that.
 pub(super) fn of_stopped(line: &str, came: usize, announced: Option<u64>, nearest: Option<String>) -> Miss {
     let of = announced.map(|length| format!(" of {length}")).unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! - `incoming`: messages of the client, whatever carried them
 //! - `http`: HTTP requests, `gets` and `sse`, those that open streams, `lines`, those that are no messages, and `facts`,
-//!   what they tell beside a message
+//!   what they tell beside a message, `bodies`, which of several bodies is meant
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
 //! - `ids`: which ids a client has used
 //! - `parts`: requests that are answered before they are whole
@@ -40,6 +40,7 @@ macro_rules! scene {
 mod agenda;
 mod batches;
 mod blanks;
+mod bodies;
 mod conduct;
 mod ending;
 mod events;
@@ -246,6 +247,8 @@ struct AtHand {
     paired: Option<secrets::Paired>,
     /// Nothing was found for it, and this exchange equals it but for which secrets it pairs.
     unpaired: Option<u32>,
+    /// Of an HTTP request that is no message, its body.
+    body: Option<bodies::LiveBody>,
     /// Where requests in part were recorded, what they are known by.
     announced: Option<parts::Announced>,
 }

@@ -150,6 +150,11 @@ impl Room {
         Self { keeps_numbers: true, keeps_order, ..Self::default() }
     }
 
+    /// Whether placeholders keep their numbers.
+    pub(super) const fn keeps_numbers(&self) -> bool {
+        self.keeps_numbers
+    }
+
     /// Gives back what only a big message needed.
     pub(super) fn shrink(&mut self) {
         self.open.shrink_to(1 << 8);

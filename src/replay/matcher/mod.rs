@@ -15,6 +15,7 @@
 
 pub(super) mod beginning;
 pub(super) mod blanks;
+pub(super) mod bodies;
 pub mod canonical;
 mod spelled;
 

@@ -11,7 +11,7 @@ use crate::{
         script::{Step, client_message},
     },
     report::events::Outcome,
-    traffic::{Direction, Lane},
+    traffic::Lane,
     wire::jsonrpc::{self, Kind, Message},
 };
 
@@ -72,11 +72,7 @@ impl Replayer {
                 self.message(now, lane, message);
             }
             method => {
-                if !request.body.is_empty() {
-                    // It asks for nothing, and others may repeat its secrets.
-                    let named = self.options.vars.hide(request.body);
-                    let _ = self.redactor.message(Direction::ToServer, &named);
-                }
+                self.take_body(request.body);
                 let line = format!("{method} {target}");
                 match method {
                     "GET" => self.get(now, lane, request, line),

@@ -166,6 +166,7 @@ impl Replayer {
         };
         let facts = self.at_hand.facts.as_ref().filter(|_| self.is_http);
         let (cassette, steps) = (&self.cassette, &script.steps);
+        let (body, blobs) = (self.at_hand.body.as_ref(), &*self.blobs);
         let is_over = facts.is_some() && self.lives[self.at_hand.live].is_over;
         let ended_at = self.lives[self.at_hand.live].ended_at;
         // What a client without a session was refused is no answer to one that has one.
@@ -195,7 +196,9 @@ impl Replayer {
             let entry = &cassette.exchanges[steps[step as usize].exchange as usize];
             let broke = entry.http.as_ref().is_some_and(|http| http.end.is_some());
             let is_lost = entry.unanswered == Some(Unanswered::Lost) && !(broke && facts.is_some());
-            fit(step, for_http).map(|fit| fit - u8::from(is_lost && fit > 0))
+            let fit = fit(step, for_http).map(|fit| fit - u8::from(is_lost && fit > 0))?;
+            let exchange = steps[step as usize].exchange;
+            body.is_none_or(|body| body.wants(cassette, blobs, exchange)).then_some(fit)
         };
         if !self.is_http && self.lives[self.at_hand.live].is_over {
             return None;

@@ -9,7 +9,7 @@ use crate::{
         miss, own,
         script::{Step, StepKind},
     },
-    report::Reason,
+    report::{Miss, Reason},
     traffic::Lane,
     wire::{
         http::path_of,
@@ -60,13 +60,13 @@ impl Replayer {
     /// A request as recordings name it, which is `line`, and the exchange it asks for. At a path where messages were
     /// taken although none was recorded there, that is what was recorded at the endpoint.
     pub(super) fn find_line(&mut self, request: &HttpRequest<'_>, line: String) -> (String, Option<Found>) {
-        let found = self.find(&Message::read(line.as_bytes()));
+        let found = self.find_by_body(&Message::read(line.as_bytes()));
         let path = path_of(request.target);
         if found.is_some() || !self.further.iter().any(|known| **known == *path) {
             return (line, found);
         }
         let there = format!("{} {}", request.method, self.endpoint());
-        match self.find(&Message::read(there.as_bytes())) {
+        match self.find_by_body(&Message::read(there.as_bytes())) {
             Some(found) => (there, Some(found)),
             None => (line, None),
         }
@@ -116,6 +116,10 @@ impl Replayer {
                 self.refuse_method(lane, "");
             }
             _ => {
+                if let Some(exchange) = self.of_other_body() {
+                    let miss = miss::of_body(line, self.key(exchange));
+                    return self.tell_miss(lane, request, miss);
+                }
                 let (reason, nearest) = self.explain_line(line);
                 self.missed_line(lane, request, line, reason, nearest);
             }
@@ -145,6 +149,10 @@ impl Replayer {
     ) {
         let nearest = nearest.map(|exchange| self.key(exchange));
         let miss = miss::describe_line(line, reason, nearest, self.endpoint());
+        self.tell_miss(lane, request, miss);
+    }
+
+    fn tell_miss(&mut self, lane: Lane, request: &HttpRequest<'_>, miss: Miss) {
         let text = format!("{}\n", miss.message);
         match request.method {
             "POST" => self.plain(lane, 400, &text),

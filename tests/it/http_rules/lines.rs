@@ -115,6 +115,64 @@ fn where_only_messages_were_recorded_a_miss_says_where_they_go() {
     }
 }
 
+/// A recorded request with a body, and the one line that answers it.
+fn posted(method_and_target: &str, body: &str, answer: &str) -> String {
+    format!(
+        r#", {{"key": "{answer}", "client": {{"http": "{method_and_target}", {body}}}, "http": {{"status": 200}}, "server": [{{"body": "{answer}"}}]}}"#
+    )
+}
+
+#[test]
+fn of_requests_that_differ_in_their_bodies_the_one_that_is_asked_is_played() {
+    let lines = [
+        posted("POST /x", r#""body": "user=joe&act=read""#, "joe"),
+        posted("POST /x", r#""body": "user=eve&act=write""#, "eve"),
+        posted("POST /x", r#""body": "user=ann&password=<redacted:password-1>""#, "ann"),
+        posted("PUT /x", r#""body": "one""#, "one"),
+        posted("PUT /x", r#""body": "two""#, "two"),
+        posted("POST /j", r#""body": "{\"a\": 1, \"b\": 2}""#, "json"),
+        posted(
+            "POST /token",
+            r#""body": "grant_type=refresh_token&refresh_token=<redacted:token-1>&client_id=a""#,
+            "first",
+        ),
+        posted(
+            "POST /token",
+            r#""body": "grant_type=refresh_token&refresh_token=<redacted:token-1>&client_id=b""#,
+            "second",
+        ),
+    ];
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &lines.concat()));
+    let id = stage.begin();
+    for (method, target, body, answer) in [
+        ("POST", "/x", "act=write&user=eve", Ok("eve")),
+        ("POST", "/x", "user=%6Aoe&act=read", Ok("joe")),
+        ("POST", "/x", "user=ann&password=Zk39dLw2x", Ok("ann")),
+        ("POST", "/x", "user=root&act=kill", Err("joe")),
+        ("POST", "/x", "", Err("joe")),
+        ("PUT", "/x", "two", Ok("two")),
+        ("PUT", "/x", "one", Ok("one")),
+        ("PUT", "/x", "onetwo", Err("one")),
+        ("POST", "/j", r#"{"b":2,"a":1.0}"#, Ok("json")),
+        ("POST", "/j", r#"{"b":2,"a":3}"#, Err("json")),
+        ("POST", "/token", "grant_type=refresh_token&refresh_token=Zk39dLw2xQ&client_id=c", Ok("first")),
+        ("POST", "/token", "grant_type=refresh_token&refresh_token=Zk39dLw2xQ&client_id=a", Ok("second")),
+        ("POST", "/token", "grant_type=password&username=me&client_id=a", Err("first")),
+    ] {
+        let heard = stage.ask(method, target, &[&id], body);
+        let wanted = match answer {
+            Ok(answer) => format!("body {answer}"),
+            Err(nearest) => format!(
+                "body tapedeck: `{method} {target}` was recorded, but with another body (nearest: `{nearest}`); send it \
+                 as it was recorded, or record it so\n"
+            ),
+        };
+        assert!(heard[1].ends_with(&wanted), "{method} {target} {body}: {heard:?}");
+    }
+    let report = stage.report();
+    assert!(report.misses.iter().all(|miss| miss.reason == Reason::ParamsDiffer), "{report:#?}");
+}
+
 /// A recording of one endpoint serves messages at any path, and so all that belongs to them.
 #[test]
 fn streams_and_ends_of_sessions_are_those_of_the_endpoint_wherever_messages_go() {

@@ -1,0 +1,108 @@
+//! Bodies of requests that are no messages: of those recorded with one method and target, which one is meant.
+
+use std::{cell::RefCell, cmp::Reverse, collections::HashMap};
+
+use super::{Found, Replayer};
+use crate::{
+    cassette::{
+        blob::BlobSource,
+        model::{Cassette, Form},
+    },
+    replay::matcher::bodies::{Body, Likeness},
+    traffic::Direction,
+    wire::jsonrpc::Message,
+};
+
+/// The body of the request at hand, and the recorded ones that it was compared with.
+#[derive(Debug)]
+pub(super) struct LiveBody {
+    body: Body,
+    /// It before redaction, where that changed it.
+    plain: Option<Body>,
+    is_empty: bool,
+    /// How alike a recorded one has to be to be found.
+    wanted: Likeness,
+    /// By exchanges: how alike they are, and in how many bytes where they differ.
+    compared: RefCell<HashMap<u32, (Likeness, usize)>>,
+}
+
+impl LiveBody {
+    /// Whether the body of an exchange is as alike as one has to be now.
+    pub(super) fn wants(&self, cassette: &Cassette, blobs: &dyn BlobSource, exchange: u32) -> bool {
+        let mut compared = self.compared.borrow_mut();
+        let likeness = compared.entry(exchange).or_insert_with(|| self.compare(cassette, blobs, exchange));
+        likeness.0 == self.wanted
+    }
+
+    fn compare(&self, cassette: &Cassette, blobs: &dyn BlobSource, exchange: u32) -> (Likeness, usize) {
+        let entry = &cassette.exchanges[exchange as usize];
+        let kept = entry.body.as_ref().filter(|body| body.form != Form::Omitted && !entry.is_partial);
+        let mut bytes = Vec::new();
+        let is_kept = kept
+            .is_some_and(|body| cassette.wire(entry.session, true, body, None, blobs, &mut bytes).is_ok());
+        if !is_kept {
+            let had_none = entry.body.is_none() && self.is_empty;
+            return (if had_none { Likeness::Equal } else { Likeness::Unkept }, 0);
+        }
+        let recorded = Body::of(&bytes);
+        (recorded.likeness(&self.body, self.plain.as_ref()), recorded.shared(&self.body))
+    }
+
+    /// The exchange whose body shares most with it, of those that would have been played for it.
+    fn nearest(&self) -> Option<u32> {
+        let compared = self.compared.borrow();
+        let differ = compared.iter().filter(|(_, (likeness, _))| *likeness == Likeness::Differs);
+        differ.max_by_key(|(exchange, (_, shared))| (*shared, Reverse(**exchange))).map(|(at, _)| *at)
+    }
+}
+
+impl Replayer {
+    /// Takes in the body of a request that is no message.
+    pub(super) fn take_body(&mut self, body: &[u8]) {
+        let named = self.options.vars.hide(body);
+        // Others may repeat its secrets.
+        let redacted = self.redactor.message(Direction::ToServer, &named);
+        self.at_hand.body = Some(LiveBody {
+            body: Body::of(&redacted),
+            plain: (redacted != named).then(|| Body::of(&named)),
+            is_empty: body.is_empty(),
+            wanted: Likeness::Equal,
+            compared: RefCell::default(),
+        });
+    }
+
+    /// Where the exchange stands that a request asks for with the body at hand: one that is equal before one that is so
+    /// but for what varies.
+    pub(super) fn find_by_body(&mut self, line: &Message<'_>) -> Option<Found> {
+        let is_of_oauth = self.at_hand.body.as_ref().is_some_and(|live| live.body.is_of_oauth());
+        let (mut repeat, mut unpaired) = (None, None);
+        for wanted in [Likeness::Equal, Likeness::Blanks, Likeness::OAuth, Likeness::Unkept] {
+            if let Some(live) = &mut self.at_hand.body {
+                live.wanted = wanted;
+            }
+            match self.find(line) {
+                // What varies by protocol is equal by chance: what is left comes before a repeat.
+                Some(found) if found.repeat && is_of_oauth && wanted < Likeness::Unkept => {
+                    repeat = repeat.or(Some((found, self.at_hand.paired.take())));
+                }
+                Some(found) if wanted < Likeness::Unkept || repeat.is_none() => return Some(found),
+                _ => unpaired = unpaired.or(self.at_hand.unpaired.take()),
+            }
+        }
+        // It may be looked for again, in a session of its own.
+        if let Some(live) = &mut self.at_hand.body {
+            live.wanted = Likeness::Equal;
+        }
+        let Some((found, paired)) = repeat else {
+            self.at_hand.unpaired = unpaired;
+            return None;
+        };
+        (self.at_hand.paired, self.at_hand.unpaired) = (paired, None);
+        Some(found)
+    }
+
+    /// The exchange that would have been played if its body were the one at hand.
+    pub(super) fn of_other_body(&self) -> Option<u32> {
+        self.at_hand.body.as_ref().and_then(LiveBody::nearest)
+    }
+}
