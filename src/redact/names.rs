@@ -258,6 +258,11 @@ pub(super) fn kind(called: &str) -> &'static str {
     NAMES.iter().map(|row| row.kind).find(|kind| *kind == called).unwrap_or("secret")
 }
 
+/// Whether some name gives its values this kind.
+pub(super) fn gives(kind: &str) -> bool {
+    NAMES.iter().any(|row| row.kind == kind)
+}
+
 /// Whether a header of this name carries credentials.
 pub fn is_credential(name: &str) -> bool {
     secret(name.as_bytes()).is_some()

@@ -4,11 +4,13 @@
 //! session, or be another kind of secret. Here a placeholder is a blank that any text fills: as a whole string, any
 //! that is not empty, or a number such as secrets are; within a longer one, what quotes around it keep together, or what
 //! reads as one word or password there, so that no further argument, path segment or member of a text goes unseen.
+//! Secrets that are known by their look alone are known wherever they stand: what has no such look fills no blank of
+//! their kinds.
 
 use std::{borrow::Cow, ops::Range};
 
 use super::canonical::holds_placeholder;
-use crate::redact::{Placeholder, entity, placeholders};
+use crate::redact::{Placeholder, entity, is_look, is_of_looks_alone, is_spelled, placeholders};
 
 /// What fills a blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +53,8 @@ pub(in crate::replay) fn fillings<'a>(
         at = text.end;
         if live.get(live_at) == Some(&b'n') {
             let placeholder = only_placeholder(&recorded[text])?;
-            let length = memchr::memchr(b';', &live[live_at..])?;
+            let length =
+                memchr::memchr(b';', &live[live_at..]).filter(|_| !is_of_looks_alone(&placeholder.kind))?;
             filled.push((placeholder, Filling::Text(digits(&live[live_at + 1..live_at + length])?)));
             live_at += length + 1;
             continue;
@@ -132,7 +135,8 @@ fn fill<'a>(
     while let Some((span, placeholder)) = blanks.next() {
         let next = blanks.peek().map_or(recorded.len(), |(next, _)| next.start);
         let behind = &recorded[span.end..next];
-        if let Some((number, behind_it)) = bare_number(before, rest, behind) {
+        let has_look = is_of_looks_alone(&placeholder.kind);
+        if let Some((number, behind_it)) = bare_number(before, rest, behind).filter(|_| !has_look) {
             filled.push((placeholder, Filling::Text(number.into())));
             rest = behind_it;
             before = &behind[quote(before).len()..];
@@ -162,7 +166,8 @@ fn fill<'a>(
                 let is_mixed = holds_placeholder(text)
                     && (is_redacted
                         || starts_with_secret(text).is_none_or(|(_, length)| length < text.len()));
-                (may_stand && !is_mixed).then_some((Filling::Text(text.into()), length))?
+                let may_be_one = !has_look || is_look(text) || is_spelled(text);
+                (may_stand && may_be_one && !is_mixed).then_some((Filling::Text(text.into()), length))?
             }
         };
         rest = &rest[length..];
@@ -413,6 +418,38 @@ mod tests {
             let json = |text: &str| format!("[{}]", serde_json::to_string(text).unwrap());
             assert_eq!(filled(&json(recorded), &json(&live), true), None, "{recorded} {value}");
         }
+    }
+
+    #[test]
+    fn a_blank_of_a_kind_that_is_known_by_its_look_takes_nothing_without_one() {
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        let around = [("", ""), ("say ", " now"), ("{\"k\": \"", "\"}")];
+        let json = |text: &str, [before, behind]: [&str; 2]| {
+            format!("[{}]", serde_json::to_string(&format!("{before}{text}{behind}")).unwrap())
+        };
+        for (kind, text, is_redacted, fills) in [
+            ("github-token", "list1234", true, false),
+            ("github-token", "remove all files", false, false),
+            ("github-token", "12345678", true, false),
+            ("jwt", "aB3dE5gH7jK9", false, false),
+            ("github-token", "<redacted:token-3>", true, true),
+            ("github-token", "<redacted:token-3>", false, true),
+            ("github-token", "%3Credacted:token-3%3E", false, true),
+            ("github-token", &token, false, true),
+            ("jwt", &token, false, true),
+            ("token", "list1234", true, true),
+            ("password", "list1234", true, true),
+            ("env", "list1234", true, true),
+            ("bearer", "list1234", true, true),
+        ] {
+            for (before, behind) in around {
+                let recorded = json(&format!("<redacted:{kind}-1>"), [before, behind]);
+                let told = filled(&recorded, &json(text, [before, behind]), is_redacted);
+                assert_eq!(told.is_some(), fills, "{recorded} {text}");
+            }
+        }
+        assert_eq!(filled(r#"["<redacted:jwt-1>"]"#, "[12345678]", true), None);
+        assert!(filled(r#"["<redacted:otp-1>"]"#, "[12345678]", true).is_some());
     }
 
     #[test]
