@@ -12,7 +12,8 @@ use sha2::{Digest, Sha256};
 
 use super::clues::Clues;
 use super::filter::{Filter, Window, WindowHash};
-use super::ordinary::{is_ordinary, is_spoken};
+use super::names;
+use super::ordinary::{is_ordinary, is_sentence, is_spoken, is_spoken_name};
 use super::placeholder::{Placeholder, is_placeholder};
 use super::references::is_example;
 use super::rules::{Named, SHORTEST};
@@ -328,10 +329,11 @@ impl Secrets {
     }
 }
 
-/// Whether a value is a word that tells nothing elsewhere: tokens are made by chance, but those of a parser are words, and
-/// so are the settings that cookies keep. Passwords are chosen.
+/// Whether a value tells nothing elsewhere: tokens are made by chance, but those of a parser are words and names, and so
+/// are the settings that cookies keep. Passwords are chosen, but no sentences such as forms show beside their fields.
 fn may_be_prose(kind: &str, value: &[u8]) -> bool {
-    matches!(kind, "token" | "cookie") && is_spoken(value)
+    matches!(kind, "token" | "cookie") && (is_spoken(value) || is_spoken_name(value))
+        || names::gives(kind) && is_sentence(value)
 }
 
 fn hash(value: &[u8]) -> [u8; 16] {

@@ -87,6 +87,30 @@ fn a_word_that_was_a_token_is_a_word_elsewhere() {
 }
 
 #[test]
+fn sentences_and_names_under_secret_names_are_looked_for_nowhere_else() {
+    for (name, value, is_found) in [
+        ("password", "can't be blank", false),
+        ("secret", "This field is required", false),
+        ("credentials", "must not be empty", false),
+        ("token", "user_name", false),
+        ("cookie", "dark_theme", false),
+        ("password", "user_name", true),
+        ("password", "correct horse battery", true),
+        ("password", "it is hunter2", true),
+        ("token", "user_name1", true),
+        ("token", "abcdefgh_ijklmnop", true),
+    ] {
+        let mut redactor = plain();
+        let said = redact(&mut redactor, &format!(r#"{{"{name}":"{value}"}}"#));
+        let placeholder = said[said.find('<').unwrap()..].trim_end_matches("\"}");
+        assert_eq!(said, format!(r#"{{"{name}":"{placeholder}"}}"#));
+        let elsewhere = |value: &str| format!(r#"{{"text":"Note: {value}, says it"}}"#);
+        let expected = elsewhere(if is_found { placeholder } else { value });
+        assert_eq!(redact(&mut redactor, &elsewhere(value)), expected, "{name} {value}");
+    }
+}
+
+#[test]
 fn a_method_is_a_secret_where_it_reads_as_one() {
     session(
         &mut plain(),
