@@ -196,7 +196,11 @@ fn password(authority: &[u8]) -> Option<Span> {
     let at = authority.iter().rposition(|byte| *byte == b'@')?;
     let colon = authority[..at].iter().position(|byte| *byte == b':')?;
     let is_token = authority[colon + 1..at].eq_ignore_ascii_case(TOKEN_BEFORE);
-    let password = if is_token { Span::new(0, colon) } else { Span::new(colon + 1, at) };
+    let mut password = if is_token { Span::new(0, colon) } else { Span::new(colon + 1, at) };
+    // A shell takes quotes away.
+    if let [b'\'', inside @ .., b'\''] = password.of(authority) {
+        password = Span::new(password.start + 1, password.start + 1 + inside.len());
+    }
     let bytes = password.of(authority);
     let example = EXAMPLES.iter().any(|example| bytes.eq_ignore_ascii_case(example.as_bytes()));
     let template =
@@ -232,6 +236,8 @@ mod tests {
     fn passwords_before_the_host_are_found() {
         assert_eq!(found("see postgres://app:s3cr@t:x@db:5432/x?y=1."), [("url-password", "s3cr@t:x")]);
         assert_eq!(found("redis://:hunter2@localhost"), [("url-password", "hunter2")]);
+        assert_eq!(found("redis://ann:'hunter2'@localhost"), [("url-password", "hunter2")]);
+        assert_eq!(found("redis://ann:hunter'2@localhost"), [("url-password", "hunter'2")]);
         assert_eq!(found("https://t0ken:x-oauth-basic@github.com/a"), [("url-password", "t0ken")]);
         for none in [
             "https://example.com:8080/a@b",
@@ -239,6 +245,8 @@ mod tests {
             "postgresql://user:password@localhost/db",
             "postgres://user:${PASS}@localhost/db",
             "postgres://user:<password>@host",
+            "postgres://user:'$PASS'@host",
+            "postgres://user:''@host",
             "mongodb://user:***@host",
             "https://:x-oauth-basic@github.com/a",
             "https://${TOKEN}:x-oauth-basic@github.com/a",

@@ -4,7 +4,7 @@ use super::address::{self, URL_PASSWORD};
 use super::assignment::{self, Assigned};
 use super::clues::{Clue, Clues};
 use super::filter::Window;
-use super::secrets::{Known, Secrets, without_entities};
+use super::secrets::{Known, LONG, Secrets, without_entities};
 use super::{login, names, placeholder, shapes};
 use crate::wire::Span;
 
@@ -49,7 +49,8 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
         text,
         findings: Findings::default(),
         shape_to: 0,
-        known_to: 0,
+        known: Span::default(),
+        long_to: 0,
         assigned_to: 0,
         query_to: 0,
         escaped_to: 0,
@@ -64,15 +65,19 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
         for clue in clues.at(Window::at(text, at)) {
             pass.follow(*clue, at);
         }
-        if at < pass.known_to {
+        if at < pass.long_to {
             continue;
         }
-        match secrets.at(text, at, pass.known_to) {
-            // Passwords may be called so.
-            Some(Known::Found { span, .. }) if placeholder::is_within(text, span) => pass.known_to = span.end,
+        match secrets.at(text, at, pass.long_to, |span| pass.may_be_known(span)) {
             Some(Known::Found { value, span }) => {
-                pass.known_to = span.end;
-                pass.add(at, span, Secret::Known(value));
+                pass.known = span;
+                // Passwords may be called so.
+                if !placeholder::is_within(text, span) {
+                    pass.add(at, span, Secret::Known(value));
+                }
+                if span.len() >= LONG {
+                    pass.long_to = span.end;
+                }
             }
             Some(Known::Hint) => pass.findings.marks.push(at),
             None => {}
@@ -86,8 +91,11 @@ struct Pass<'a> {
     findings: Findings,
     /// Where the last look ended: no other begins inside it. (Else a text made for it could cost its square.)
     shape_to: usize,
-    /// Where the last known value ended.
-    known_to: usize,
+    /// Where the last known value stands.
+    known: Span,
+    /// Where the last long one ended: no other begins inside it. (Shorter ones cost no more than their length, however
+    /// often they are looked for inside each other.)
+    long_to: usize,
     /// Where the last value that stands in no quotes ended: names inside it are part of it.
     assigned_to: usize,
     /// Whether some member may be called `value`, once that was asked for.
@@ -105,6 +113,14 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    /// Whether a known value counts that stands here: of two that share a place, only the one that holds all of the
+    /// other.
+    fn may_be_known(&self, span: Span) -> bool {
+        let Span { start, end } = self.known;
+        let holds = span.start <= start && span.end >= end && span.len() > self.known.len();
+        span.start >= end || holds || span.len() >= LONG
+    }
+
     fn add(&mut self, mark: usize, span: Span, secret: Secret) {
         self.findings.marks.push(mark);
         self.findings.finds.push(Find { span, secret });

@@ -52,10 +52,14 @@ pub(super) fn word(word: &[u8]) -> Word {
     if is_long { long() } else { short() }.unwrap_or(Word::Nothing)
 }
 
-/// The secret part of a login: its password; a long key that stands in the user's place has none.
+/// The secret part of a login: its password, without the quotes that a shell takes away; a long key that stands in the
+/// user's place has none.
 pub(super) fn password(login: &[u8]) -> Option<Span> {
     let colon = login.iter().position(|byte| *byte == b':').filter(|_| !login.starts_with(b"<"))?;
-    let (user, password) = (Span::new(0, colon), Span::new(colon + 1, login.len()));
+    let user = without_quotes(login, Span::new(0, colon));
+    let opened = opening(login).filter(|_| user == Span::new(0, colon));
+    let closed = opened.filter(|quote| login[colon + 1..].starts_with(quote)).map_or(0, <[u8]>::len);
+    let password = without_quotes(login, Span::new(colon + 1 + closed, login.len()));
     let is_number = |part: Span| part.of(login).iter().all(u8::is_ascii_digit);
     if password.is_empty() {
         return (is_mixed(user.of(login)) && is_secret(user.of(login))).then_some(user);
@@ -151,12 +155,23 @@ const fn ends_command(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | b';' | b'|' | b'&' | b'`' | b')' | b']' | b'<' | b'>')
 }
 
-/// A word without the quotes around it, each of which may stand behind backslashes.
+/// The quote that a word begins with, and the backslashes before it.
+fn opening(word: &[u8]) -> Option<&[u8]> {
+    let slashes = word.iter().take_while(|byte| **byte == b'\\').count();
+    word.get(..=slashes).filter(|quote| matches!(quote.last(), Some(b'"' | b'\'')))
+}
+
+/// A word without the quotes around it, each of which may stand behind backslashes; those around a user alone are not
+/// around the word.
 fn without_quotes(text: &[u8], word: Span) -> Span {
     let bytes = word.of(text);
+    let Some([.., quote]) = opening(bytes) else { return word };
     let slashes = bytes.iter().take_while(|byte| **byte == b'\\').count();
-    let Some(quote) = bytes.get(slashes).filter(|byte| matches!(byte, b'"' | b'\'')) else { return word };
     let Some(inside) = bytes[slashes + 1..].strip_suffix(&[*quote]) else { return word };
+    let user = inside.split(|byte| *byte == b':').next().unwrap_or_default();
+    if user.len() < inside.len() && user.ends_with(&[*quote]) {
+        return word;
+    }
     let behind = inside.iter().rev().take_while(|byte| **byte == b'\\').count().min(slashes);
     Span::new(word.start + slashes + 1, word.start + slashes + 1 + inside.len() - behind)
 }
@@ -197,6 +212,25 @@ mod tests {
         assert_eq!(secret("ann:x:y"), Some("x:y"));
         assert_eq!(secret(":x"), Some("x"));
         assert_eq!(secret("k3y0fann00:"), Some("k3y0fann00"));
+        for (login, password) in [
+            ("ann:'x y'", "x y"),
+            ("ann:\"x'y\"", "x'y"),
+            ("'ann':'x'", "x"),
+            ("\"ann\":'x'", "x"),
+            ("'ann':x", "x"),
+            ("'ann:'x", "x"),
+            ("'ann:'\"x\"", "x"),
+            ("\\\"ann\\\":\\\"x\\\"", "x"),
+            ("ann:\\\"x\\\"", "x"),
+            ("ann:'x", "'x"),
+            ("ann:x'", "x'"),
+            ("'k3y0fann00':", "k3y0fann00"),
+        ] {
+            assert_eq!(secret(login), Some(password), "{login}");
+        }
+        for none in ["ann:\"$PASS\"", "ann:'<password>'", "ann:''", "'ann':'***'", "'ann':"] {
+            assert_eq!(secret(none), None, "{none}");
+        }
         for none in
             ["ann", "ann:", "ann:$PASS", "ann:<password>", "1000:1000", "ann:***", "http://h", "<key>:"]
         {

@@ -208,6 +208,28 @@ const NEAR_CODE: &[&str] = &["redirect uri", "session state"];
 pub(super) const SPELLED_SIGNS: &[&str] =
     &["grant_type", "grantType", "grant-type", "redirect_uri", "response_type", "verification_uri"];
 
+/// Members that tell of an object below a plural name that it describes a secret: what else it has is none of it, unless
+/// its own name says so.
+const DESCRIBES: &[&str] = &[
+    "id",
+    "uuid",
+    "name",
+    "display name",
+    "description",
+    "label",
+    "created",
+    "created at",
+    "updated at",
+    "last used",
+    "last used at",
+];
+
+/// Ends of the names that say so there, beside [`NAMES`].
+const SAYS_SECRET: &[&str] = &[
+    "value", "secret", "token", "key", "pass", "pw", "data", "code", "hash", "seed", "text", "string",
+    "content", "pin",
+];
+
 /// What stands in a field of [`OAUTH`].
 static OAUTH_FIELD: SecretName = whole("code", "oauth");
 
@@ -258,6 +280,11 @@ pub(super) fn kind(called: &str) -> &'static str {
     NAMES.iter().map(|row| row.kind).find(|kind| *kind == called).unwrap_or("secret")
 }
 
+/// Whether some name gives its values this kind.
+pub(super) fn gives(kind: &str) -> bool {
+    NAMES.iter().any(|row| row.kind == kind)
+}
+
 /// Whether a header of this name carries credentials.
 pub fn is_credential(name: &str) -> bool {
     secret(name.as_bytes()).is_some()
@@ -287,6 +314,18 @@ pub(super) fn speaks_oauth(name: &[u8]) -> bool {
 /// Whether a member's name tells that its object speaks OAuth.
 pub(super) fn grants(name: &[u8]) -> bool {
     is_one_of(name, GRANTS)
+}
+
+/// Whether a member of this name tells that its object describes a secret.
+pub(super) fn describes(name: &[u8]) -> bool {
+    is_one_of(name, DESCRIBES)
+}
+
+/// Whether a member of this name is the secret of an object that describes one.
+pub(super) fn says_secret(name: &[u8]) -> bool {
+    let mut room = [0; LONGEST];
+    let name = squeeze(name, &mut room);
+    SAYS_SECRET.iter().any(|words| ends_with(name, words))
 }
 
 /// Whether this is the name of what OAuth grants.

@@ -169,9 +169,121 @@ pub(super) fn is_spoken(value: &[u8]) -> bool {
     is_cased && value.len() <= LONGEST_WORD && flows && value.iter().any(is_vowel)
 }
 
+/// Whether a value reads as the name of a variable or column: `user_name`.
+pub(super) fn is_spoken_name(value: &[u8]) -> bool {
+    const LONGEST_NAME: usize = 15;
+    let is_word = |part: &[u8]| {
+        let rest = part.get(1..).unwrap_or_default();
+        !part.is_empty()
+            && part.iter().all(u8::is_ascii_alphabetic)
+            && (rest.iter().all(u8::is_ascii_lowercase) || part.iter().all(u8::is_ascii_uppercase))
+    };
+    value.len() <= LONGEST_NAME && value.contains(&b'_') && value.split(|byte| *byte == b'_').all(is_word)
+}
+
+/// Words that sentences have, and those of messages about secrets; phrases that are chosen as passwords hardly do.
+const OF_SENTENCES: &[&str] = &[
+    "a",
+    "an",
+    "and",
+    "are",
+    "be",
+    "been",
+    "by",
+    "can",
+    "can't",
+    "cannot",
+    "do",
+    "does",
+    "don't",
+    "enter",
+    "for",
+    "has",
+    "have",
+    "in",
+    "incorrect",
+    "invalid",
+    "is",
+    "isn't",
+    "it",
+    "match",
+    "missing",
+    "must",
+    "no",
+    "not",
+    "of",
+    "or",
+    "password",
+    "passwords",
+    "please",
+    "required",
+    "should",
+    "that",
+    "the",
+    "this",
+    "to",
+    "too",
+    "was",
+    "with",
+    "wrong",
+    "your",
+];
+
+/// Whether a value is a sentence: words and blanks, no digits, and a word of [`OF_SENTENCES`].
+pub(super) fn is_sentence(value: &[u8]) -> bool {
+    let is_word = |word: &[u8]| {
+        let letters = word.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+        letters > 0 && word.iter().all(|byte| byte.is_ascii_alphabetic() || b"'`\"-().,:;!?".contains(byte))
+    };
+    let is_known = |word: &[u8]| {
+        let end = word.iter().rposition(u8::is_ascii_alphabetic).map_or(0, |at| at + 1);
+        OF_SENTENCES.iter().any(|known| word[..end].eq_ignore_ascii_case(known.as_bytes()))
+    };
+    let words = || value.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    words().nth(1).is_some() && words().all(is_word) && words().any(is_known)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sentences_have_words_that_phrases_have_not() {
+        for value in [
+            "can't be blank",
+            "is required",
+            "This password is too short.",
+            "Passwords do not match!",
+            "invalid credentials",
+            "must contain letters, digits (or signs)",
+        ] {
+            assert!(is_sentence(value.as_bytes()), "{value}");
+        }
+        for value in
+            ["correct horse battery", "is", "", "is hunter2", "the p@ss", "horse is 4 legs", "- is", "is_a b"]
+        {
+            assert!(!is_sentence(value.as_bytes()), "{value}");
+        }
+    }
+
+    #[test]
+    fn names_of_variables_are_spoken() {
+        for value in ["user_name", "API_KEY", "Access_Token", "a_b"] {
+            assert!(is_spoken_name(value.as_bytes()), "{value}");
+        }
+        for value in [
+            "username",
+            "user_name1",
+            "_name",
+            "user__name",
+            "uSeR_nAmE",
+            "user-name",
+            "abcdefgh_ijklmno",
+            "",
+        ] {
+            assert!(!is_spoken_name(value.as_bytes()), "{value}");
+        }
+    }
 
     #[test]
     fn versions_and_types_describe_something() {

@@ -118,6 +118,11 @@ pub(super) fn is_placeholder(text: &[u8]) -> bool {
     text.starts_with(START) && whole() || is_variable(text)
 }
 
+/// Whether the whole text is one placeholder, in whatever spelling.
+pub(crate) fn is_spelled(text: &[u8]) -> bool {
+    spelled(text).next().is_some_and(|(span, _)| span == Span::new(0, text.len()))
+}
+
 fn is_variable(text: &[u8]) -> bool {
     text.strip_prefix(b"<var:")
         .and_then(|rest| rest.strip_suffix(b">"))

@@ -12,7 +12,8 @@ use sha2::{Digest, Sha256};
 
 use super::clues::Clues;
 use super::filter::{Filter, Window, WindowHash};
-use super::ordinary::{is_ordinary, is_spoken};
+use super::names;
+use super::ordinary::{is_ordinary, is_sentence, is_spoken, is_spoken_name};
 use super::placeholder::{Placeholder, is_placeholder};
 use super::references::is_example;
 use super::rules::{Named, SHORTEST};
@@ -29,6 +30,9 @@ pub(super) const MOST: usize = 4096;
 
 /// Numbers are counted on from here at most.
 const MOST_COUNTED: u32 = u32::MAX / 2;
+
+/// What is found of a value that is so long is looked at once.
+pub(super) const LONG: usize = encodings::LONG_PART;
 
 /// Longer values are replaced where they stand and not looked for elsewhere.
 const LONGEST: usize = 16 << 10;
@@ -115,10 +119,10 @@ impl Secrets {
         &self.values[index]
     }
 
-    /// So many that are looked for since last.
+    /// So many that are looked for since last, but for what holds placeholders of this session.
     pub(super) fn last(&self, count: u64) -> impl Iterator<Item = &Value> {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.values.len());
-        self.values[self.values.len() - count..].iter()
+        self.values[self.values.len() - count..].iter().filter(|value| !value.is_cut)
     }
 
     /// The placeholder of a secret; a new secret gets the next number of its kind, and is looked for from now on.
@@ -131,7 +135,13 @@ impl Secrets {
             Err(new) => (true, new),
         };
         if is_new {
+            let cut = self.cut(bytes);
+            let met = self.met;
             self.learn(kind, bytes);
+            if let Some(cut) = cut.filter(|_| self.met > met) {
+                self.numbers.insert(hash(&cut), placeholder.clone());
+                self.add(Value { is_cut: true, ..Value::new(&cut, kind, false) });
+            }
         }
         placeholder
     }
@@ -206,6 +216,22 @@ impl Secrets {
         self.add(Value::new(bytes, kind, false));
     }
 
+    /// How a value stands where it passed before it was known and others that are parts of it were.
+    fn cut(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let (mut from, mut to, mut cut) = (0, 0, Vec::new());
+        while let Some(at) = self.filter.next(bytes, from).filter(|_| bytes.len() <= LONGEST) {
+            from = (at + 2).max(to);
+            let Some(Known::Found { value, span }) = self.at(bytes, at, to, |_| true) else { continue };
+            if let Some(placeholder) = self.known(&self.values[value].bytes).filter(|_| span.start >= to) {
+                cut.extend_from_slice(&bytes[to..span.start]);
+                cut.extend_from_slice(placeholder.to_string().as_bytes());
+                (from, to) = (span.end, span.end);
+            }
+        }
+        cut.extend_from_slice(&bytes[to..]);
+        (to > 0).then_some(cut)
+    }
+
     fn forget_half(&mut self) {
         let mut keep = self.values.len() / 2;
         let mut values = std::mem::take(&mut self.values);
@@ -250,14 +276,20 @@ impl Secrets {
         self.met
     }
 
-    /// The known value whose window stands at `at`, if it does; it does not begin before `from`. Of a long one, a long
-    /// part is enough.
-    pub(super) fn at(&self, text: &[u8], at: usize, from: usize) -> Option<Known> {
+    /// The longest known value of those whose window stands at `at`, if one does; it does not begin before `from`, and its
+    /// place `fits`. Of a long one, a long part is enough.
+    pub(super) fn at(
+        &self,
+        text: &[u8],
+        at: usize,
+        from: usize,
+        fits: impl Fn(Span) -> bool,
+    ) -> Option<Known> {
         if self.values.is_empty() {
             return None;
         }
         let anchors = self.anchors.get(&Window::at(text, at))?;
-        let mut hint = None;
+        let (mut hint, mut longest) = (None, None);
         for anchor in anchors {
             let (value, offset) = (anchor.value as usize, anchor.offset as usize);
             let Value { bytes, is_word, is_number, .. } = &self.values[value];
@@ -276,7 +308,11 @@ impl Secrets {
                 // Bytes of a number that are encoded stand beside digits of others.
                 Some(span) if *is_number && anchor.form == Form::Plain && !is_whole_number(text, span) => {}
                 Some(span) if !is_word || stands_alone(text, span) => {
-                    return Some(Known::Found { value, span });
+                    let is_longer =
+                        longest.as_ref().is_none_or(|(_, other): &(_, Span)| span.len() > other.len());
+                    if is_longer && fits(span) {
+                        longest = Some((value, span));
+                    }
                 }
                 None if anchor.form.goes_on(&self.values[value], text, at, offset) => {
                     hint = Some(Known::Hint)
@@ -284,7 +320,7 @@ impl Secrets {
                 _ => {}
             }
         }
-        hint
+        longest.map(|(value, span)| Known::Found { value, span }).or(hint)
     }
 
     /// The known value that this text is.
@@ -293,10 +329,11 @@ impl Secrets {
     }
 }
 
-/// Whether a value is a word that tells nothing elsewhere: tokens are made by chance, but those of a parser are words, and
-/// so are the settings that cookies keep. Passwords are chosen.
+/// Whether a value tells nothing elsewhere: tokens are made by chance, but those of a parser are words and names, and so
+/// are the settings that cookies keep. Passwords are chosen, but no sentences such as forms show beside their fields.
 fn may_be_prose(kind: &str, value: &[u8]) -> bool {
-    matches!(kind, "token" | "cookie") && is_spoken(value)
+    matches!(kind, "token" | "cookie") && (is_spoken(value) || is_spoken_name(value))
+        || names::gives(kind) && is_sentence(value)
 }
 
 fn hash(value: &[u8]) -> [u8; 16] {
@@ -336,7 +373,7 @@ mod tests {
         let (mut from, mut spans) = (0, Vec::new());
         while let Some(at) = secrets.filter.next(text, from) {
             from = at + 2;
-            if let Some(Known::Found { span, .. }) = secrets.at(text, at, 0) {
+            if let Some(Known::Found { span, .. }) = secrets.at(text, at, 0, |_| true) {
                 spans.push(String::from_utf8_lossy(span.of(text)).into_owned());
             }
         }

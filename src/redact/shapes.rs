@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::names;
 use crate::wire::Span;
 
 /// A secret's look.
@@ -25,6 +26,13 @@ pub(super) struct Shape {
     pub(super) lead: usize,
     /// Whether it must have a digit: the prefix also begins ordinary words.
     digit: bool,
+}
+
+impl Shape {
+    /// Whether a part of what its expression finds is the secret.
+    fn has_group(&self) -> bool {
+        self.expression.split('(').skip(1).any(|group| !group.starts_with('?'))
+    }
 }
 
 const fn shape(kind: &'static str, prefixes: &'static [&'static str], expression: &'static str) -> Shape {
@@ -239,6 +247,19 @@ pub(super) const fn parts_words(byte: u8) -> bool {
     }
 }
 
+/// Whether secrets of this kind are known by their look alone, wherever they stand: no name gives it, and nothing that has
+/// to stand around them.
+pub(crate) fn is_of_looks_alone(kind: &str) -> bool {
+    let of_kind = || SHAPES.iter().filter(|shape| shape.kind == kind);
+    of_kind().next().is_some() && !of_kind().any(Shape::has_group) && !names::gives(kind)
+}
+
+/// Whether all of a text looks like a secret.
+pub(crate) fn is_look(text: &[u8]) -> bool {
+    let is_all = |secret: Span| secret == Span::new(0, text.len());
+    (0..SHAPES.len()).any(|index| find(index, text, 0).and_then(|look| look.secret).is_some_and(is_all))
+}
+
 /// An expression is compiled when it is first needed: most never are.
 fn compiled(index: usize) -> &'static Regex {
     static COMPILED: [OnceLock<Regex>; SHAPES.len()] = [const { OnceLock::new() }; SHAPES.len()];
@@ -285,6 +306,43 @@ mod tests {
             assert_eq!(again, found.map(|(kind, span)| (kind, span.shift(before.len()))), "{before}{text}");
         }
         found.map(|(kind, span)| (kind, &text[span.start..span.end]))
+    }
+
+    #[test]
+    fn kinds_that_names_or_surroundings_give_are_not_of_looks_alone() {
+        for kind in ["github-token", "jwt", "openai-key", "anthropic-key", "aws-access-key", "stripe-key"] {
+            assert!(is_of_looks_alone(kind), "{kind}");
+        }
+        for kind in [
+            "password",
+            "secret",
+            "token",
+            "env",
+            "url-password",
+            "private-key",
+            "api-key",
+            "bearer",
+            "basic",
+            "azure-key",
+            "slack-webhook",
+            "discord-webhook",
+            "signature",
+            "",
+        ] {
+            assert!(!is_of_looks_alone(kind), "{kind}");
+        }
+        for (index, shape) in SHAPES.iter().enumerate().filter(|(_, shape)| shape.kind != "private-key") {
+            assert_eq!(shape.has_group(), compiled(index).captures_len() > 1, "{}", shape.kind);
+        }
+        for (text, is_one) in [
+            ("AKIAIOSFODNN7EXAMPLE", true),
+            (" AKIAIOSFODNN7EXAMPLE", false),
+            ("AKIAIOSFODNN7EXAMPLE ", false),
+            ("text", false),
+            ("", false),
+        ] {
+            assert_eq!(is_look(text.as_bytes()), is_one, "{text}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod looks;
 mod met;
 mod numbers;
 mod oauth;
+mod parts;
 mod settings;
 mod shells;
 mod spellings;

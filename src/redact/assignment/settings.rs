@@ -16,7 +16,8 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     let begins = begins_line(text, name.start);
     let is_apart =
         gap > 0 || !is_dashed && begins || is_header && matches!(before, None | Some(b'"' | b'\'' | b'='));
-    let mut start = next_line(text, name, name.end + 1 + gap).unwrap_or(name.end + 1 + gap);
+    let below = next_line(text, name, name.end + 1 + gap);
+    let mut start = below.unwrap_or(name.end + 1 + gap);
     let is_setting = begins || is_header && parted;
     if (is_setting || is_member(text, name.start))
         && let Some(literal) = literal(text, start)
@@ -43,7 +44,9 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     };
     let value = worth(text, bare(text, start, parts)?)?;
     let is_all = value.end < text.len() || value.end == whole;
-    (is_apart && is_all && is_mixed(value.of(text))).then_some(value)
+    // There a member may begin: `secrets:`, and its name on the next line.
+    let is_name = below.is_some() && value.of(text).ends_with(b":");
+    (is_apart && is_all && !is_name && is_mixed(value.of(text))).then_some(value)
 }
 
 /// Whether an escape says that the value of a member of YAML is on the next line.

@@ -55,6 +55,10 @@ struct Open {
     named: Option<&'static SecretName>,
     /// What strings below are by a name further up.
     above: Option<&'static SecretName>,
+    /// What members are that say they are secret, in or below an object that describes a secret of a list; and whether
+    /// one further up was asked for that.
+    listed: Option<&'static SecretName>,
+    is_told: bool,
     /// What the member `value` is, by the name that another member gives, or by that of the object.
     given: Option<&'static SecretName>,
     holds: Option<&'static SecretName>,
@@ -136,6 +140,9 @@ impl<'a> Walk<'a> {
             object.name = span;
             object.named =
                 if marked && !object.in_schema { names::secret(&unescape(span.of(text))) } else { None };
+            if let Some(row) = object.listed.filter(|_| object.named.is_none()) {
+                object.named = Some(row).filter(|_| names::says_secret(&unescape(span.of(text))));
+            }
             if self.may_grant && !object.in_schema {
                 let name = unescape(span.of(text));
                 object.grants |= names::grants(&name);
@@ -187,6 +194,17 @@ impl<'a> Walk<'a> {
                 })
         });
         let above = above.filter(|_| !in_schema);
+        let (mut listed, mut is_told) =
+            self.open.last().map_or((None, false), |open| (open.listed, open.is_told));
+        let in_list = self.open.last().is_some_and(|open| open.elements.is_some());
+        let above = match above {
+            Some(row) if is_object && in_list && !is_told => {
+                is_told = true;
+                listed = Some(row).filter(|_| self.describes(span));
+                above.filter(|_| listed.is_none())
+            }
+            _ => above,
+        };
         // `{"password": {"value": "x"}}`
         let holds = named.filter(|row| {
             let begins_schema = || assignment::begins_schema(self.text, span.start + 1);
@@ -199,6 +217,8 @@ impl<'a> Walk<'a> {
             name: Span::default(),
             named: None,
             above,
+            listed,
+            is_told,
             given: None,
             holds,
             value: None,
@@ -212,6 +232,13 @@ impl<'a> Walk<'a> {
         if let Some(steps) = &mut self.steps {
             steps.push(Vec::new());
         }
+    }
+
+    /// Whether an object describes a secret that it may have.
+    fn describes(&self, object: Span) -> bool {
+        let mut members = scan::members(self.text, object.start);
+        members
+            .any(|member| member.is_ok_and(|member| names::describes(&unescape(member.name.of(self.text)))))
     }
 
     fn close(&mut self) {

@@ -11,6 +11,8 @@ pub(in crate::redact) struct Value {
     pub(in crate::redact) kind: &'static str,
     /// Named by an option: it is removed wherever it stands.
     pub(in crate::redact) named: bool,
+    /// Parts of it are placeholders of values that were known before it.
+    pub(super) is_cut: bool,
     /// It is sent in a header.
     pub(super) is_sent: bool,
     /// It may be a word: one met in a body counts only where it is a whole one.
@@ -35,6 +37,7 @@ impl Value {
             bytes: bytes.into(),
             kind,
             named,
+            is_cut: false,
             is_sent: false,
             is_word: !named && bytes.len() < LONG_PART && bytes.iter().all(u8::is_ascii_alphabetic),
             is_number: bytes.len() < LONG_PART && bytes.iter().all(u8::is_ascii_digit),

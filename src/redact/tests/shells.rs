@@ -33,6 +33,21 @@ fn the_login_that_curl_is_given_has_a_password() {
 }
 
 #[test]
+fn quotes_of_a_shell_are_no_part_of_a_password() {
+    for login in ["ann:'<>'", "ann:\"<>\"", "'ann':'<>'", "\"ann\":\"<>\"", "'ann:'<>", "'ann:<>'"] {
+        for line in [format!("curl -u {login} https://h"), format!("curl --user={login} https://h")] {
+            let said = |secret: &str| {
+                let line = serde_json::to_string(&line.replace("<>", secret)).unwrap();
+                format!(r#"{{"cmd":{line},"a":"had {secret}."}}"#)
+            };
+            assert_eq!(redact(&mut plain(), &said("aB3dk49dkdQ1")), said("<redacted:password-1>"), "{line}");
+        }
+    }
+    let said = |secret: &str| format!(r#"{{"a":"psql postgres://ann:'{secret}'@h/d","b":"{secret}"}}"#);
+    assert_eq!(redact(&mut plain(), &said("aB3dk49dkdQ1")), said("<redacted:url-password-1>"));
+}
+
+#[test]
 fn a_list_of_words_that_curl_is_given_has_it_too() {
     session(
         &mut plain(),

@@ -19,6 +19,44 @@ fn versions_types_and_descriptions_stay() {
 }
 
 #[test]
+fn lists_that_describe_secrets_stay_but_for_what_says_that_it_is_one() {
+    for message in [
+        r#"{"secrets":[{"name":"DB_PASSWORD","created_at":"2024-01-01","visibility":"selected","url":"https://h/DB_PASSWORD"}]}"#,
+        r#"{"credentials":[{"type":"usernamePassword","scope":"GLOBAL","id":"cred-prod-1"}]}"#,
+        r#"{"api_keys":[{"id":"key_1a2b3c4d","name":"ci runner 2"},{"id":"key_1a2b3c4e","status":"active"}]}"#,
+        r#"{"apiKeys":[{"\u0069d":"key_1a2b3c4e","meta":{"owner":"ann lee 1","tags":["a1b2c3d4"]}}]}"#,
+        r#"{"access_tokens":[{"description":"ci","scopes":["read_user1"]}],"passwords":[{"label":"mail","user":"ann22222"}]}"#,
+        r#"{"text":"secrets:\n  db_password1:\n    file: ./x1.txt\n"}"#,
+        r#"{"text":"services:\n  app:\n    secrets:\n      - db_password1\n"}"#,
+    ] {
+        assert_eq!(redact(&mut plain(), message), message);
+    }
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"{"secrets":[{"name":"a","value":"v1","version":"2"},{"value":"v2","id":"b"}]}"#,
+                r#"{"secrets":[{"name":"a","value":"<redacted:secret-1>","version":"2"},{"value":"<redacted:secret-2>","id":"b"}]}"#,
+            ),
+            (
+                r#"{"api_keys":[{"key":"k1","id":"a"},{"id":"a","apiKey":"k2","secret":"k3"}]}"#,
+                r#"{"api_keys":[{"key":"<redacted:api-key-1>","id":"a"},{"id":"a","apiKey":"<redacted:api-key-2>","secret":"<redacted:secret-3>"}]}"#,
+            ),
+            (
+                r#"{"credentials":[{"id":"a","auth":{"user":"ann","pass":"p1","data":{"x":"p2"}},"values":["y"]}]}"#,
+                r#"{"credentials":[{"id":"a","auth":{"user":"ann","pass":"<redacted:credential-1>","data":{"x":"<redacted:credential-2>"}},"values":["y"]}]}"#,
+            ),
+            // Nothing describes these.
+            (
+                r#"{"credentials":[{"user":"u1","with":"w1"},["z1"],"s1"],"secrets":{"id":"s2"}}"#,
+                r#"{"credentials":[{"user":"<redacted:credential-3>","with":"<redacted:credential-4>"},["<redacted:credential-5>"],"<redacted:credential-6>"],"secrets":{"id":"<redacted:secret-4>"}}"#,
+            ),
+            (r#"{"text":"password:\n  hunter22x\n"}"#, r#"{"text":"password:\n  <redacted:password-1>\n"}"#),
+        ],
+    );
+}
+
+#[test]
 fn what_only_resembles_them_is_a_secret() {
     session(
         &mut plain(),
@@ -46,6 +84,30 @@ fn a_word_that_was_a_token_is_a_word_elsewhere() {
             (r#"{"text":"had letmeinnow"}"#, r#"{"text":"had <redacted:password-1>"}"#),
         ],
     );
+}
+
+#[test]
+fn sentences_and_names_under_secret_names_are_looked_for_nowhere_else() {
+    for (name, value, is_found) in [
+        ("password", "can't be blank", false),
+        ("secret", "This field is required", false),
+        ("credentials", "must not be empty", false),
+        ("token", "user_name", false),
+        ("cookie", "dark_theme", false),
+        ("password", "user_name", true),
+        ("password", "correct horse battery", true),
+        ("password", "it is hunter2", true),
+        ("token", "user_name1", true),
+        ("token", "abcdefgh_ijklmnop", true),
+    ] {
+        let mut redactor = plain();
+        let said = redact(&mut redactor, &format!(r#"{{"{name}":"{value}"}}"#));
+        let placeholder = said[said.find('<').unwrap()..].trim_end_matches("\"}");
+        assert_eq!(said, format!(r#"{{"{name}":"{placeholder}"}}"#));
+        let elsewhere = |value: &str| format!(r#"{{"text":"Note: {value}, says it"}}"#);
+        let expected = elsewhere(if is_found { placeholder } else { value });
+        assert_eq!(redact(&mut redactor, &elsewhere(value)), expected, "{name} {value}");
+    }
 }
 
 #[test]

@@ -4,11 +4,13 @@
 //! session, or be another kind of secret. Here a placeholder is a blank that any text fills: as a whole string, any
 //! that is not empty, or a number such as secrets are; within a longer one, what quotes around it keep together, or what
 //! reads as one word or password there, so that no further argument, path segment or member of a text goes unseen.
+//! Secrets that are known by their look alone are known wherever they stand: what has no such look fills no blank of
+//! their kinds.
 
 use std::{borrow::Cow, ops::Range};
 
 use super::canonical::holds_placeholder;
-use crate::redact::{Placeholder, entity, placeholders};
+use crate::redact::{Placeholder, entity, is_look, is_of_looks_alone, is_spelled, placeholders};
 
 /// What fills a blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +53,8 @@ pub(in crate::replay) fn fillings<'a>(
         at = text.end;
         if live.get(live_at) == Some(&b'n') {
             let placeholder = only_placeholder(&recorded[text])?;
-            let length = memchr::memchr(b';', &live[live_at..])?;
+            let length =
+                memchr::memchr(b';', &live[live_at..]).filter(|_| !is_of_looks_alone(&placeholder.kind))?;
             filled.push((placeholder, Filling::Text(digits(&live[live_at + 1..live_at + length])?)));
             live_at += length + 1;
             continue;
@@ -72,18 +75,35 @@ pub(in crate::replay) fn is_in_a_name(recorded: &[u8]) -> bool {
     })
 }
 
-/// In how many bytes a recorded form and a live one agree that fills its blanks: all but those.
-pub(in crate::replay) fn agreed(recorded: &[u8]) -> usize {
-    let (mut at, mut agreed) = (0, 0);
+/// In how many bytes a recorded form and a live one agree that fills its blanks so, and whether text that fills one is
+/// never part of a longer word. What would be the rest of such a word does not count as agreed: a secret may be all of it.
+pub(in crate::replay) fn agreed(recorded: &[u8], filled: &[(Placeholder, Filling<'_>)]) -> (usize, bool) {
+    let (mut at, mut agreed, mut are_whole) = (0, 0, true);
+    let mut filled = filled.iter();
     while at < recorded.len() {
         let Some(text) = text_at(recorded, at) else {
             (at, agreed) = (at + 1, agreed + 1);
             continue;
         };
-        let blanks: usize = placeholders(&recorded[text.clone()]).map(|(span, _)| span.len()).sum();
-        (at, agreed) = (text.end, agreed + text.len() - blanks);
+        at = text.end;
+        let text = &recorded[text];
+        let mut blanks = 0;
+        for (span, _) in placeholders(text) {
+            let is_text = matches!(filled.next(), Some((_, Filling::Text(_))));
+            let joined = if is_text { joined(&text[..span.start], &text[span.end..]) } else { 0 };
+            are_whole &= joined == 0;
+            blanks += span.len() + joined;
+        }
+        // What joins two blanks is counted for both.
+        agreed += text.len().saturating_sub(blanks);
     }
-    agreed
+    (agreed, are_whole)
+}
+
+/// How many bytes before and behind a blank may be of one word with it: of a password, say.
+fn joined(before: &[u8], behind: &[u8]) -> usize {
+    let joins = |byte: &&u8| byte.is_ascii_alphanumeric() || b"!$^*~".contains(byte);
+    before.iter().rev().take_while(joins).count() + behind.iter().take_while(joins).count()
 }
 
 /// Where the text stands that a form has here behind its length.
@@ -132,7 +152,8 @@ fn fill<'a>(
     while let Some((span, placeholder)) = blanks.next() {
         let next = blanks.peek().map_or(recorded.len(), |(next, _)| next.start);
         let behind = &recorded[span.end..next];
-        if let Some((number, behind_it)) = bare_number(before, rest, behind) {
+        let has_look = is_of_looks_alone(&placeholder.kind);
+        if let Some((number, behind_it)) = bare_number(before, rest, behind).filter(|_| !has_look) {
             filled.push((placeholder, Filling::Text(number.into())));
             rest = behind_it;
             before = &behind[quote(before).len()..];
@@ -162,7 +183,8 @@ fn fill<'a>(
                 let is_mixed = holds_placeholder(text)
                     && (is_redacted
                         || starts_with_secret(text).is_none_or(|(_, length)| length < text.len()));
-                (may_stand && !is_mixed).then_some((Filling::Text(text.into()), length))?
+                let may_be_one = !has_look || is_look(text) || is_spelled(text);
+                (may_stand && may_be_one && !is_mixed).then_some((Filling::Text(text.into()), length))?
             }
         };
         rest = &rest[length..];
@@ -213,9 +235,10 @@ fn may_stand(text: &[u8], around: [&[u8]; 2], kind: &str) -> bool {
     let closing = behind.get(slashes).copied().filter(|sign| b"\"'`".contains(sign));
     let quote = closing.filter(|_| before.ends_with(&behind[..=slashes]));
     let signs = [before.last(), behind.first()].map(Option::<&u8>::copied);
-    // Base64 ends in `=`, and names end there; the others part no words.
-    let is_border =
-        |byte: u8| !byte.is_ascii_alphanumeric() && !b"=-_.".contains(&byte) && signs.contains(&Some(byte));
+    // Base64 ends in `=`, and names end there; the others part no words, and passwords end in some.
+    let is_border = |byte: u8| {
+        !byte.is_ascii_alphanumeric() && !b"=-_.!^*~".contains(&byte) && signs.contains(&Some(byte))
+    };
     let parts = |byte: u8| match quote {
         Some(quote) => byte == quote,
         None => byte.is_ascii_whitespace() || b"\"'`\\&|;,?#$(){}[]".contains(&byte) || is_border(byte),
@@ -416,6 +439,38 @@ mod tests {
     }
 
     #[test]
+    fn a_blank_of_a_kind_that_is_known_by_its_look_takes_nothing_without_one() {
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        let around = [("", ""), ("say ", " now"), ("{\"k\": \"", "\"}")];
+        let json = |text: &str, [before, behind]: [&str; 2]| {
+            format!("[{}]", serde_json::to_string(&format!("{before}{text}{behind}")).unwrap())
+        };
+        for (kind, text, is_redacted, fills) in [
+            ("github-token", "list1234", true, false),
+            ("github-token", "remove all files", false, false),
+            ("github-token", "12345678", true, false),
+            ("jwt", "aB3dE5gH7jK9", false, false),
+            ("github-token", "<redacted:token-3>", true, true),
+            ("github-token", "<redacted:token-3>", false, true),
+            ("github-token", "%3Credacted:token-3%3E", false, true),
+            ("github-token", &token, false, true),
+            ("jwt", &token, false, true),
+            ("token", "list1234", true, true),
+            ("password", "list1234", true, true),
+            ("env", "list1234", true, true),
+            ("bearer", "list1234", true, true),
+        ] {
+            for (before, behind) in around {
+                let recorded = json(&format!("<redacted:{kind}-1>"), [before, behind]);
+                let told = filled(&recorded, &json(text, [before, behind]), is_redacted);
+                assert_eq!(told.is_some(), fills, "{recorded} {text}");
+            }
+        }
+        assert_eq!(filled(r#"["<redacted:jwt-1>"]"#, "[12345678]", true), None);
+        assert!(filled(r#"["<redacted:otp-1>"]"#, "[12345678]", true).is_some());
+    }
+
+    #[test]
     fn what_differs_otherwise_fills_nothing() {
         for (recorded, live) in [
             (r#"["<redacted:a-1>"]"#, r#"[""]"#),
@@ -442,7 +497,7 @@ mod tests {
 
     #[test]
     fn what_stands_around_blanks_is_what_agrees() {
-        let agreed = |params: &str| agreed(&form(params));
+        let agreed = |params: &str| agreed(&form(params), &[]).0;
         let whole = agreed(r#"["<redacted:a-1>"]"#);
         assert_eq!(agreed(r#"["<redacted:a-long-kind-1234>"]"#), whole);
         assert_eq!(agreed(r#"["say <redacted:a-1> now"]"#), whole + "say  now".len());
@@ -450,10 +505,32 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_of_a_word_agrees_in_nothing_where_text_fills_the_blank() {
+        let agreed = |recorded: &str, live: &str| {
+            let (recorded, live) = (form(recorded), form(live));
+            agreed(&recorded, &fillings(&recorded, &live, true).unwrap())
+        };
+        let (whole, are_whole) = agreed(r#"["see <redacted:a-1>"]"#, r#"["see Hunter2xy!"]"#);
+        assert!(are_whole);
+        for (recorded, live, expected) in [
+            ("see <redacted:a-1>!", "see Hunter2xy!", (whole, false)),
+            ("see <redacted:a-1>11", "see backup11", (whole, false)),
+            ("see QQ<redacted:a-1>", "see QQbackup", (whole, false)),
+            ("see <redacted:a-1>x<redacted:a-2>", "see 1x2", (whole - 1, false)),
+            ("see /<redacted:a-1>/", "see /backup11/", (whole + 2, true)),
+            ("see <redacted:a-1>.", "see backup11.", (whole + 1, true)),
+            ("see <redacted:a-1>!", "see <redacted:b-1>!", (whole + 1, true)),
+        ] {
+            let [recorded, live] = [recorded, live].map(|text| format!(r#"["{text}"]"#));
+            assert_eq!(agreed(&recorded, &live), expected, "{recorded} {live}");
+        }
+    }
+
+    #[test]
     fn forms_that_are_none_are_read_to_their_ends() {
         for recorded in [&b"\""[..], b"\"9:a", b"\"99999999999999999999:", b"\"x:", b"\":", b"\"1:ab"] {
             assert_eq!(fillings(recorded, recorded, true).is_some(), recorded == b"\"1:ab", "{recorded:?}");
-            assert!(agreed(recorded) <= recorded.len());
+            assert!(agreed(recorded, &[]).0 <= recorded.len());
         }
         assert_eq!(fillings(b"{", b"", true), None);
         assert_eq!(fillings(b"", b"{", true), None);

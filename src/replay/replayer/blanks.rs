@@ -34,11 +34,15 @@ const MOST_CHOICE: usize = 128;
 /// pair.
 pub(super) type Filled = (u32, Option<Paired>);
 
+/// In how much a recorded message agrees, and whether what fills its blanks is no part of longer words.
+type Agreed = (usize, bool);
+
 /// Recorded messages that equal a live one but for their blanks and agree with it in as much, in recorded order: those
-/// that break no pair, and those that do.
+/// that break no pair, of which some have blanks that only a part of a word fills, and those that do.
 #[derive(Default)]
 struct Alike {
     holding: Vec<Filled>,
+    in_words: Vec<Filled>,
     broken: Vec<Filled>,
 }
 
@@ -61,8 +65,9 @@ impl Replayer {
     /// The same in one play. What agrees with it in more is meant before what agrees in less, where a blank may take
     /// anything: if it would break a pair, nothing else is.
     fn find_blank_in(&mut self, play: usize, message: &Message<'_>, kind: StepKind) -> Option<Found> {
-        for (_, Alike { holding, broken }) in self.filled_in(play, message, kind).into_iter().rev() {
-            for filled in [holding, broken].into_iter().filter(|filled| !filled.is_empty()) {
+        for (_, alike) in self.filled_in(play, message, kind).into_iter().rev() {
+            let Alike { holding, in_words, broken } = alike;
+            for filled in [holding, in_words, broken].into_iter().filter(|filled| !filled.is_empty()) {
                 let before = self.at_hand.unpaired.take();
                 let found = self.look_in(play, message, None, Some(filled));
                 if found.is_some() || self.at_hand.unpaired.is_some() {
@@ -106,7 +111,8 @@ impl Replayer {
             if compared > MOST_COMPARED {
                 break;
             }
-            let Some((agreed, fills)) = seen.fillings(&recorded, script.index.own_table(step)) else {
+            let Some(((agreed, are_whole), fills)) = seen.fillings(&recorded, script.index.own_table(step))
+            else {
                 continue;
             };
             // How an address spells a value is not told here.
@@ -120,7 +126,8 @@ impl Replayer {
                 Err(_) if alike.broken.len() < MOST_CHOICE => alike.broken.push((step, None)),
                 Err(_) => {}
                 Ok(()) => {
-                    alike.holding.push((step, Some(Paired { play, exchange, pairs, unknown })));
+                    let holding = if are_whole { &mut alike.holding } else { &mut alike.in_words };
+                    holding.push((step, Some(Paired { play, exchange, pairs, unknown })));
                     count += 1;
                     if count > MOST_CHOICE {
                         count -= usize::from(drop_one(&mut found, |step| self.plays[play].is_taken(step)));
@@ -135,7 +142,7 @@ impl Replayer {
 /// Drops one of those that break no pair and agree in least: the first that was played, as the last of them is
 /// repeated; else the last.
 fn drop_one(found: &mut BTreeMap<usize, Alike>, is_taken: impl Fn(u32) -> bool) -> bool {
-    let mut holding = found.values_mut().map(|alike| &mut alike.holding);
+    let mut holding = found.values_mut().flat_map(|alike| [&mut alike.in_words, &mut alike.holding]);
     let Some(least) = holding.find(|holding| !holding.is_empty()) else { return false };
     let taken = least.iter().position(|(step, _)| is_taken(*step));
     least.remove(taken.unwrap_or(least.len() - 1));
@@ -161,7 +168,7 @@ impl Seen<'_> {
         &mut self,
         recorded: &Message<'_>,
         own: Option<usize>,
-    ) -> Option<(usize, Vec<(Placeholder, Filling<'_>)>)> {
+    ) -> Option<(Agreed, Vec<(Placeholder, Filling<'_>)>)> {
         let keeps_order = is_in_a_name(recorded.bytes) && self.fillings_in(recorded, own, false).is_none();
         self.fillings_in(recorded, own, keeps_order)
     }
@@ -171,7 +178,7 @@ impl Seen<'_> {
         recorded: &Message<'_>,
         own: Option<usize>,
         keeps_order: bool,
-    ) -> Option<(usize, Vec<(Placeholder, Filling<'_>)>)> {
+    ) -> Option<(Agreed, Vec<(Placeholder, Filling<'_>)>)> {
         let recorded = self.matcher.numbered_form(recorded, own, keeps_order)?;
         let Self { matcher, versions, forms } = self;
         if forms.as_ref().is_none_or(|(of, _)| *of != (own, keeps_order)) {
@@ -183,7 +190,7 @@ impl Seen<'_> {
         let by_redacted = redacted.as_ref().and_then(|form| fillings(&recorded, form, true));
         let by_plain = || fillings(&recorded, plain.as_ref()?, false);
         let filled = by_redacted.or_else(by_plain).filter(|fillings| !fillings.is_empty())?;
-        Some((agreed(&recorded), filled))
+        Some((agreed(&recorded, &filled), filled))
     }
 }
 
@@ -212,4 +219,58 @@ fn paired(redactor: &Redactor, fillings: Vec<(Placeholder, Filling<'_>)>) -> (Pa
         Filling::Text(text) => (redactor.known(&text).unwrap_or_else(|| number(&text)), recorded),
     });
     (Pairs::these(pairs.collect()), unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::{
+        cassette::{blob::NoBlobs, model::Cassette},
+        replay::{Input, Options, Output, Replayer},
+        traffic::Lane,
+    };
+
+    /// What calls with these texts are answered by a cassette of calls with those; `-` where nothing is.
+    fn answers(recorded: &[&str], calls: &[&str]) -> String {
+        let exchange = |(at, text): (usize, &&str)| {
+            format!(
+                r#"{{"key": "k{at}", "client": {{"request": {{"method": "tools/call", "params": {{"name": "t", "arguments": {{"a": "{text}"}}}}}}}}, "server": [{{"result": {at}}}]}}"#
+            )
+        };
+        let exchanges: Vec<String> = recorded.iter().enumerate().map(exchange).collect();
+        let text = format!(r#"{{"cassette": 1, "exchanges": [{}]}}"#, exchanges.join(", "));
+        let cassette = Cassette::load(text.into(), &NoBlobs).unwrap();
+        let mut replayer =
+            Replayer::new(Arc::new(cassette), Arc::new(NoBlobs), "c", Options::default()).unwrap();
+        let ask = |text: &&str| {
+            let line = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"a":"{text}"}}}}}}"#
+            );
+            replayer.handle(0, Input::Message { lane: Lane(0), bytes: line.as_bytes() });
+            let Some(Output::Send { bytes, .. }) = replayer.poll(0) else { panic!("no answer") };
+            let answer = String::from_utf8(bytes).unwrap();
+            let result = answer.strip_prefix(r#"{"jsonrpc":"2.0","id":1,"result":"#);
+            result.map_or("-".to_owned(), |result| result.trim_end_matches('}').to_owned())
+        };
+        calls.iter().map(ask).collect()
+    }
+
+    #[test]
+    fn a_blank_that_takes_a_whole_word_comes_before_one_that_takes_a_part() {
+        let (see, path) = ("see <redacted:password-1>", "/srv/<redacted:password-1>");
+        for (recorded, live) in [
+            ([see, "see <redacted:password-1>!"], ["see Hunter2xy!", "see Hunter2xy!!"]),
+            ([path, "/srv/<redacted:password-1>1"], ["/srv/backup11", "/srv/backup111"]),
+            ([see, "see <redacted:password-1>QQ"], ["see hunter2aQQ", "see hunter2aQQQQ"]),
+            ([see, "see <redacted:password-2>"], ["see hunter2aa", "see hunter2aaa"]),
+        ] {
+            assert_eq!(answers(&recorded, &live), "01", "{recorded:?}");
+        }
+        // More that stands there is more, but not within a word.
+        let recorded = ["<redacted:token-1>", "see <redacted:password-1>!"];
+        assert_eq!(answers(&recorded, &["see hunter2a!"]), "1");
+        let recorded = ["run <redacted:token-1>", "run x:<redacted:password-1>"];
+        assert_eq!(answers(&recorded, &["run x:hunter2a"]), "1");
+    }
 }
