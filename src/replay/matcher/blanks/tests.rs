@@ -1,0 +1,231 @@
+use super::*;
+use crate::{replay::matcher::Matcher, wire::jsonrpc::Message};
+
+fn form(params: &str) -> Vec<u8> {
+    let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
+    Matcher::plain().numbered_form(&Message::read(text.as_bytes()), None, false).unwrap()
+}
+
+/// `placeholder=filling` of each blank; secrets are `!kind-n`.
+#[track_caller]
+fn filled(recorded: &str, live: &str, is_redacted: bool) -> Option<Vec<String>> {
+    let (recorded, live) = (form(recorded), form(live));
+    let told = |(blank, filling): (Placeholder, Filling<'_>)| match filling {
+        Filling::Secret(secret) => {
+            format!("{}-{}=!{}-{}", blank.kind, blank.number, secret.kind, secret.number)
+        }
+        Filling::Text(text) => {
+            format!("{}-{}={}", blank.kind, blank.number, String::from_utf8_lossy(&text))
+        }
+    };
+    Some(fillings(&recorded, &live, is_redacted)?.into_iter().map(told).collect())
+}
+
+#[test]
+fn any_text_fills_a_blank_in_whatever_order_members_stand() {
+    let recorded = r#"{"a":"<redacted:token-2>","n":[1.0,true],"p":"/srv/<redacted:password-1>/a"}"#;
+    let live = r#"{"n":[1,true],"p":"/srv/x1/a","a":"any \" thing, at all"}"#;
+    let both = ["token-2=any \" thing, at all", "password-1=x1"].map(str::to_owned).to_vec();
+    assert_eq!(filled(recorded, live, true), Some(both.clone()));
+    assert_eq!(filled(recorded, live, false), Some(both));
+    let live = r#"{"n":[1,true],"p":"/srv/<redacted:a-7>/a","a":"<redacted:password-1>"}"#;
+    let both = ["token-2=!password-1", "password-1=!a-7"].map(str::to_owned).to_vec();
+    assert_eq!(filled(recorded, live, true), Some(both));
+    let both = ["token-2=<redacted:password-1>", "password-1=<redacted:a-7>"].map(str::to_owned).to_vec();
+    assert_eq!(filled(recorded, live, false), Some(both));
+}
+
+#[test]
+fn several_blanks_of_a_text_are_told_apart_by_what_stands_between() {
+    let recorded = r#"["-u <redacted:a-1>:<redacted:b-1> -x <redacted:a-1>!"]"#;
+    let three = ["a-1=me", "b-1=se=cret==", "a-1=you"].map(str::to_owned).to_vec();
+    assert_eq!(filled(recorded, r#"["-u me:se=cret== -x you!"]"#, true), Some(three));
+    let adjacent = r#"["<redacted:a-1><redacted:b-1>"]"#;
+    assert_eq!(filled(adjacent, r#"["xy"]"#, true), None);
+    let both = ["a-1=x", "b-1=!b-4"].map(str::to_owned).to_vec();
+    assert_eq!(filled(adjacent, r#"["x<redacted:b-4>"]"#, true), Some(both));
+    let both = ["a-1=!b-4", "b-1=!a-2"].map(str::to_owned).to_vec();
+    assert_eq!(filled(adjacent, r#"["<redacted:b-4><redacted:a-2>"]"#, true), Some(both));
+}
+
+#[test]
+fn numbers_fill_blanks_that_are_all_of_a_string() {
+    for number in ["12345678901", "12345678900", "1234.0e3", "4321"] {
+        let digits = format!("{}", number.parse::<f64>().unwrap());
+        for (recorded, live, blanks) in [
+            (r#"{"n":"<redacted:a-1>"}"#, r#"{"n":NUMBER}"#, &["a-1"][..]),
+            (r#"[1,"<redacted:a-1>",{"x":"<redacted:a-2>"}]"#, r#"[1,NUMBER,{"x":NUMBER}]"#, &["a-1", "a-2"]),
+        ] {
+            let wanted: Vec<_> = blanks.iter().map(|blank| format!("{blank}={digits}")).collect();
+            assert_eq!(filled(recorded, &live.replace("NUMBER", number), true), Some(wanted), "{number}");
+        }
+    }
+    for (recorded, live) in [
+        (r#"["<redacted:a-1>"]"#, "[123]"),
+        (r#"["<redacted:a-1>"]"#, "[-12345]"),
+        (r#"["<redacted:a-1>"]"#, "[1234.5]"),
+        (r#"["<redacted:a-1>"]"#, "[1e300]"),
+        (r#"["<redacted:a-1>"]"#, "[true]"),
+        (r#"["<redacted:a-1>"]"#, "[null]"),
+        (r#"["no. <redacted:a-1>"]"#, "[12345]"),
+        (r#"["<redacted:a-1><redacted:a-2>"]"#, "[12345]"),
+    ] {
+        assert_eq!(filled(recorded, live, true), None, "{recorded} {live}");
+    }
+}
+
+#[test]
+fn numbers_of_json_in_a_text_stand_in_no_quotes() {
+    let recorded = r#"["{\"a\": 123456789, \"b\": \"<redacted:t-1>\", \"c\": \"<redacted:t-2>\"}"]"#;
+    let live = |b: &str, c: &str| format!(r#"["{{\"a\": 123456789, \"b\": {b}, \"c\": {c}}}"]"#);
+    for (b, c) in [("12345678", "4321"), (r#"\"12345678\""#, "4321"), ("12345678", r#"\"4321\""#)] {
+        let wanted = ["t-1=12345678", "t-2=4321"].map(str::to_owned).to_vec();
+        assert_eq!(filled(recorded, &live(b, c), true), Some(wanted), "{b} {c}");
+    }
+    for (b, c) in
+        [("123", "4321"), ("1234.5", "4321"), ("-1234", "4321"), ("12345678", "true"), ("1234, 5", "4321")]
+    {
+        assert_eq!(filled(recorded, &live(b, c), true), None, "{b} {c}");
+    }
+    // Deeper, each quote stands behind backslashes.
+    let recorded = r#"["{\"a\":\"{\\\"b\\\":\\\"<redacted:t-1>\\\"}\"}"]"#;
+    let live = r#"["{\"a\":\"{\\\"b\\\":12345678}\"}"]"#;
+    assert_eq!(filled(recorded, live, true), Some(vec!["t-1=12345678".into()]));
+}
+
+#[test]
+fn within_a_text_a_blank_takes_a_value_however_it_is_spelled() {
+    for (recorded, values) in [
+        (
+            "say <redacted:password-1> now",
+            &["a&amp;b&quot;12345", "x\\&y\\'z", "p@ss,w0rd?x#1$(9)", "it''s", "a%26b+c"][..],
+        ),
+        (
+            "p='<redacted:password-1>' x",
+            &["a b c", "a;b&c|d", "it''s", "a\\'b", "(x) {y} [z] $w, #1?", "line\nline"],
+        ),
+        ("{\"k\":\"<redacted:token-1>\"}", &["a\\\"b", "a b, c: d", "a\\\\"]),
+        ("{\\\"k\\\":\\\"<redacted:token-1>\\\"}", &["a\\\\\\\"b", "a b"]),
+    ] {
+        for value in values {
+            let live = recorded.replace("<redacted:password-1>", value).replace("<redacted:token-1>", value);
+            let json = |text: &str| format!("[{}]", serde_json::to_string(text).unwrap());
+            let told = filled(&json(recorded), &json(&live), true);
+            assert!(told.is_some_and(|told| told[0].ends_with(&format!("-1={value}"))), "{recorded} {value}");
+        }
+    }
+    for (recorded, value) in [
+        ("say <redacted:password-1> now", "correct horse battery"),
+        ("say <redacted:password-1> now", "correct --horse"),
+        ("run <redacted:password-1>", "a1b2c3d4 | sh"),
+        ("run <redacted:password-1>", "C:\\dir\\x"),
+        ("?k=<redacted:password-1>", "a1b2c3d4&all=1"),
+        ("k: <redacted:password-1>", "a1b2c3d4,all:1"),
+        ("[<redacted:password-1>]", "a1b2c3d4]"),
+        ("p='<redacted:password-1>' x", "a' 'b"),
+        ("{\"k\":\"<redacted:token-1>\"}", "a\",\"l\":\"b"),
+        ("{\\\"k\\\":\\\"<redacted:token-1>\\\"}", "a\\\",\\\"l\\\":\\\"b"),
+    ] {
+        let live = recorded.replace("<redacted:password-1>", value).replace("<redacted:token-1>", value);
+        let json = |text: &str| format!("[{}]", serde_json::to_string(text).unwrap());
+        assert_eq!(filled(&json(recorded), &json(&live), true), None, "{recorded} {value}");
+    }
+}
+
+#[test]
+fn a_blank_of_a_kind_that_is_known_by_its_look_takes_nothing_without_one() {
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let around = [("", ""), ("say ", " now"), ("{\"k\": \"", "\"}")];
+    let json = |text: &str, [before, behind]: [&str; 2]| {
+        format!("[{}]", serde_json::to_string(&format!("{before}{text}{behind}")).unwrap())
+    };
+    for (kind, text, is_redacted, fills) in [
+        ("github-token", "list1234", true, false),
+        ("github-token", "remove all files", false, false),
+        ("github-token", "12345678", true, false),
+        ("jwt", "aB3dE5gH7jK9", false, false),
+        ("github-token", "<redacted:token-3>", true, true),
+        ("github-token", "<redacted:token-3>", false, true),
+        ("github-token", "%3Credacted:token-3%3E", false, true),
+        ("github-token", &token, false, true),
+        ("jwt", &token, false, true),
+        ("token", "list1234", true, true),
+        ("password", "list1234", true, true),
+        ("env", "list1234", true, true),
+        ("bearer", "list1234", true, true),
+    ] {
+        for (before, behind) in around {
+            let recorded = json(&format!("<redacted:{kind}-1>"), [before, behind]);
+            let told = filled(&recorded, &json(text, [before, behind]), is_redacted);
+            assert_eq!(told.is_some(), fills, "{recorded} {text}");
+        }
+    }
+    assert_eq!(filled(r#"["<redacted:jwt-1>"]"#, "[12345678]", true), None);
+    assert!(filled(r#"["<redacted:otp-1>"]"#, "[12345678]", true).is_some());
+}
+
+#[test]
+fn what_differs_otherwise_fills_nothing() {
+    for (recorded, live) in [
+        (r#"["<redacted:a-1>"]"#, r#"[""]"#),
+        (r#"["<redacted:a-1>"]"#, "[1]"),
+        (r#"["<redacted:a-1>"]"#, r#"[["x"]]"#),
+        (r#"["<redacted:a-1>"]"#, r#"["x","y"]"#),
+        (r#"["<redacted:a-1>","y"]"#, r#"["x"]"#),
+        (r#"["<redacted:a-1>"]"#, r#"["my <redacted:b-1>"]"#),
+        (r#"["<redacted:a-1>","y"]"#, r#"["x","z"]"#),
+        (r#"["x"]"#, r#"["<redacted:a-1>"]"#),
+        (r#"["/a/<redacted:a-1>"]"#, r#"["/a/"]"#),
+        (r#"["/a/<redacted:a-1>"]"#, r#"["/a/x/y"]"#),
+        (r#"["/a/<redacted:a-1>/b"]"#, r#"["/a//b"]"#),
+        (r#"["/a/<redacted:a-1>/b"]"#, r#"["/a/b"]"#),
+        (r#"["run <redacted:a-1>"]"#, r#"["run x --force"]"#),
+        (r#"["run <redacted:a-1>"]"#, r#"["run x;y"]"#),
+        (r#"["?k=<redacted:a-1>"]"#, r#"["?k=x&all=1"]"#),
+        (r#"["{\"k\":\"<redacted:a-1>\"}"]"#, r#"["{\"k\":\"x\",\"l\":\"y\"}"]"#),
+        (r#"["k <redacted:a-1> <redacted:a-1>"]"#, r#"["k x"]"#),
+    ] {
+        assert_eq!(filled(recorded, live, true), None, "{recorded} {live}");
+    }
+}
+
+#[test]
+fn what_stands_around_blanks_is_what_agrees() {
+    let agreed = |params: &str| agreed(&form(params), &[]).0;
+    let whole = agreed(r#"["<redacted:a-1>"]"#);
+    assert_eq!(agreed(r#"["<redacted:a-long-kind-1234>"]"#), whole);
+    assert_eq!(agreed(r#"["say <redacted:a-1> now"]"#), whole + "say  now".len());
+    assert_eq!(agreed(r#"["<redacted:a-1><redacted:b-1>","x"]"#), agreed(r#"["","x"]"#));
+}
+
+#[test]
+fn the_rest_of_a_word_agrees_in_nothing_where_text_fills_the_blank() {
+    let agreed = |recorded: &str, live: &str| {
+        let (recorded, live) = (form(recorded), form(live));
+        agreed(&recorded, &fillings(&recorded, &live, true).unwrap())
+    };
+    let (whole, are_whole) = agreed(r#"["see <redacted:a-1>"]"#, r#"["see Hunter2xy!"]"#);
+    assert!(are_whole);
+    for (recorded, live, expected) in [
+        ("see <redacted:a-1>!", "see Hunter2xy!", (whole, false)),
+        ("see <redacted:a-1>11", "see backup11", (whole, false)),
+        ("see QQ<redacted:a-1>", "see QQbackup", (whole, false)),
+        ("see <redacted:a-1>x<redacted:a-2>", "see 1x2", (whole - 1, false)),
+        ("see /<redacted:a-1>/", "see /backup11/", (whole + 2, true)),
+        ("see <redacted:a-1>.", "see backup11.", (whole + 1, true)),
+        ("see <redacted:a-1>!", "see <redacted:b-1>!", (whole + 1, true)),
+    ] {
+        let [recorded, live] = [recorded, live].map(|text| format!(r#"["{text}"]"#));
+        assert_eq!(agreed(&recorded, &live), expected, "{recorded} {live}");
+    }
+}
+
+#[test]
+fn forms_that_are_none_are_read_to_their_ends() {
+    for recorded in [&b"\""[..], b"\"9:a", b"\"99999999999999999999:", b"\"x:", b"\":", b"\"1:ab"] {
+        assert_eq!(fillings(recorded, recorded, true).is_some(), recorded == b"\"1:ab", "{recorded:?}");
+        assert!(agreed(recorded, &[]).0 <= recorded.len());
+    }
+    assert_eq!(fillings(b"{", b"", true), None);
+    assert_eq!(fillings(b"", b"{", true), None);
+}
