@@ -15,8 +15,8 @@ mod sql;
 use self::element::Content;
 use self::equals::{encoded, equals};
 pub(super) use self::flags::{flag, is_flags_word};
-pub(super) use self::quotes::without_quotes;
-use self::quotes::{behind_quotes, closing_quote};
+use self::quotes::behind_quotes;
+pub(super) use self::quotes::{closing_quote, without_quotes};
 pub(super) use self::settings::is_mixed;
 use self::settings::{begins_string, colon, hides_line, indexed, sign_at, spaced, variable};
 use super::names::{self, SecretName, is_name_byte};
@@ -275,7 +275,7 @@ fn backslashes_before_quote(text: &[u8], at: usize) -> usize {
     if matches!(text.get(at + slashes), Some(b'"' | b'\'')) { slashes } else { 0 }
 }
 
-fn run(text: &[u8], start: usize, takes: impl Fn(u8) -> bool) -> usize {
+pub(super) fn run(text: &[u8], start: usize, takes: impl Fn(u8) -> bool) -> usize {
     text.get(start..).unwrap_or_default().iter().take_while(|byte| takes(**byte)).count()
 }
 

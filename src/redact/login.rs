@@ -2,7 +2,7 @@
 //!
 //! The options say nothing by themselves: to other programs `-u` and `--user` are a user and a group, and more.
 
-use super::assignment::{is_mixed, is_secret, refers};
+use super::assignment::{closing_quote, is_mixed, is_secret, refers, run};
 use crate::wire::Span;
 
 /// The program.
@@ -137,18 +137,42 @@ fn next_word(text: &[u8], mut at: usize, parts: &[u8]) -> Option<Span> {
             _ => return None,
         }
     }
-    let mut quote = None;
-    let mut end = at;
-    while let Some(&byte) = text.get(end) {
-        match quote {
-            Some(open) if byte == open => quote = None,
-            None if matches!(byte, b'"' | b'\'') => quote = Some(byte),
-            None if parts.contains(&byte) || ends_command(byte) => break,
-            _ => {}
-        }
-        end += 1;
-    }
+    let end = word_end(text, at, parts);
     (end > at).then_some(Span::new(at, end))
+}
+
+/// Where the word that begins at `at` ends. A quote that opens nothing, or that its line does not close, is a sign like
+/// any other: `joe:O'Brien`.
+fn word_end(text: &[u8], at: usize, parts: &[u8]) -> usize {
+    // Within a word quotes stand where its parts begin: behind a sign that parts a name from a value, and behind others.
+    let (mut end, mut may_open) = (at, true);
+    while let Some(&byte) = text.get(end) {
+        let slashes = run(text, end, |byte| byte == b'\\');
+        let sign = end + slashes;
+        match text.get(sign) {
+            Some(&quote @ (b'"' | b'\'')) => {
+                let line = memchr::memchr(b'\n', &text[sign..]).map_or(text.len(), |length| sign + length);
+                let closing = closing_quote(&text[..line], sign + 1, quote, slashes);
+                let closed = run(&text[..line], closing, |byte| byte == b'\\');
+                if may_open && closed == slashes && closing + closed < line {
+                    end = closing + closed + 1;
+                } else {
+                    // Behind a backslash it is one that the word itself has.
+                    (end, may_open) = (sign + 1, slashes > 0);
+                }
+                continue;
+            }
+            Some(sign_behind) if slashes > 0 && parts.contains(sign_behind) => {
+                end = sign + 1;
+                continue;
+            }
+            _ if slashes > 0 => end = sign,
+            _ if parts.contains(&byte) || ends_command(byte) => break,
+            _ => end += 1,
+        }
+        may_open = matches!(byte, b':' | b'=');
+    }
+    end
 }
 
 const fn ends_command(byte: u8) -> bool {
@@ -201,6 +225,30 @@ mod tests {
             ("u", Word::Nothing),
         ] {
             assert_eq!(word(given.as_bytes()), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_word_ends_where_a_shell_ends_it_and_no_quote_takes_the_rest() {
+        for (command, password, behind) in [
+            (r"curl -u joe:'s3cr3t'\''PW99x' https://h/list", r"s3cr3t'\''PW99x", " https://h/list"),
+            (r"curl -u 'joe:s3cr3t'\''PW92x' https://h/list", r"s3cr3t'\''PW92x", " https://h/list"),
+            (r#"curl -u joe:'s3cr3t'"'"'PW93x' https://h"#, r#"s3cr3t'"'"'PW93x"#, " https://h"),
+            ("curl -u joe:\"dq\\\"PW91x\" https://h\nline two", "dq\\\"PW91x", " https://h\nline two"),
+            ("curl -u joe:O'Brien99x https://h\nnext", "O'Brien99x", " https://h\nnext"),
+            ("curl -u joe:pw99'x https://h then don't", "pw99'x", " https://h then don't"),
+            ("curl -u joe:'pw99x https://h\nit's", "'pw99x", " https://h\nit's"),
+            (r"curl -u joe:pw\ 99x https://h", r"pw\ 99x", " https://h"),
+            ("curl -u joe:\"p w99x\" 'x y'", "p w99x", " 'x y'"),
+            ("curl -u joe:pw99x", "pw99x", ""),
+        ] {
+            let text = command.as_bytes();
+            let mut found = Vec::new();
+            secrets(text, call(text, 0).unwrap(), |span| found.push(span));
+            let [span] = found[..] else { panic!("{command}: {found:?}") };
+            assert_eq!(String::from_utf8_lossy(span.of(text)), password, "{command}");
+            let rest = command[span.end..].trim_start_matches(['\'', '"']);
+            assert_eq!(rest, behind, "{command}");
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) fn behind_quotes(text: &[u8], start: usize, quote: u8) -> usize {
 ///
 /// Strings at depth d begin and end with 2^d - 1 backslashes before their quotes; a quote inside them has more, and
 /// a backslash at their end adds multiples of 2^(d+1).
-pub(super) fn closing_quote(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
+pub(in super::super) fn closing_quote(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
     let mut from = start;
     while let Some(found) = memchr::memchr(quote, text.get(from..).unwrap_or_default()) {
         let at = from + found;
