@@ -8,6 +8,8 @@ mod http;
 mod items;
 mod message;
 
+use std::collections::BTreeMap;
+
 pub use self::{
     http::{EventType, Header, Http, On, Sse, StreamEnd},
     items::Items,
@@ -70,6 +72,8 @@ pub struct Cassette {
     /// `journal` of exchanges that were added to their session later: the exchange, and the id of the journal they
     /// come from; in the order of the file.
     pub exchange_journals: Vec<(u32, Box<str>)>,
+    /// `gap` of recordings: of those that have any, all that is missing in their sessions.
+    pub(crate) gaps: BTreeMap<u32, u64>,
     /// Where the top-level members stand, for rewrites that keep the rest.
     pub layout: Layout,
 }
@@ -351,21 +355,17 @@ impl Cassette {
 
     /// Whether messages are missing that what comes in a session can refer to.
     pub(crate) fn has_gap(&self, session: u32) -> bool {
-        let recording = self.sessions[session as usize].recording;
-        self.sessions.iter().any(|session| session.recording == recording && session.gap > 0)
+        self.gaps.contains_key(&self.sessions[session as usize].recording)
     }
 
     /// What is, or may be, missing in a session; none where nothing is.
     pub fn missed(&self, session: u32) -> Option<Missed> {
         let session = &self.sessions[session as usize];
-        let of_recording = self.sessions.iter().filter(|other| other.recording == session.recording);
-        let missed = match session.gap {
-            0 if session.is_http() => {
-                Missed { messages: of_recording.map(|other| other.gap).sum(), is_shared: true }
-            }
-            messages => Missed { messages, is_shared: false },
-        };
-        (missed.messages > 0).then_some(missed)
+        let &all = self.gaps.get(&session.recording)?;
+        match session.gap {
+            0 => session.is_http().then_some(Missed { messages: all, is_shared: true }),
+            messages => Some(Missed { messages, is_shared: false }),
+        }
     }
 
     /// The text at a place.

@@ -191,6 +191,15 @@ pub(super) fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(decoded)
 }
 
+/// The same of what a form says, in which `+` is a blank.
+pub(crate) fn form_decoded(value: &[u8]) -> Cow<'_, [u8]> {
+    if !value.contains(&b'+') {
+        return decoded(value);
+    }
+    let blanks: Vec<u8> = value.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+    Cow::Owned(decoded(&blanks).into_owned())
+}
+
 /// The password in `user:password@host`, or the user where that is a token.
 fn password(authority: &[u8]) -> Option<Span> {
     let at = authority.iter().rposition(|byte| *byte == b'@')?;

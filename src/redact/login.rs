@@ -151,15 +151,9 @@ fn word_end(text: &[u8], at: usize, parts: &[u8]) -> usize {
         let sign = end + slashes;
         match text.get(sign) {
             Some(&quote @ (b'"' | b'\'')) => {
-                let line = memchr::memchr(b'\n', &text[sign..]).map_or(text.len(), |length| sign + length);
-                let closing = closing_quote(&text[..line], sign + 1, quote, slashes);
-                let closed = run(&text[..line], closing, |byte| byte == b'\\');
-                if may_open && closed == slashes && closing + closed < line {
-                    end = closing + closed + 1;
-                } else {
-                    // Behind a backslash it is one that the word itself has.
-                    (end, may_open) = (sign + 1, slashes > 0);
-                }
+                let closed = may_open.then(|| behind_quote(text, sign + 1, quote, slashes)).flatten();
+                // Behind a backslash it is one that the word itself has.
+                (end, may_open) = closed.map_or((sign + 1, slashes > 0), |behind| (behind, true));
                 continue;
             }
             Some(sign_behind) if slashes > 0 && parts.contains(sign_behind) => {
@@ -173,6 +167,14 @@ fn word_end(text: &[u8], at: usize, parts: &[u8]) -> usize {
         may_open = matches!(byte, b':' | b'=');
     }
     end
+}
+
+/// What follows the quote that closes one, behind as many backslashes; none where its line does not.
+fn behind_quote(text: &[u8], start: usize, quote: u8, slashes: usize) -> Option<usize> {
+    let closing = closing_quote(text, start, quote, slashes);
+    let closed = run(text, closing, |byte| byte == b'\\');
+    let is_closed = closed == slashes && closing + closed < text.len();
+    (is_closed && !text[start..closing].contains(&b'\n')).then_some(closing + closed + 1)
 }
 
 const fn ends_command(byte: u8) -> bool {

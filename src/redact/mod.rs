@@ -45,6 +45,7 @@ mod shapes;
 mod tests;
 pub mod vars;
 
+pub(crate) use address::form_decoded;
 pub use met::Met;
 pub use names::is_credential;
 pub use pairing::{Broken, Exempt, Pairing, Pairs};

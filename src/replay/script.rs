@@ -53,7 +53,7 @@ pub(super) struct Script {
     pub parts: Vec<u32>,
     blank: OnceLock<Vec<u32>>,
     /// What its `initialize` says.
-    begins: OnceLock<Option<Digest>>,
+    begins: OnceLock<Option<(Digest, Option<usize>)>>,
     /// Of each step.
     ahead: Vec<Ahead>,
     /// How many steps are requests.
@@ -284,22 +284,20 @@ impl Script {
         (0..).zip(&self.steps).find(|(_, step)| step.method == initialize).map(|(at, _)| at)
     }
 
-    /// Whether its `initialize` equals this one, its params too.
-    pub(super) fn begins_with(
+    /// The digest of its `initialize`, its params too, and the table for that if it has its own.
+    pub(super) fn begins(
         &self,
         cassette: &Cassette,
         blobs: &dyn BlobSource,
         matcher: &mut Matcher,
-        message: &Message<'_>,
-    ) -> bool {
-        let Some(at) = self.handshake_at() else { return false };
-        let own = self.index.own_table(at);
-        let begins = *self.begins.get_or_init(|| {
+    ) -> Option<(Digest, Option<usize>)> {
+        *self.begins.get_or_init(|| {
+            let at = self.handshake_at()?;
             let entry = &cassette.exchanges[self.steps[at as usize].exchange as usize];
-            let mut bytes = Vec::new();
-            look(cassette, blobs, entry, &mut bytes).and_then(|begins| matcher.full_digest(&begins, own))
-        });
-        begins.is_some() && begins == matcher.full_digest(message, own)
+            let (own, mut bytes) = (self.index.own_table(at), Vec::new());
+            let begins = look(cassette, blobs, entry, &mut bytes)?;
+            matcher.full_digest(&begins, own).map(|digest| (digest, own))
+        })
     }
 
     /// The requests of a method, in file order.

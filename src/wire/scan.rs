@@ -13,7 +13,7 @@ mod string;
 use memchr::{memchr, memchr2};
 
 pub use self::{
-    decimal::push_decimal,
+    decimal::{integer_length, push_decimal},
     lexer::{Lexer, Token},
     nesting::Nesting,
     strict::{is_json, is_number},

@@ -181,6 +181,7 @@ impl<'a> Loader<'a> {
             assert: None,
             exchange_faults: Vec::new(),
             exchange_journals: Vec::new(),
+            gaps: BTreeMap::new(),
             layout: Layout::default(),
         };
         let reader = Reader::new(text, scan::trim(text).start);
@@ -212,6 +213,10 @@ impl<'a> Loader<'a> {
                 "sessions" => {
                     let place = self.list("sessions", |loader| {
                         let session = loader.session()?;
+                        if session.gap > 0 {
+                            let all = loader.cassette.gaps.entry(session.recording).or_default();
+                            *all = all.saturating_add(session.gap);
+                        }
                         loader.cassette.sessions.push(session);
                         Ok(())
                     })?;

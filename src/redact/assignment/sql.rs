@@ -13,9 +13,9 @@ const STATEMENTS: &[&str] =
 
 /// The password that follows these words, of which this name is the first; none where it is another name.
 pub(super) fn password(text: &[u8], name: Span) -> Option<Assigned> {
-    let row = names::secret(b"password")?;
     let word = name.of(text);
-    let start = if word.eq_ignore_ascii_case(b"identified") {
+    let is_identified = word.eq_ignore_ascii_case(b"identified");
+    let start = if is_identified {
         behind_identified(text, name.end)?
     } else if word.eq_ignore_ascii_case(b"password") {
         name.end + run(text, name.end, is_blank)
@@ -23,8 +23,8 @@ pub(super) fn password(text: &[u8], name: Span) -> Option<Assigned> {
         return None;
     };
     let begins = matches!(text.get(start), Some(b'\'' | b'"' | b'\\')) && start > name.end;
-    let is_told = begins && (word.len() != row.words.len() || is_in_statement(text, name.start));
-    is_told.then(|| quoted(text, start, row)).flatten()
+    let is_told = begins && (is_identified || is_in_statement(text, name.start));
+    is_told.then(|| quoted(text, start, names::secret(b"password")?)).flatten()
 }
 
 /// Where the password begins that is told behind `IDENTIFIED`: of MySQL with the name of a method before it.

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::encodings::{base64, forward, hex, plain, without_entities};
-use crate::redact::address::decoded;
+use super::encodings::{base64, digit, forward, hex, is_base64_digit, plain, without_entities};
+use crate::redact::address::{decoded, form_decoded};
 use crate::redact::rules::SHORTEST;
 use crate::wire::{Span, scan};
 
@@ -28,10 +28,11 @@ pub(crate) fn alike(one: &[u8], other: &[u8]) -> bool {
 /// Whether a text is one of the forms in which a value is looked for, and nothing else.
 fn spells(text: &[u8], value: &[u8]) -> bool {
     let whole = Some(Span::new(0, text.len()));
-    let is_digit = super::encodings::is_base64_digit;
     plain(value, text, 0, 0, 0) == whole
         || forward(text, Some(0), hex(value), |a, b| a.eq_ignore_ascii_case(&b)) == whole
-        || [0, 2, 4].iter().any(|&bit| forward(text, Some(0), base64(value, bit, 0), is_digit) == whole)
+        || [0, 2, 4]
+            .iter()
+            .any(|&bit| forward(text, Some(0), base64(value, bit, 0), is_base64_digit) == whole)
 }
 
 /// What a text may say: itself, and what it is once it is decoded, unless that is too short to be looked for. Base64 is
@@ -42,8 +43,7 @@ fn sayings(text: &[u8]) -> Vec<Cow<'_, [u8]>> {
         said.push(decoded(text));
     }
     if text.contains(&b'+') {
-        let blanks: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
-        said.push(decoded(&blanks).into_owned().into());
+        said.push(form_decoded(text));
     }
     if text.contains(&b'&') {
         said.push(without_entities(text));
@@ -82,7 +82,6 @@ fn without(text: &[u8], sign: u8, marks: impl Fn(u8) -> bool) -> Vec<u8> {
 }
 
 fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
     let (pairs, []) = text.as_chunks::<2>() else { return None };
     pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
 }

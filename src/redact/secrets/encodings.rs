@@ -168,7 +168,8 @@ fn percent_byte(escape: &[u8]) -> Option<u8> {
     }
 }
 
-fn digit(byte: u8) -> Option<u8> {
+/// What a hexadecimal digit says.
+pub(super) fn digit(byte: u8) -> Option<u8> {
     (byte as char).to_digit(16).map(|digit| digit as u8)
 }
 

@@ -10,7 +10,10 @@
 use std::{borrow::Cow, ops::Range};
 
 use super::canonical::holds_placeholder;
-use crate::redact::{Placeholder, entity, is_look, is_of_looks_alone, is_spelled, placeholders};
+use crate::{
+    redact::{Placeholder, entity, is_look, is_of_looks_alone, is_spelled, placeholders},
+    wire::scan::integer_length,
+};
 
 /// What fills a blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,17 +126,12 @@ fn only_placeholder(text: &[u8]) -> Option<Placeholder> {
 
 /// The digits of a number that may be a secret, by its form: that has an exponent for the zeros at its end.
 fn digits(form: &[u8]) -> Option<Cow<'_, [u8]>> {
-    let end = memchr::memchr(b'e', form).unwrap_or(form.len());
-    let zeros = match form.get(end + 1..) {
-        Some(exponent) => std::str::from_utf8(exponent).ok()?.parse::<usize>().ok()?,
-        None => 0,
-    };
-    let length =
-        end.checked_add(zeros).filter(|length| (SHORTEST_NUMBER..=LONGEST_NUMBER).contains(length))?;
+    let is_long = |(_, length): &(usize, usize)| (SHORTEST_NUMBER..=LONGEST_NUMBER).contains(length);
+    let (end, length) = integer_length(form).filter(is_long)?;
     let digits = &form[..end];
-    digits.iter().all(u8::is_ascii_digit).then(|| match zeros {
+    digits.iter().all(u8::is_ascii_digit).then(|| match length - end {
         0 => digits.into(),
-        _ => [digits, &b"0".repeat(length - end)].concat().into(),
+        zeros => [digits, &b"0".repeat(zeros)].concat().into(),
     })
 }
 

@@ -3,15 +3,15 @@
 //! JSON is compared by its canonical form, a form by its decoded members in any order, anything else byte for byte; the
 //! boundary between the parts of a multipart body is drawn anew each time, and does not count.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
 use super::{
     blanks::fillings,
-    canonical::{Exemption, Places, Room, canonical, holds_placeholder, without_numbers},
+    canonical::{Exemption, Places, Room, canonical, holds_placeholder, push_text},
 };
-use crate::wire::scan;
+use crate::{redact::form_decoded, wire::scan};
 
 /// Members of OAuth requests that are drawn anew in each run, or name who asks and whom (RFC 6749, 7636, 8707, 7523,
 /// 8628).
@@ -135,9 +135,9 @@ impl Body {
             Self::Json(text) => (&b"json"[..], text),
             Self::Form(text) => (&b"form"[..], text),
             Self::Other(text) => {
-                let text =
-                    if room.keeps_numbers() { Cow::Borrowed(&text[..]) } else { without_numbers(text) };
-                return [format!("\"{}:", text.len()).as_bytes(), &text].concat();
+                let mut form = Vec::new();
+                push_text(text, room.keeps_numbers(), &mut form);
+                return form;
             }
         };
         let mut form = Vec::new();
@@ -186,21 +186,7 @@ fn members(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn decoded(text: &[u8]) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        let digit = |at: usize| text.get(at).and_then(|digit| (*digit as char).to_digit(16));
-        match (byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 2;
-            }
-            (b'+', ..) => out.push(b' '),
-            _ => out.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8(out).ok()
+    String::from_utf8(form_decoded(text).into_owned()).ok()
 }
 
 /// A multipart body with one boundary for all; any other as it is.

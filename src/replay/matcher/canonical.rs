@@ -341,7 +341,7 @@ fn close(frame: &Frame, members: &[Member], places: &Places, keeps_order: bool, 
 }
 
 /// Appends a text behind its length; how long it is in its form.
-fn push_text(text: &[u8], keeps_numbers: bool, out: &mut Vec<u8>) -> usize {
+pub(super) fn push_text(text: &[u8], keeps_numbers: bool, out: &mut Vec<u8>) -> usize {
     // Most texts are shorter than the shortest placeholder.
     let text =
         if text.len() > MARK.len() && !keeps_numbers { without_numbers(text) } else { Cow::Borrowed(text) };

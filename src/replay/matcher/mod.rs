@@ -23,7 +23,7 @@ use std::collections::HashMap;
 
 use regex::bytes::Regex;
 
-use self::canonical::{Digest, Exemption, Places, Room, canonical, digest, without_numbers};
+use self::canonical::{Digest, Exemption, Places, Room, canonical, digest, push_text, without_numbers};
 use crate::{
     cassette::model::{self, Cassette, MatchRule},
     wire::{
@@ -234,8 +234,8 @@ impl Matcher {
         keeps_order: bool,
     ) -> Option<Vec<u8>> {
         if message.kind == Kind::Noise {
-            let mut form = format!("\"{}:", message.bytes.len()).into_bytes();
-            form.extend_from_slice(message.bytes);
+            let mut form = Vec::new();
+            push_text(message.bytes, true, &mut form);
             return Some(form);
         }
         self.full_form(message, own, Room::keeping_numbers(keeps_order))

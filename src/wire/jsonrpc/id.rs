@@ -38,12 +38,8 @@ pub fn number_key(raw: &[u8]) -> Cow<'_, [u8]> {
     let mut key = Vec::new();
     scan::push_decimal(raw, &mut key);
     // As the plain ones stand.
-    let exponent = key.iter().position(|byte| *byte == b'e').and_then(|at| {
-        let zeros: usize = std::str::from_utf8(&key[at + 1..]).ok()?.parse().ok()?;
-        Some((at, at.checked_add(zeros)?))
-    });
-    if let Some((at, length)) = exponent.filter(|(_, length)| *length <= MOST_DIGITS) {
-        key.truncate(at);
+    if let Some((end, length)) = scan::integer_length(&key).filter(|(_, length)| *length <= MOST_DIGITS) {
+        key.truncate(end);
         key.resize(length, b'0');
     }
     Cow::Owned(key)

@@ -1,5 +1,16 @@
 //! Numbers compared as decimals, of any size, never as floats.
 
+/// Where the digits end that stand in a decimal of [`push_decimal`], and how long it is with the zeros that its exponent
+/// stands for; none where that takes digits away.
+pub fn integer_length(decimal: &[u8]) -> Option<(usize, usize)> {
+    let end = memchr::memchr(b'e', decimal).unwrap_or(decimal.len());
+    let zeros = match decimal.get(end + 1..) {
+        Some(exponent) => std::str::from_utf8(exponent).ok()?.parse::<usize>().ok()?,
+        None => 0,
+    };
+    Some((end, end.checked_add(zeros)?))
+}
+
 /// Appends a number as sign, digits without zeros at either end, and exponent: `1`, `1.0` and `10e-1` alike. An exponent
 /// beyond 64 bits is not understood: such a number is appended as it is spelled.
 pub fn push_decimal(number: &[u8], out: &mut Vec<u8>) {

@@ -4,6 +4,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
     os::unix::process::ExitStatusExt,
+    process::{Child, ChildStdin},
 };
 
 use mcp_tapedeck::exit_code::ExitCode;
@@ -403,14 +404,20 @@ fn a_shell_that_records_again_later_makes_a_new_recording_or_replaces_the_old_on
     assert!(!deck.read("c.json").contains("OLD") && !deck.read("c.json").contains("\"NEW\""));
 }
 
-#[test]
-fn a_killed_recorder_leaves_a_journal_that_is_read_listed_and_recovered() {
-    let deck = Deck::new();
+/// A recorder that still runs, with a session in its journal, and the way to its server.
+pub(super) fn recording(deck: &Deck) -> (Child, ChildStdin) {
     let mut recorder = deck.spawn(&format!("record c.json -- {}", server()));
     let mut to_server = recorder.stdin.take().expect("a pipe");
     to_server.write_all(SESSION.as_bytes()).expect("the recorder reads");
     let answers = BufReader::new(recorder.stdout.take().expect("a pipe")).lines();
     answers.take(4).for_each(|line| drop(line.expect("an answer")));
+    (recorder, to_server)
+}
+
+#[test]
+fn a_killed_recorder_leaves_a_journal_that_is_read_listed_and_recovered() {
+    let deck = Deck::new();
+    let (mut recorder, _to_server) = recording(&deck);
     deck.run("recover").status(ExitCode::Good).stdout("still being recorded");
     recorder.kill().expect("it is running");
     recorder.wait().expect("it ends");

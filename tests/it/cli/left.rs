@@ -9,7 +9,7 @@ use mcp_tapedeck::exit_code::ExitCode;
 
 use super::{
     deck::Deck,
-    fronts::{SESSION, server},
+    fronts::{SESSION, recording, server},
 };
 
 /// A folder with nothing but a journal of `c.json`, with its bytes changed.
@@ -188,11 +188,7 @@ fn auto_replays_what_a_killed_recorder_left_and_records_beside_a_running_one() {
 #[test]
 fn while_a_recorder_runs_nobody_is_told_to_recover() {
     let deck = Deck::new();
-    let mut recorder = deck.spawn(&format!("record c.json -- {}", server()));
-    let mut to_server = recorder.stdin.take().expect("a pipe");
-    to_server.write_all(SESSION.as_bytes()).expect("the recorder reads");
-    let answers = BufReader::new(recorder.stdout.take().expect("a pipe")).lines();
-    answers.take(4).for_each(|line| drop(line.expect("an answer")));
+    let (mut recorder, _to_server) = recording(&deck);
     for words in ["fmt c.json", "edit c.json note k x", "convert c.json a.journal"] {
         let ran = deck.run(words).status(ExitCode::File).stderr("hint: its recorder still runs");
         assert!(!ran.stderr.contains("tapedeck recover"), "{ran:#?}");
