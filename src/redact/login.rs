@@ -122,6 +122,10 @@ pub(super) fn secrets(text: &[u8], call: Call, mut add: impl FnMut(Span)) -> usi
         if let Some((part, secret)) = part.and_then(|part| Some((part, password(part.of(text))?))) {
             add(secret.shift(part.start));
         }
+        // The quotes around the command end here.
+        if opening(&text[at..]).is_some() {
+            break;
+        }
     }
     at - from
 }
@@ -150,6 +154,8 @@ fn word_end(text: &[u8], at: usize, parts: &[u8]) -> usize {
         let slashes = run(text, end, |byte| byte == b'\\');
         let sign = end + slashes;
         match text.get(sign) {
+            Some(b'"' | b'\'') if !may_open && !goes_on(text.get(sign + 1)) => break,
+            Some(b'\n' | b'\r') if slashes > 0 => break,
             Some(&quote @ (b'"' | b'\'')) => {
                 let closed = may_open.then(|| behind_quote(text, sign + 1, quote, slashes)).flatten();
                 // Behind a backslash it is one that the word itself has.
@@ -167,6 +173,12 @@ fn word_end(text: &[u8], at: usize, parts: &[u8]) -> usize {
         may_open = matches!(byte, b':' | b'=');
     }
     end
+}
+
+/// Whether a word goes on behind a quote within it: else the quote is that around the whole command.
+fn goes_on(behind: Option<&u8>) -> bool {
+    behind
+        .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"_-!?@#$%^*+=~".contains(byte))
 }
 
 /// What follows the quote that closes one, behind as many backslashes; none where its line does not.
@@ -243,6 +255,12 @@ mod tests {
             (r"curl -u joe:pw\ 99x https://h", r"pw\ 99x", " https://h"),
             ("curl -u joe:\"p w99x\" 'x y'", "p w99x", " 'x y'"),
             ("curl -u joe:pw99x", "pw99x", ""),
+            ("curl -u joe:pw99x\\\n -s", "pw99x", "\\\n -s"),
+            ("curl -u joe:pw99x' && echo 'x' -u a:b1c2", "pw99x", " && echo 'x' -u a:b1c2"),
+            ("curl -u joe:pw99x\", \"ok\"]}", "pw99x", ", \"ok\"]}"),
+            ("curl --user=joe:pw99x\"", "pw99x", ""),
+            ("curl -ujoe:pw99x'; ls", "pw99x", "; ls"),
+            (r#"curl -u joe:pw99x\" ok"#, "pw99x", r#"\" ok"#),
         ] {
             let text = command.as_bytes();
             let mut found = Vec::new();

@@ -239,7 +239,7 @@ fn may_stand(text: &[u8], around: [&[u8]; 2], kind: &str) -> bool {
     };
     let parts = |byte: u8| match quote {
         Some(quote) => byte == quote,
-        None => byte.is_ascii_whitespace() || b"\"'`\\&|;,?#$(){}[]".contains(&byte) || is_border(byte),
+        None => byte.is_ascii_whitespace() || b"\"'`\\&|;,?#$(){}[]<>".contains(&byte) || is_border(byte),
     };
     holds_none(text, slashes, parts) || quote.is_none() && reads_as_password(text, is_border)
 }
@@ -278,6 +278,8 @@ fn reads_as_password(text: &[u8], is_border: impl Fn(u8) -> bool) -> bool {
     };
     let may_stand = |at: usize| match text[at] {
         b'"' | b'\'' | b'`' | b'\\' => false,
+        // Behind these shells read another command, or a file.
+        b'|' | b';' | b'&' | b'<' | b'>' => false,
         byte if byte.is_ascii_whitespace() || is_border(byte) => false,
         byte if is_name(&byte) => true,
         _ => !assigns(&text[at + 1..]),

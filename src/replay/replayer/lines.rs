@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::{Found, Now, Replayer};
 use crate::{
+    cassette::model::{Http, Unanswered},
     replay::{
         exchange::HttpRequest,
         miss, own,
@@ -47,14 +48,30 @@ impl Replayer {
         line: &str,
         found: Found,
     ) {
+        let exchange = self.exchange_of(found);
+        if self.has_no_response(exchange) {
+            self.plays[found.play].take(found.step);
+            return match own::is_lookup(path_of(request.target)) || self.is_asked_anyway(request) {
+                true => self.unknown_line(lane, request, line),
+                false => self.missed_line(lane, request, line, Reason::Incomplete, Some(exchange)),
+            };
+        }
         if found.repeat && !self.is_asked_anyway(request) {
-            let exchange = self.exchange_of(found);
             if self.options.repeat_is_miss() {
                 return self.missed_line(lane, request, line, Reason::Consumed, Some(exchange));
             }
             self.repeated(exchange);
         }
         self.start(now, lane, &Message::read(line.as_bytes()), found);
+    }
+
+    /// Whether a response to an exchange may have come, and is not recorded.
+    fn has_no_response(&self, exchange: u32) -> bool {
+        let entry = &self.cassette.exchanges[exchange as usize];
+        let has_begun = |http: &Http| http.status.is_some() || http.end.is_some();
+        entry.unanswered == Some(Unanswered::Lost)
+            && entry.server.is_empty()
+            && !entry.http.as_deref().is_some_and(has_begun)
     }
 
     /// A request as recordings name it, which is `line`, and the exchange it asks for. At a path where messages were

@@ -56,6 +56,29 @@ fn what_clients_ask_by_themselves_is_no_miss() {
 }
 
 #[test]
+fn one_whose_response_is_not_recorded_is_a_miss_unless_clients_make_it_by_themselves() {
+    for (method, target, begins, is_good) in [
+        ("POST", "/other", "400", false),
+        ("PUT", "/config", "405 allow=POST, DELETE", false),
+        ("GET", "/slow", "404", false),
+        ("GET", "/.well-known/oauth-protected-resource", "404", true),
+    ] {
+        let lost =
+            line(&format!("{method} {target}"), "").replace("\"server\": []", "\"unanswered\": \"lost\"");
+        let mut stage = Stage::new(HTTP, &(with_id(1) + &lost));
+        let id = stage.begin();
+        let heard = stage.ask(method, target, &[&id], "");
+        assert_eq!(heard[0], format!("2 {begins}"), "{method} {target}");
+        let report = stage.report();
+        assert_eq!(report.misses.is_empty(), is_good, "{method} {target}");
+        if let [miss] = &report.misses[..] {
+            assert_eq!(miss.reason, Reason::Incomplete);
+            assert!(miss.message.contains("record it again"), "{}", miss.message);
+        }
+    }
+}
+
+#[test]
 fn any_other_request_that_nobody_recorded_is_a_miss_that_says_what_is_nearest() {
     let others = line("PUT /config?a=1", r#""status": 204"#) + &line("GET /healthz", r#""status": 204"#);
     let (config, health) = ("`http PUT /config @1`", "`http GET /healthz @1`");
