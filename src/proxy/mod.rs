@@ -11,6 +11,7 @@
 //! - [`bridge`]: a client on stdio and a server on HTTP, with a tap between them
 //! - [`upstream`]: the real servers behind a replay
 //! - [`front`]: what speaks where a session cannot start
+//! - `linger`: looking again before waiting
 //! - `pace`: when a report is told again
 
 #[cfg(unix)]
@@ -50,6 +51,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod child;
 #[cfg(unix)]
 mod hide;
+#[cfg(unix)]
+mod linger;
 #[cfg(unix)]
 mod outbox;
 #[cfg(unix)]

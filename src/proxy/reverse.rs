@@ -53,7 +53,7 @@ use self::{
     faulty::Stand,
     tape::{Tape, Told},
 };
-use super::{hide::Hide, lock, recorder::Sink, reply::Cut, signals::Signals};
+use super::{hide::Hide, linger::Linger, lock, recorder::Sink, reply::Cut, signals::Signals};
 use crate::{
     report::Report,
     traffic::Event,
@@ -318,10 +318,13 @@ impl Reverse {
             guard: server::guard(self.address, options.allow_hosts, options.allow_origins),
             address: self.address.to_string(),
             head_time: options.head_time,
+            linger: Linger::default(),
             documents: Mutex::default(),
             reach: Mutex::default(),
             closing,
         });
+        let lingering = Arc::clone(&front);
+        drop(tokio::spawn(async move { lingering.linger.keep_looking().await }));
         let mut hears = |told| match told {
             Told::Failed(error) => {
                 warn(&format!(
@@ -394,6 +397,7 @@ struct Front {
     /// Where it listens.
     address: String,
     head_time: Duration,
+    linger: Linger,
     /// Where the server's metadata documents lie, as challenges named them.
     documents: Mutex<HashSet<Vec<u8>>>,
     reach: Mutex<Reach>,

@@ -22,7 +22,7 @@ use rustix::io::Errno;
 
 use super::{BUSY, Happened, Session, passes, tell};
 use crate::{
-    proxy::recorder::Sink,
+    proxy::{linger::Looks, recorder::Sink},
     traffic::Direction,
     transport::stdio::{self, Outlet, nowait},
 };
@@ -44,10 +44,12 @@ pub(super) fn pass<S: Sink + 'static>(to_server: Way<S>, to_client: Way<S>) {
 
 /// Passes on what comes both ways as long as nothing waits, and then hands one of them over.
 fn pass_both<S: Sink>(mut to_server: Way<S>, mut to_client: Way<S>, hand_over: &Sender<Way<S>>) {
+    let mut looks = Looks::default();
     loop {
         match (to_server.turn(), to_client.turn()) {
+            (Turn::Nothing, Turn::Nothing) if looks.again() => {}
             (Turn::Nothing, Turn::Nothing) => stdio::wait_for_input(&[&to_server.from, &to_client.from]),
-            (Turn::Nothing | Turn::Passed, Turn::Nothing | Turn::Passed) => {}
+            (Turn::Nothing | Turn::Passed, Turn::Nothing | Turn::Passed) => looks.renew(),
             (turn_to_server, turn_to_client) => {
                 match turn_to_client {
                     Turn::Over => drop(to_client),

@@ -125,6 +125,7 @@ pub(super) async fn serve(
             }
         };
         control.head_is_read();
+        front.linger.renew();
         if server.is_none() {
             match connect(&mut client, front).await? {
                 Ok(Connection { stream, is_http2: false, proxied: None }) => server = Some(Side::new(stream)),
@@ -136,6 +137,7 @@ pub(super) async fn serve(
         let mut exchange = Exchange::begin(asked, front, &mut client.inbox, &mut ways.to_server, opens)?;
         match poll_fn(|cx| exchange.poll(cx, &mut client, server, &mut ways, front)).await {
             Outcome::Whole { is_last: false } => {
+                front.linger.renew();
                 control.awaits_head();
                 client.inbox.rest();
                 server.inbox.rest();
