@@ -12,7 +12,7 @@ use super::{
     paths,
     siblings::Opened,
 };
-use crate::cassette::journal::{JournalError, MAGIC};
+use crate::cassette::journal::{JournalError, Loss, MAGIC};
 
 /// A journal that lies about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ fn wrong_in(journal: &Opened) -> io::Result<Option<String>> {
     let read = || -> Result<(), JournalError> {
         let mut reader = journal.reader()?;
         while reader.next()?.is_some() {}
-        Ok(())
+        reader.damaged_end().map_or(Ok(()), |Loss { at, .. }| Err(JournalError::EndDamaged { at }))
     };
     match read() {
         Ok(()) => Ok(None),
