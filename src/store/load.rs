@@ -16,7 +16,7 @@ use crate::{
     cassette::{
         LoadError, LoadErrorKind,
         blob::{BlobSink, BlobSource},
-        journal::{Damage, JournalError, Loss, MAGIC},
+        journal::{Damage, JournalError, JournalHeader, Loss, MAGIC},
         model::Cassette,
     },
     record::{self, Plan, Tape},
@@ -106,6 +106,41 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
         return Err(StoreError::NotFound { path });
     }
     together(disk, path, text, folded, notes)
+}
+
+/// What deserves a word of the journals beside a cassette that cannot be read: what they hold is in nothing that is read
+/// of it. One sentence each.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn unread_journals(path: &Path) -> io::Result<Vec<String>> {
+    unread_journals_on(&Disk::default(), path, paths::state_folder().as_deref())
+}
+
+pub(super) fn unread_journals_on(disk: &Disk, path: &Path, state: Option<&Path>) -> io::Result<Vec<String>> {
+    let path = paths::resolve(path)?;
+    let mut notes = Vec::new();
+    for name in paths::journals(disk, &path, state)? {
+        match Opened::open(disk, name).and_then(|journal| wrong_beside(disk, journal, &path)) {
+            Ok(wrong) => notes.extend(wrong),
+            Err(error) => notes.push(format!("{error}; it is left out")),
+        }
+    }
+    Ok(notes)
+}
+
+fn wrong_beside(disk: &Disk, journal: Option<Opened>, path: &Path) -> io::Result<Option<String>> {
+    let Some(mut journal) = journal else { return Ok(None) };
+    if disk.is_locked(&journal.file)? {
+        return Ok(None);
+    }
+    // Its recorder may have ended since it was opened.
+    journal.measure()?;
+    let is_others = journal.header().is_ok_and(|header| is_of_another(&header, &journal.path, path));
+    Ok(match journal.wrong()?.filter(|_| !is_others) {
+        None | Some(JournalError::NoHeader) => None,
+        Some(error) => Some(note_of_unread(&journal.path, &error, "it is left out")),
+    })
 }
 
 /// How many recorders of a cassette run; of a journal, whether its recorder does.
@@ -272,7 +307,11 @@ pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &dyn BlobSource) -> Resul
 
 /// Whether a journal in the state folder belongs to another cassette of the same name.
 pub(super) fn is_anothers(tape: &Tape, journal: &Path, cassette: &Path) -> bool {
-    match &tape.header.cassette {
+    is_of_another(&tape.header, journal, cassette)
+}
+
+fn is_of_another(header: &JournalHeader, journal: &Path, cassette: &Path) -> bool {
+    match &header.cassette {
         Some(path) => Path::new(path) != cassette,
         None => paths::folder(journal) != paths::folder(cassette),
     }

@@ -106,6 +106,20 @@ impl Opened {
         }
     }
 
+    /// What is wrong with it, which nobody writes.
+    pub(super) fn wrong(&self) -> io::Result<Option<JournalError>> {
+        let read = || -> Result<(), JournalError> {
+            let mut reader = self.reader()?;
+            while reader.next()?.is_some() {}
+            reader.damaged_end().map_or(Ok(()), |Loss { at, .. }| Err(JournalError::EndDamaged { at }))
+        };
+        match read() {
+            Ok(()) => Ok(None),
+            Err(JournalError::Io(error)) => Err(error),
+            Err(error) => Ok(Some(error)),
+        }
+    }
+
     /// What it holds if it was made from a cassette.
     pub(super) fn archive(&self) -> Result<Option<Archive>, JournalError> {
         Archive::read(&mut self.reader()?)

@@ -77,6 +77,34 @@ fn damage_at_the_end_and_messages_taken_out_are_told_as_damage() {
 }
 
 #[test]
+fn every_command_that_reads_a_cassette_tells_of_a_damaged_journal_beside_it() {
+    let (deck, journal) = left(|bytes| *bytes.last_mut().expect("it has an end") ^= 4);
+    deck.talk(&format!("record d.json -- {}", server()), SESSION).status(ExitCode::Good);
+    std::fs::rename(deck.path("d.json"), deck.path("c.json")).expect("it is there");
+    for command in [
+        "show c.json",
+        "show c.json KEY",
+        "show c.json --json",
+        "lint c.json",
+        "fmt c.json",
+        "fmt --check c.json",
+        "edit c.json note KEY x",
+        "edit c.json note KEY y --out e.json",
+        "convert c.json a.journal",
+        "replay c.json",
+        "run c.json -- true",
+        "auto c.json -- true",
+    ] {
+        let words = command.split(' ').map(|word| if word == "KEY" { "initialize @1" } else { word });
+        let ran = deck.run_words(words, "");
+        assert!(ran.stderr.contains("is damaged from byte"), "{command}: {ran:#?}");
+        assert!(ran.stderr.contains(&format!("tapedeck recover {}", place(&deck, &journal).display())));
+    }
+    let ran = deck.talk(&format!("record c.json -- {}", server()), SESSION);
+    assert!(ran.stderr.contains("is damaged from byte"), "{ran:#?}");
+}
+
+#[test]
 fn a_journal_that_cannot_be_read_at_all_is_an_error_and_stays() {
     let noise: fn(&mut Vec<u8>) = |bytes| bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
     let newer: fn(&mut Vec<u8>) = |bytes| bytes[8] = 3;
