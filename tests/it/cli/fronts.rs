@@ -275,7 +275,7 @@ fn a_session_can_be_watched_while_it_is_recorded() {
     let mut watcher = deck.spawn("show c.json --follow");
     let mut seen = BufReader::new(watcher.stdout.take().expect("a pipe")).lines();
     let mut sees = |part: &str| seen.by_ref().any(|line| line.expect("a line").contains(part));
-    assert!(sees("session 1: stdio"));
+    assert!(sees("session 1 (journal "));
     assert!(sees("initialize @1"));
     ask(rest, 3);
     assert!(sees("2 notifications, result"));
@@ -340,6 +340,61 @@ fn what_is_watched_is_shown_once_although_keys_shift() {
         recorder.wait().expect("it ends");
     }
     let (mut watcher, seen) = watcher.expect("it was begun");
+    drop(seen);
+    watcher.wait().expect("it ends");
+}
+
+#[test]
+fn what_is_watched_tells_which_recorder_it_is_from_whatever_its_number() {
+    let deck = Deck::new();
+    let script = r#"while read -r l; do echo '{"jsonrpc":"2.0","id":1,"result":{}}'; done"#;
+    std::fs::write(deck.path("s.sh"), script).expect("it is written");
+    let ask = |recorder: &mut Child, method: &str| {
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\"}}\n");
+        recorder.stdin.as_mut().expect("a pipe").write_all(line.as_bytes()).expect("the recorder reads");
+    };
+    let begin = |method: &str| {
+        let mut recorder = deck.spawn("record c.json -- sh s.sh");
+        ask(&mut recorder, method);
+        while !deck.run("show c.json").stdout.contains(&format!("{method} @1")) {}
+        recorder
+    };
+    let mut first = begin("a");
+    let mut watcher = deck.spawn("show c.json --follow");
+    let mut seen = BufReader::new(watcher.stdout.take().expect("a pipe")).lines();
+    let mut journal = String::new();
+    // The line that tells of a method's answer, and the journal in the heading before it.
+    let mut sees = |method: &str| {
+        for line in seen.by_ref() {
+            let line = line.expect("a line");
+            if let Some((_, named)) = line.split_once("(journal ") {
+                journal = named.split([',', ')']).next().expect("a name").to_owned();
+            } else if line.trim_start().starts_with(method) && line.ends_with("result") {
+                return (
+                    line.split_whitespace().next().map(str::to_owned),
+                    line.contains('@'),
+                    journal.clone(),
+                );
+            }
+        }
+        panic!("the watcher ended")
+    };
+    let (_, is_numbered, of_first) = sees("a");
+    assert!(is_numbered, "one recorder alone numbers its own");
+    let mut second = begin("b");
+    let (_, is_numbered, of_second) = sees("b");
+    assert!(!is_numbered && of_second != of_first);
+    drop(second.stdin.take());
+    second.wait().expect("it ends");
+    // Now the first one's session is the second.
+    ask(&mut first, "c");
+    assert_eq!(sees("c").2, of_first);
+    drop(first.stdin.take());
+    first.wait().expect("it ends");
+    let text = deck.read("c.json");
+    let place =
+        |journal: &str| text.find(&format!("\"journal\": \"{journal}\"")).expect("it is in the cassette");
+    assert!(place(&of_second) < place(&of_first));
     drop(seen);
     watcher.wait().expect("it ends");
 }
