@@ -54,7 +54,7 @@ pub use carry::Changes;
 pub use drafts::Frames;
 pub use facts::Facts;
 pub use fold::{Fold, fold};
-pub use plan::{Addition, Plan};
+pub use plan::{Addition, Joined, Plan};
 pub use recorder::Recorder;
 pub use splice::{EMPTY, with_members};
 pub use together::{PAUSE_MS, goes_on};

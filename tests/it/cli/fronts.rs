@@ -459,6 +459,31 @@ fn a_shell_that_records_again_later_makes_a_new_recording_or_replaces_the_old_on
     assert!(!deck.read("c.json").contains("OLD") && !deck.read("c.json").contains("\"NEW\""));
 }
 
+#[test]
+fn a_shell_that_replaces_what_it_has_just_recorded_is_told_that_it_does_not() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let script = format!("read l; echo '{answer}'; cat >/dev/null");
+    let talk = |deck: &Deck, words: &str, method: &str| {
+        let ask = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\"}}\n");
+        deck.talk(&format!("record c.json {words} -- sh s.sh"), &ask).status(ExitCode::Good)
+    };
+    let deck = Deck::new().with("s.sh", &script);
+    talk(&deck, "", "old").silent();
+    talk(&deck, "--replace", "new")
+        .stderr("recording 1 was not replaced: the same process had made it less than 10 s");
+    deck.run("show c.json").stdout("old @1").stdout("session 2 of recording 1").stdout("new @1");
+    make_old(&deck);
+    let text = deck.read("c.json").replacen("\"at\": \"2", "\"at\": \"1", 1);
+    std::fs::write(deck.path("c.json"), text).expect("it is written");
+    talk(&deck, "--replace", "newest").silent();
+    assert!(!deck.read("c.json").contains("\"old"), "{}", deck.read("c.json"));
+    // A client that first asks what the server is, in a process of its own.
+    let deck = Deck::new().with("s.sh", &script);
+    talk(&deck, "--replace", "server/discover").silent();
+    talk(&deck, "--replace", "call").silent();
+    talk(&deck, "--replace -v", "more").stderr("recording 1 was not replaced");
+}
+
 /// A recorder that still runs, with a session in its journal, and the way to its server.
 pub(super) fn recording(deck: &Deck) -> (Child, ChildStdin) {
     let mut recorder = deck.spawn(&format!("record c.json -- {}", server()));
