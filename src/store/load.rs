@@ -131,13 +131,13 @@ pub(super) fn unread_journals_on(disk: &Disk, path: &Path, state: Option<&Path>)
 
 fn wrong_beside(disk: &Disk, journal: Option<Opened>, path: &Path) -> io::Result<Option<String>> {
     let Some(mut journal) = journal else { return Ok(None) };
-    if disk.is_locked(&journal.file)? {
+    let is_others = journal.header().is_ok_and(|header| is_of_another(&header, &journal.path, path));
+    if is_others || journal.wrong()?.is_none() || disk.is_locked(&journal.file)? {
         return Ok(None);
     }
-    // Its recorder may have ended since it was opened.
+    // Its recorder may have ended since it was read.
     journal.measure()?;
-    let is_others = journal.header().is_ok_and(|header| is_of_another(&header, &journal.path, path));
-    Ok(match journal.wrong()?.filter(|_| !is_others) {
+    Ok(match journal.wrong()? {
         None | Some(JournalError::NoHeader) => None,
         Some(error) => Some(note_of_unread(&journal.path, &error, "it is left out")),
     })

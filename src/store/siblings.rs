@@ -84,24 +84,35 @@ impl Opened {
 
     /// Folds it as it is now, without changing it, and finds out whether its recorder still runs.
     pub(super) fn read(&mut self) -> Result<Folded, JournalError> {
-        let mut looks = 1..;
+        let (mut looks, mut is_dead) = (1.., false);
         loop {
-            let was_alive = self.disk.is_locked(&self.file)?;
             let read = self.fold_any(false, &|| true);
-            let is_alive = was_alive && self.disk.is_locked(&self.file)?;
+            let is_suspect = match &read {
+                // One that ended has said so, and whoever folds its journal has the lock.
+                Ok(read) if read.tape.is_whole => read.damaged_end.is_some(),
+                Ok(_) => true,
+                Err(error) => error.is_damage(),
+            };
+            if is_dead || !is_suspect {
+                return read?.of_dead();
+            }
+            let is_alive = self.disk.is_locked(&self.file)?;
             match read {
-                // What ended meanwhile is whole now.
-                _ if was_alive && !is_alive => self.measure()?,
-                // A recorder may have written, between two reads of ours, in front of where we are and behind it.
-                Err(error) if is_alive && error.is_damage() && looks.next() < Some(3) => {}
                 Ok(mut read) if is_alive => {
-                    // One that ended has said so, and whoever folds its journal has the lock.
                     read.tape.is_alive = !read.tape.is_whole;
                     // The next look finds it whole.
-                    read.torn.take_if(|_| read.tape.is_alive);
+                    (read.torn, read.damaged_end) = (None, None);
                     return Ok(read);
                 }
-                read => return read?.of_dead(),
+                Ok(read) if read.torn.is_none() && read.damaged_end.is_none() => return Ok(read),
+                // A recorder may have written, between two reads of ours, in front of where we are and behind it.
+                Err(error) if is_alive && looks.next() >= Some(3) => return Err(error),
+                Err(_) if is_alive => {}
+                // It may have ended since.
+                Ok(_) | Err(_) => {
+                    is_dead = true;
+                    self.measure()?;
+                }
             }
         }
     }

@@ -304,7 +304,7 @@ fn something_behind_a_broken_frame_is_damage_and_zeros_are_room() {
 #[test]
 fn zeros_that_end_where_no_room_does_are_the_frame_s_own() {
     let event = Event { payload: Payload::Broken { reset: false }, ..message(0, "") };
-    let mut bytes = journal(&[event.clone()]);
+    let mut bytes = journal(std::slice::from_ref(&event));
     let length = bytes.len();
     assert_eq!(bytes[length - 1], 0);
     bytes[length - 2] ^= 1;
