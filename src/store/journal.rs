@@ -243,6 +243,10 @@ impl Journal {
                 write(&mut frames, &mut length)?;
             }
         }
+        // What is not there any more was taken away from outside.
+        if frames.number != self.frames {
+            return Err(JournalError::EndDamaged { at: reader.place() });
+        }
         write(&mut frames, &mut length)?;
         Ok((length, frames.number, missed))
     }

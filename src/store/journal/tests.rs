@@ -116,6 +116,26 @@ fn a_full_disk_still_takes_how_much_is_missing_and_so_does_a_journal_put_in_its_
 }
 
 #[test]
+fn what_somebody_took_from_its_end_is_noticed_when_it_is_put_into_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let cassette = folder.path().join("c.json");
+    let mut journal = Journal::create_on(&Disk::default(), &cassette, header(), None).unwrap();
+    journal.write(&[event("kept"), event("last")]).unwrap();
+    journal.rewrite(|_| Ok(())).unwrap();
+    let whole = fs_err::read(journal.path()).unwrap();
+    let last = memchr::memmem::rfind(&whole, &[0xf7, 0xa5, 0xfe]).unwrap();
+    let mut flipped = whole.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    for bytes in [&whole[..last], &whole[..last + 3], &flipped] {
+        fs_err::write(journal.path(), bytes).unwrap();
+        let error = journal.rewrite(|_| Ok(())).unwrap_err();
+        assert!(matches!(error, JournalError::EndDamaged { .. }), "{error}");
+    }
+    fs_err::write(journal.path(), &whole).unwrap();
+    journal.rewrite(|_| Ok(())).unwrap();
+}
+
+#[test]
 fn a_long_journal_has_room_ahead_which_says_nothing_and_goes_with_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal =
