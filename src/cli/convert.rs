@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use mcp_tapedeck::{exit_code::ExitCode, store};
 
-use super::{failure::Failure, output};
+use super::{failure::Failure, files, output};
 
 /// Turn a cassette into a compact journal, or a journal into a cassette
 #[derive(Args, Debug)]
@@ -25,6 +25,7 @@ pub(super) struct ConvertArgs {
 }
 
 pub(super) fn run(args: &ConvertArgs) -> Result<ExitCode, Failure> {
+    files::say_unread(&args.from)?;
     for note in store::convert(&args.from, &args.to)? {
         output::warning(note);
     }

@@ -58,6 +58,14 @@ pub(super) fn warnings(loaded: &Loaded) -> impl Iterator<Item = String> {
     unknown.chain(loaded.notes.iter().cloned())
 }
 
+/// Says on stderr what somebody should know who reads or writes the file of a cassette alone: of journals beside it that
+/// cannot be read, which nobody puts into it by themselves.
+pub(super) fn say_unread(path: &Path) -> Result<(), Failure> {
+    let notes = store::unread_journals(path).map_err(|error| Failure::io("read", path, &error))?;
+    notes.iter().for_each(output::warning);
+    Ok(())
+}
+
 /// A place in a cassette as `LINE:COLUMN`.
 pub(super) fn place(cassette: &Cassette, at: usize) -> String {
     let (line, column) = cassette.line_column(at);

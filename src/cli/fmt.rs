@@ -34,6 +34,7 @@ pub(super) struct FmtArgs {
 pub(super) fn run(args: &FmtArgs) -> Result<ExitCode, Failure> {
     let mut all_is_well = true;
     for path in args.paths.iter().chain(&args.named.cassettes) {
+        files::say_unread(path)?;
         if args.check {
             all_is_well &= check(path)?;
         } else {

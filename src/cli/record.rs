@@ -54,6 +54,10 @@ pub(super) struct RecordArgs {
     pub(super) cassette: CassetteArgs,
 
     /// Let this recording take the place of the old ones once it ended well
+    ///
+    /// Sessions that one process starts within ten seconds of each other are one recording: none of them takes the place
+    /// of another, since clients start a server more than once. Of a second run from the same shell within that time this
+    /// is told on standard error.
     #[arg(long)]
     pub(super) replace: bool,
 

@@ -13,8 +13,9 @@ use mcp_tapedeck::{
         record::{Hide, Sink},
         stop::Stop,
     },
+    record::{Joined, PAUSE_MS},
     report::{Report, Verdict},
-    store::{self, FoldOptions, Journal, StoreError},
+    store::{self, FoldOptions, FoldOutcome, Journal, StoreError},
     traffic::{Event, Payload},
 };
 
@@ -248,6 +249,11 @@ pub(super) fn keep(
             for path in ended.iter().filter(|path| outcome.left.contains(path)) {
                 lacks.add(damaged(&path.display()), notices);
             }
+            match outcome.joined {
+                Some(joined) if joined.was_probe => notices.info(not_replaced(&outcome, joined)),
+                Some(joined) => notices.warn(not_replaced(&outcome, joined)),
+                None => {}
+            }
             notices.info(told(&outcome));
         }
         Err(StoreError::Late { .. }) => notices.warn(format_args!(
@@ -283,6 +289,17 @@ impl<'a> Time<'a> {
         }
         self.until.get().is_none_or(|until| Instant::now() < until)
     }
+}
+
+/// That a recording became a part of the one whose place it was to take.
+fn not_replaced(outcome: &FoldOutcome, joined: Joined) -> String {
+    format!(
+        "{}: recording {} was not replaced: the same process had made it less than {} s before, so the new session is a \
+         part of it, as clients start a server more than once; to replace it record again later, or from another shell",
+        outcome.path.display(),
+        joined.recording,
+        PAUSE_MS / 1000
+    )
 }
 
 /// That a journal was changed by somebody while it was written.

@@ -87,6 +87,8 @@ pub(super) struct Dialogue<'a> {
     modern_from: Option<usize>,
     /// Whether all of the session is in the file.
     pub(super) is_whole: bool,
+    /// Whether messages of it may have passed unrecorded.
+    pub(super) has_gap: bool,
 }
 
 impl<'a> Dialogue<'a> {
@@ -122,9 +124,9 @@ impl<'a> Dialogue<'a> {
             let result = entry.answer.filter(|answer| seen[*answer].message.kind == Kind::Result)?;
             (is_initialize(entry)).then_some(Handshake { request, result })
         });
-        let session = &cassette.sessions[session as usize];
-        let is_whole = !lines.has_holes;
-        let mut dialogue = Self { cassette, session, known, seen, handshake, modern_from: None, is_whole };
+        let (session, has_gap) = (&cassette.sessions[session as usize], cassette.has_gap(session));
+        let (is_whole, modern_from) = (!lines.has_holes, None);
+        let mut dialogue = Self { cassette, session, known, seen, handshake, modern_from, is_whole, has_gap };
         dialogue.modern_from = dialogue.find_modern();
         dialogue
     }

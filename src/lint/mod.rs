@@ -3,7 +3,8 @@
 //! A rule is a function over one session, in the order of the wire. To add one: the function in the file of its noun,
 //! with its test, and one line in [`RULES`]; the help page and `cassettes/README.md` list them too. A rule speaks only
 //! where the recording proves the fault. What may have gone unrecorded, may be an extension of both sides, or may be
-//! chance between two streams is no finding.
+//! chance between two streams is no finding: a rule that looks at more than one message and its answer says nothing of a
+//! session with a gap, in which any message may be missing, a handshake too.
 
 mod batch;
 mod capability;
@@ -33,6 +34,8 @@ pub struct Rule {
     pub says: &'static str,
     /// Where the specification says so: revision and page.
     pub source: &'static str,
+    /// Whether a message that is missing can make what is there look wrong.
+    is_across: bool,
     find: fn(&Dialogue<'_>, &mut Vec<Fault>),
 }
 
@@ -65,49 +68,65 @@ pub struct Finding {
     pub is_note: bool,
 }
 
+/// A rule about a message, or about one and its answer.
 const fn rule(
     id: &'static str,
     says: &'static str,
     source: &'static str,
     find: fn(&Dialogue<'_>, &mut Vec<Fault>),
 ) -> Rule {
-    Rule { id, says, source, find }
+    Rule { id, says, source, is_across: false, find }
+}
+
+/// A rule about what was said before, too.
+const fn across(
+    id: &'static str,
+    says: &'static str,
+    source: &'static str,
+    find: fn(&Dialogue<'_>, &mut Vec<Fault>),
+) -> Rule {
+    Rule { is_across: true, ..rule(id, says, source, find) }
 }
 
 /// All rules.
 pub const RULES: &[Rule] = &[
-    rule(
+    across(
         "handshake-first",
         "before 2026-07-28 a session begins with `initialize`, perhaps after pings",
         "2025-11-25/basic/lifecycle",
         handshake::first,
     ),
-    rule(
+    across(
         "handshake-early",
         "until `initialize` is answered the client asks for nothing but pings, and does not say `notifications/initialized`",
         "2025-11-25/basic/lifecycle",
         handshake::early,
     ),
-    rule(
+    across(
         "handshake-initialized",
         "the client says `notifications/initialized` once `initialize` is answered",
         "2025-11-25/basic/lifecycle",
         handshake::initialized,
     ),
-    rule("handshake-twice", "a session has one `initialize`", "2025-11-25/basic/lifecycle", handshake::twice),
+    across(
+        "handshake-twice",
+        "a session has one `initialize`",
+        "2025-11-25/basic/lifecycle",
+        handshake::twice,
+    ),
     rule(
         "version",
         "client and server agree on a revision that there is",
         "2025-11-25/basic/lifecycle",
         version::agreed,
     ),
-    rule(
+    across(
         "version-header",
         "requests over HTTP carry the agreed revision in `mcp-protocol-version`",
         "2025-11-25/basic/transports",
         headers::version,
     ),
-    rule(
+    across(
         "session-header",
         "requests over HTTP carry the `mcp-session-id` that the server gave",
         "2025-11-25/basic/transports",
@@ -137,43 +156,43 @@ pub const RULES: &[Rule] = &[
         "2025-11-25/schema",
         methods::foreign,
     ),
-    rule(
+    across(
         "era",
         "messages of 2026-07-28 and of older revisions do not mix in a session",
         "2026-07-28/basic/versioning",
         era::mixed,
     ),
-    rule(
+    across(
         "batch",
         "messages are sent as one array in 2025-03-26 only, and `initialize` never",
         "2025-06-18/changelog",
         batch::outside,
     ),
-    rule(
+    across(
         "reused-id",
         "a side never uses the id of a request again in its session",
         "2025-11-25/basic",
         ids::reused,
     ),
-    rule(
+    across(
         "response-id",
         "a response has the id of its request, of the same type",
         "2025-11-25/basic",
         ids::response,
     ),
-    rule(
+    across(
         "progress-token",
         "progress is told for tokens that a request gave",
         "2025-11-25/basic/utilities/progress",
         progress::token,
     ),
-    rule(
+    across(
         "progress-order",
         "progress grows with each notification",
         "2025-11-25/basic/utilities/progress",
         progress::order,
     ),
-    rule(
+    across(
         "progress-late",
         "no progress follows the response",
         "2025-11-25/basic/utilities/progress",
@@ -185,7 +204,7 @@ pub const RULES: &[Rule] = &[
         "2025-11-25/basic",
         response::form,
     ),
-    rule("response-once", "a request is answered by one response", "2025-11-25/basic", response::once),
+    across("response-once", "a request is answered by one response", "2025-11-25/basic", response::once),
     rule(
         "error-form",
         "an error has a whole number as `code` and a string as `message`",
@@ -204,19 +223,19 @@ pub const RULES: &[Rule] = &[
         "2026-07-28/basic",
         response::result_type,
     ),
-    rule(
+    across(
         "output-schema",
         "`structuredContent` is there and fits where the tool has an `outputSchema`",
         "2025-11-25/server/tools",
         structured::fits,
     ),
-    rule(
+    across(
         "client-capability",
         "the server asks for what the client declared",
         "2025-11-25/basic/lifecycle",
         capability::of_client,
     ),
-    rule(
+    across(
         "server-capability",
         "the client uses what the server declared",
         "2025-11-25/basic/lifecycle",
@@ -235,7 +254,8 @@ pub fn lint(cassette: &Cassette, blobs: &dyn BlobSource) -> Vec<Finding> {
     for (session, exchanges) in (0..).zip(&exchanges) {
         let lines = Lines::of(cassette, session, exchanges, blobs);
         let dialogue = Dialogue::new(cassette, session, &lines, &known);
-        for rule in RULES {
+        let has_gap = cassette.has_gap(session);
+        for rule in RULES.iter().filter(|rule| !(has_gap && rule.is_across)) {
             (rule.find)(&dialogue, &mut faults);
             findings.extend(faults.drain(..).map(|fault| Finding {
                 at: fault.at,

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     cassette::{
-        journal::{Entry, FramePlace, JournalError, JournalHeader, JournalReader},
+        journal::{Damage, Entry, FramePlace, JournalError, JournalHeader, JournalReader},
         model::{End, Unanswered},
     },
     traffic::{Direction, Event, Lane, Micros, Payload, STDIO_TO_HTTP},
@@ -334,15 +334,14 @@ pub fn fold<R: io::Read>(
     goes_on: &dyn Fn() -> bool,
 ) -> Result<Tape, JournalError> {
     let mut fold = Fold::new(reader.header().clone());
-    let (mut count, mut whole_to) = (0_u32, reader.place());
+    let mut count = 0_u32;
     while let Some((place, entry)) = reader.next()? {
-        if place.at > whole_to {
-            fold.lost(1);
-        }
-        whole_to = place.at + u64::from(place.len);
         match entry {
             Entry::Event(event) => fold.event(&event, place),
             Entry::End => fold.end(),
+            // What was there already, or comes too late, is not missing here.
+            Entry::Lost(Damage::Displaced(_)) => {}
+            Entry::Lost(Damage::Bytes(_) | Damage::Missing { .. }) => fold.lost(1),
             Entry::Text(_) | Entry::Message(_) | Entry::Blob { .. } => return Err(JournalError::IsArchive),
         }
         count = count.wrapping_add(1);

@@ -7,7 +7,7 @@ use crate::{
     cassette::{
         blob::{BlobSink, BlobSource},
         format,
-        journal::{JournalHeader, JournalReader, encode, encode_end, encode_header},
+        journal::{Encoder, JournalHeader, JournalReader},
         model::{Cassette, Moment},
         order::timeline,
     },
@@ -44,7 +44,7 @@ pub fn recording(bytes: &[u8]) {
     let is_bridged = bytes.first().is_some_and(u8::is_ascii_digit);
     let transport = if is_bridged { STDIO_TO_HTTP } else { "stdio" }.to_owned();
     let header = JournalHeader { id: "6f1c2a000000".to_owned(), transport, ..Default::default() };
-    let mut journal = encode_header(&header);
+    let mut encoder = Encoder::new(&header);
     let mut lines = Vec::new();
     for (at, line) in (0..).zip(bytes.split(|byte| *byte == b'\n')) {
         let lane = line.first().filter(|byte| is_bridged && byte.is_ascii_digit());
@@ -66,9 +66,10 @@ pub fn recording(bytes: &[u8]) {
         if let Payload::Message(line) = &payload {
             lines.push((direction == Direction::ToServer, line.to_vec()));
         }
-        encode(&Event { at: at * 700, direction, lane, payload }, &mut journal);
+        encoder.event(&Event { at: at * 700, direction, lane, payload });
     }
-    encode_end(&mut journal);
+    encoder.end();
+    let journal = encoder.bytes;
     let mut blobs = Blobs::default();
     let text = add(EMPTY, &journal, &mut blobs);
     let shown = text.escape_ascii().to_string().replace("\\n", "\n");
@@ -96,13 +97,14 @@ pub fn recording(bytes: &[u8]) {
 pub fn lanes(bytes: &[u8]) {
     let header =
         JournalHeader { id: "6f1c2a000000".to_owned(), transport: "http".to_owned(), ..Default::default() };
-    let mut journal = encode_header(&header);
+    let mut encoder = Encoder::new(&header);
     for (at, line) in (0..).zip(bytes.split(|byte| *byte == b'\n')) {
         let [kind, lane, rest @ ..] = line else { continue };
         let Some((direction, payload)) = on_lane(*kind, rest) else { continue };
-        encode(&Event { at: at * 700, direction, lane: Lane(u32::from(*lane)), payload }, &mut journal);
+        encoder.event(&Event { at: at * 700, direction, lane: Lane(u32::from(*lane)), payload });
     }
-    encode_end(&mut journal);
+    encoder.end();
+    let journal = encoder.bytes;
     let mut blobs = Blobs::default();
     let text = add(EMPTY, &journal, &mut blobs);
     let shown = text.escape_ascii().to_string().replace("\\n", "\n");

@@ -23,7 +23,8 @@
 //! progress token again. So no response, of the client neither, and no notification belongs by its id to what came before
 //! the gap, and one that names nothing that came behind is a push, or an exchange of the client's. Where each request has
 //! a response of its own (over HTTP), that still tells whose it is; what comes as the response to a request that is
-//! missing is a push. A damaged place that was skipped is a gap of at least one message.
+//! missing is a push. A response without its head answers nothing: neither its status is known nor what else it was. A
+//! damaged place that was skipped is a gap of at least one message.
 //!
 //! A journal can go on with a session that the cassette has already, with what was asked of the real server in a replay:
 //! its exchanges go behind that session's, but for the handshake, which stands there, and what was not answered, or only
@@ -54,7 +55,7 @@ pub use carry::Changes;
 pub use drafts::Frames;
 pub use facts::Facts;
 pub use fold::{Fold, fold};
-pub use plan::{Addition, Plan};
+pub use plan::{Addition, Joined, Plan};
 pub use recorder::Recorder;
 pub use splice::{EMPTY, with_members};
 pub use together::{PAUSE_MS, goes_on};

@@ -40,6 +40,19 @@ pub struct Addition {
     pub exchanges: usize,
 }
 
+/// A recording that was to take the place of others and became a part of one instead: the same process had begun that
+/// one shortly before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// That recording.
+    pub recording: u32,
+    /// It had only asked what the server is: clients do that in a process of its own.
+    pub was_probe: bool,
+}
+
+/// What clients ask to find out what a server is.
+const PROBES: [&str; 4] = ["initialize", "notifications/initialized", "server/discover", "ping"];
+
 /// A session that is added, with its exchanges.
 #[derive(Debug)]
 pub(super) struct Added {
@@ -114,6 +127,23 @@ impl<'a> Plan<'a> {
     /// Tapes, by their numbers, that go on with a session which is not there: they must not be added as anything else.
     pub fn strays(&self) -> &[usize] {
         &self.strays
+    }
+
+    /// Whether what was to take the place of others became a part of one that was over when it began.
+    pub fn joined(&self) -> Option<Joined> {
+        self.added.iter().find_map(|added| {
+            let (tape, group) = (&self.tapes[added.tape], self.groups[added.tape]);
+            let Group::Recorded(recording) = group else { return None };
+            let sessions = || self.base.sessions.iter().filter(|known| known.recording == recording);
+            let was_over = sessions().all(|known| together::was_over(known, tape.header.started_ms));
+            let asked = |exchange: &&model::Exchange| {
+                self.base.sessions[exchange.session as usize].recording == recording
+            };
+            let is_probe =
+                |exchange: &model::Exchange| PROBES.iter().any(|probe| is_numbered(&exchange.key, probe));
+            let was_probe = self.base.exchanges.iter().filter(asked).all(is_probe);
+            (tape.replaces() && was_over).then_some(Joined { recording, was_probe })
+        })
     }
 
     /// Whether nothing is added.

@@ -6,7 +6,7 @@ use super::{EMPTY, Fold, Plan};
 use crate::{
     cassette::{
         blob::{BlobSink, BlobSource, NoBlobs},
-        journal::{FramePlace, JournalHeader, encode},
+        journal::{Encoder, FramePlace, JournalHeader},
         model::Cassette,
     },
     traffic::{Direction, Event, Lane, Micros, Payload},
@@ -31,20 +31,20 @@ use crate::{
 #[derive(Debug)]
 pub struct Recorder {
     fold: Fold,
-    frames: Vec<u8>,
+    frames: Encoder,
 }
 
 impl Recorder {
     /// A recorder of one process; `header` says which and since when.
     pub fn new(header: JournalHeader) -> Self {
-        Self { fold: Fold::new(header), frames: Vec::new() }
+        Self { fold: Fold::new(header), frames: Encoder::default() }
     }
 
     /// Takes in one thing that happened.
     pub fn event(&mut self, event: &Event<'_>) {
-        let at = self.frames.len();
-        encode(event, &mut self.frames);
-        let len = (self.frames.len() - at) as u32;
+        let at = self.frames.bytes.len();
+        self.frames.event(event);
+        let len = (self.frames.bytes.len() - at) as u32;
         self.fold.event(event, FramePlace { at: at as u64, len });
     }
 
@@ -65,7 +65,7 @@ impl Recorder {
         blobs: &mut dyn BlobSink,
     ) -> io::Result<Vec<u8>> {
         self.fold.end();
-        let (tapes, frames) = ([self.fold.finish()], [self.frames]);
+        let (tapes, frames) = ([self.fold.finish()], [self.frames.bytes]);
         let empty = Cassette::load(EMPTY.to_vec(), &NoBlobs).map_err(io::Error::other)?;
         let (base, old) = into.unwrap_or((&empty, &NoBlobs));
         let mut text = Vec::new();

@@ -69,6 +69,8 @@ pub(super) struct State {
     pub(super) http: Option<Fate>,
     /// It is an HTTP request that is no message.
     pub(super) is_plain: bool,
+    /// Over HTTP: the head of its response is among what was not recorded, or all that was behind it.
+    pub(super) lacks_response: bool,
 }
 
 /// What became of the response that carries an exchange over HTTP.
@@ -90,8 +92,12 @@ impl State {
     pub(super) const fn over_http(&self, stream_is_over: bool) -> Option<Option<Unanswered>> {
         let Some(fate) = self.http else { return None };
         match fate {
-            _ if !self.is_plain && (!self.is_request || self.is_answered) => Some(None),
+            _ if !self.is_plain && (!self.is_request || self.is_answered && !self.lacks_response) => {
+                Some(None)
+            }
             _ if self.is_cancelled => Some(Some(Unanswered::Cancelled)),
+            // Its status is not known, nor what else came with it.
+            _ if self.lacks_response => Some(Some(Unanswered::Lost)),
             Fate::Pending if self.is_plain => None,
             Fate::Ended if self.is_plain => Some(None),
             Fate::Left if self.is_plain => Some(Some(Unanswered::Open)),

@@ -63,6 +63,11 @@ pub(super) fn groups(base: &Cassette, tapes: &[Tape]) -> Vec<Group> {
     groups
 }
 
+/// Whether a session was over when something else began.
+pub(super) fn was_over(session: &model::Session, began_ms: u64) -> bool {
+    Span::of_session(session).is_some_and(|span| span.to <= began_ms)
+}
+
 /// Whether what the same parent process begins to record at `now_ms` is of the recording that a session belongs to.
 pub fn goes_on(session: &model::Session, now_ms: u64) -> bool {
     Span::of_session(session).is_some_and(|span| span.is_near(Span { from: now_ms, to: now_ms }))

@@ -126,7 +126,8 @@ fn sentence(asked: &str, reason: Reason, nearest: Option<&str>, differences: &[D
              wait for that answer, or replay without --strict"
         ),
         Reason::Incomplete => format!(
-            "tapedeck: the recording of `{key}` has no answer to `{asked}`, the recorder was cut off; record it again"
+            "tapedeck: the recording of `{key}` has no whole answer to `{asked}`: the recorder was cut off, or what it \
+             wrote got lost; record it again"
         ),
         Reason::RedactionDiffers => format!(
             "tapedeck: `{asked}` equals `{key}` but for a redacted value that is not the one it was before; \

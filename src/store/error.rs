@@ -96,9 +96,7 @@ impl StoreError {
 /// What to do about a journal that cannot be read: a sentence without a full stop.
 pub fn advice(journal: &Path, error: &JournalError) -> Option<String> {
     match error {
-        JournalError::Damaged { .. } | JournalError::Hopeless { .. } | JournalError::Unknown { .. } => {
-            Some(way_out(journal))
-        }
+        error if error.is_damage() => Some(way_out(journal)),
         JournalError::NoJournal | JournalError::Version { .. } | JournalError::NoArchive => {
             Some("take it away, or bring it back from a copy".to_owned())
         }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     cassette::journal::JournalError,
-    record::{Addition, Changes, Plan, Tape},
+    record::{Addition, Changes, Joined, Plan, Tape},
 };
 
 /// How a cassette is folded.
@@ -40,6 +40,8 @@ pub struct FoldOutcome {
     pub added: Vec<Addition>,
     /// How the new recording differs from those whose place it took; none where it took none's.
     pub changes: Option<Changes>,
+    /// The recording that a new one became a part of, although it was to take its place.
+    pub joined: Option<Joined>,
     /// How many journals have a recorder that still runs.
     pub alive: usize,
     /// What deserves a word: damaged journals, unfinished ends. One sentence each.
@@ -249,6 +251,7 @@ impl Folding<'_> {
         if plan.drops() {
             self.outcome.changes = Some(changes);
         }
+        self.outcome.joined = self.outcome.joined.or(plan.joined());
         self.outcome.added.extend(plan.additions());
         Ok(strays)
     }

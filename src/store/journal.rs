@@ -9,9 +9,7 @@ use fs_err::File;
 
 use super::{disk::Disk, lock::lock_created, paths, siblings::Opened};
 use crate::{
-    cassette::journal::{
-        Entry, JournalError, JournalHeader, encode, encode_end, encode_header, encode_missed,
-    },
+    cassette::journal::{Encoder, Entry, JournalError, JournalHeader, ROOM_STEP},
     traffic::Event,
 };
 
@@ -20,7 +18,7 @@ const ROOM: usize = 1 << 20;
 
 /// So much is added to a long journal at once, as zeros that are written over: to extend a file costs by the page what a
 /// write of many pages pays once (measured: half of the time that a journal takes).
-const AHEAD: usize = 128 << 10;
+const AHEAD: usize = ROOM_STEP as usize;
 
 /// From this length on a journal is long; tests have none that are longer.
 const LONG: u64 = if cfg!(test) { 1 << 10 } else { 512 << 10 };
@@ -39,9 +37,18 @@ pub struct Journal {
     zeros: Option<Vec<u8>>,
     /// Whether a write that failed may have left something behind them.
     is_torn: bool,
-    /// Where the frame stands that counts what is not in it.
-    missed_at: u64,
-    buffer: Vec<u8>,
+    /// The frame that counts what is not in it.
+    missed: Missed,
+    /// How many frames those are.
+    frames: u32,
+    encoder: Encoder,
+}
+
+/// Where a frame stands that is written over, and its number.
+#[derive(Clone, Copy, Debug)]
+struct Missed {
+    at: u64,
+    number: u32,
 }
 
 impl Journal {
@@ -81,7 +88,7 @@ impl Journal {
                 break file;
             }
         };
-        let (buffer, missed_at) = beginning(header);
+        let (encoder, missed) = beginning(header);
         let mut journal = Self {
             disk: disk.clone(),
             file,
@@ -90,8 +97,9 @@ impl Journal {
             room_to: 0,
             zeros: Some(Vec::new()),
             is_torn: false,
-            missed_at,
-            buffer,
+            missed,
+            frames: 0,
+            encoder,
         };
         if let Err(error) = journal.append() {
             // An empty journal helps nobody; a disk that refuses this too leaves it to the next fold.
@@ -112,9 +120,8 @@ impl Journal {
     /// # Errors
     /// When the disk takes them not, or not all; then none of them is in the journal, which stays whole.
     pub fn write(&mut self, events: &[Event<'_>]) -> io::Result<()> {
-        self.buffer.clear();
         for event in events {
-            encode(event, &mut self.buffer);
+            self.encoder.event(event);
         }
         self.append()
     }
@@ -125,30 +132,42 @@ impl Journal {
     /// # Errors
     /// When not even that can be written.
     pub fn missed(&mut self, messages: u64) -> io::Result<()> {
-        let mut frame = Vec::new();
-        encode_missed(messages, &mut frame);
-        self.disk.write_at(&self.file, &frame, self.missed_at)
+        let mut frame = Encoder { number: self.missed.number, ..Encoder::default() };
+        frame.missed(messages);
+        self.disk.write_at(&self.file, &frame.bytes, self.missed.at)
     }
 
+    /// Writes what has been encoded, or forgets it.
     fn append(&mut self) -> io::Result<()> {
+        let appended = self.append_encoded();
+        match appended {
+            Ok(()) => self.frames = self.encoder.number,
+            Err(_) => self.encoder.number = self.frames,
+        }
+        if self.encoder.bytes.capacity() > ROOM {
+            self.encoder.bytes = Vec::new();
+        }
+        self.encoder.bytes.clear();
+        appended
+    }
+
+    fn append_encoded(&mut self) -> io::Result<()> {
         if self.is_torn {
             self.cut()?;
         }
-        let end = self.length + self.buffer.len() as u64;
-        if end > self.room_to && self.length >= LONG && self.buffer.len() < AHEAD / 2 {
+        let bytes = &self.encoder.bytes;
+        let end = self.length + bytes.len() as u64;
+        if end > self.room_to && self.length >= LONG && bytes.len() < AHEAD / 2 {
             self.make_room(end);
         }
         self.is_torn = true;
-        if let Err(error) = self.disk.write_at(&self.file, &self.buffer, self.length) {
+        if let Err(error) = self.disk.write_at(&self.file, &self.encoder.bytes, self.length) {
             self.is_torn = self.cut().is_err();
             return Err(error);
         }
         self.is_torn = false;
         self.length = end;
         self.room_to = self.room_to.max(end);
-        if self.buffer.capacity() > ROOM {
-            self.buffer = Vec::new();
-        }
         Ok(())
     }
 
@@ -186,45 +205,50 @@ impl Journal {
         let put = self.disk.put_unsynced(&self.path, 0o600, |file| {
             // Before it has that name, so that it never looks dead.
             self.disk.lock(file)?;
-            let (length, missed_at) = self.write_changed(&old, file, &mut change)?;
+            let written = self.write_changed(&old, file, &mut change)?;
             // Else it would come back to life where somebody has taken it away.
             if !self.disk.is_still(&self.file, &self.path)? {
                 return Err(JournalError::from(self.lost()));
             }
-            Ok((file.try_clone()?, length, missed_at))
+            Ok((file.try_clone()?, written))
         })?;
-        (self.file, self.length, self.missed_at) = put;
-        (self.room_to, self.is_torn) = (self.length, false);
+        (self.file, (self.length, self.frames, self.missed)) = put;
+        (self.room_to, self.is_torn, self.encoder.number) = (self.length, false, self.frames);
         Ok(())
     }
 
-    /// Writes its events to a file, each changed; how long that is, and where it counts what is not in it.
+    /// Writes its events to a file, each changed; how long that is, of how many frames, and which of them counts what is
+    /// not in it.
     fn write_changed(
         &self,
         old: &Opened,
         file: &File,
         change: &mut dyn FnMut(&mut Event<'_>) -> io::Result<()>,
-    ) -> Result<(u64, u64), JournalError> {
+    ) -> Result<(u64, u32, Missed), JournalError> {
         let mut reader = old.reader()?;
-        let ((mut frames, missed_at), mut length) = (beginning(reader.header()), 0);
-        let write = |frames: &mut Vec<u8>, length: &mut u64| {
-            *length += frames.len() as u64;
-            let written = self.disk.write(file, frames);
-            frames.clear();
+        let ((mut frames, missed), mut length) = (beginning(reader.header()), 0);
+        let write = |frames: &mut Encoder, length: &mut u64| {
+            *length += frames.bytes.len() as u64;
+            let written = self.disk.write(file, &frames.bytes);
+            frames.bytes.clear();
             written
         };
         while let Some((_, entry)) = reader.next()? {
             // There is nothing else in it before its end.
             if let Entry::Event(mut event) = entry {
                 change(&mut event)?;
-                encode(&event, &mut frames);
+                frames.event(&event);
             }
-            if frames.len() >= ROOM {
+            if frames.bytes.len() >= ROOM {
                 write(&mut frames, &mut length)?;
             }
         }
+        // What is not there any more was taken away from outside.
+        if frames.number != self.frames {
+            return Err(JournalError::EndDamaged { at: reader.place() });
+        }
         write(&mut frames, &mut length)?;
-        Ok((length, missed_at))
+        Ok((length, frames.number, missed))
     }
 
     /// Whether its name still leads to it.
@@ -246,8 +270,7 @@ impl Journal {
     /// When that cannot be written: then it is as one whose recorder was killed. [`io::ErrorKind::NotFound`] when somebody
     /// took the journal away while it was recorded.
     pub fn finish(mut self) -> io::Result<PathBuf> {
-        self.buffer.clear();
-        encode_end(&mut self.buffer);
+        self.encoder.end();
         let ended = self.append();
         if self.room_to > self.length {
             let _ = self.cut();
@@ -257,212 +280,13 @@ impl Journal {
     }
 }
 
-/// The bytes a recorder's journal begins with, and where among them the frame stands that counts what is not in it.
-fn beginning(header: &JournalHeader) -> (Vec<u8>, u64) {
-    let mut bytes = encode_header(header);
-    let missed_at = bytes.len() as u64;
-    encode_missed(header.missed, &mut bytes);
-    (bytes, missed_at)
+/// What a recorder's journal begins with, and which frame there counts what is not in it.
+fn beginning(header: &JournalHeader) -> (Encoder, Missed) {
+    let mut encoder = Encoder::new(header);
+    let missed = Missed { at: encoder.bytes.len() as u64, number: encoder.number };
+    encoder.missed(header.missed);
+    (encoder, missed)
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{borrow::Cow, os::unix::fs::PermissionsExt, sync::Arc, sync::Mutex};
-
-    use rustix::{
-        fs::{FlockOperation, flock},
-        io::FdFlags,
-    };
-
-    use super::{super::disk::Step, *};
-    use crate::{
-        cassette::journal::{Entry, JournalReader},
-        traffic::{Direction, Lane, Payload},
-    };
-
-    fn header() -> JournalHeader {
-        JournalHeader { id: "0123456789ab".to_owned(), ..JournalHeader::default() }
-    }
-
-    fn event(text: &str) -> Event<'_> {
-        let payload = Payload::Message(Cow::Borrowed(text.as_bytes()));
-        Event { at: 0, direction: Direction::ToServer, lane: Lane(0), payload }
-    }
-
-    fn texts(path: &Path) -> Vec<String> {
-        let mut reader = JournalReader::new(fs_err::File::open(path).unwrap()).unwrap();
-        let mut texts = Vec::new();
-        while let Some((_, entry)) = reader.next().unwrap() {
-            texts.push(match entry {
-                Entry::Event(Event { payload: Payload::Message(bytes), .. }) => {
-                    String::from_utf8(bytes.into_owned()).unwrap()
-                }
-                entry => format!("{entry:?}"),
-            });
-        }
-        assert_eq!(reader.torn(), None);
-        texts
-    }
-
-    #[test]
-    fn a_journal_is_private_locked_and_not_inherited_until_it_is_finished() {
-        let folder = tempfile::tempdir().unwrap();
-        let cassette = folder.path().join("new/folders/c.json");
-        let mut journal = Journal::create_on(&Disk::default(), &cassette, header(), None).unwrap();
-        journal.write(&[event("a"), event("b")]).unwrap();
-        assert_eq!(journal.path().metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(rustix::io::fcntl_getfd(&journal.file).unwrap().contains(FdFlags::CLOEXEC));
-        let other = fs_err::File::open(journal.path()).unwrap();
-        let try_lock = || flock(&other, FlockOperation::NonBlockingLockExclusive);
-        assert!(try_lock().is_err(), "a reader must see that it lives");
-        let path = journal.finish().unwrap();
-        assert!(try_lock().is_ok());
-        assert_eq!(texts(&path), ["a", "b", "End"]);
-    }
-
-    #[test]
-    fn events_of_one_call_are_one_write() {
-        let folder = tempfile::tempdir().unwrap();
-        let steps = Arc::new(Mutex::new(Vec::new()));
-        let noted = Arc::clone(&steps);
-        let before = move |step| {
-            noted.lock().unwrap().push(step);
-            Ok(())
-        };
-        let disk = Disk { before: Some(Arc::new(before)) };
-        let mut journal = Journal::create_on(&disk, &folder.path().join("c.json"), header(), None).unwrap();
-        steps.lock().unwrap().clear();
-        journal.write(&[event("a"), event("b"), event("c")]).unwrap();
-        assert_eq!(*steps.lock().unwrap(), [Step::Write]);
-    }
-
-    #[test]
-    fn a_failed_write_leaves_whole_frames_and_recording_goes_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let fails = Arc::new(Mutex::new(Vec::new()));
-        let failing = Arc::clone(&fails);
-        let before = move |step| match failing.lock().unwrap().contains(&step) {
-            true => Err(io::ErrorKind::WriteZero.into()),
-            false => Ok(()),
-        };
-        let disk = Disk { before: Some(Arc::new(before)) };
-        let mut journal = Journal::create_on(&disk, &folder.path().join("c.json"), header(), None).unwrap();
-        journal.write(&[event("before")]).unwrap();
-        for steps in [vec![Step::Write], vec![Step::Write, Step::Truncate]] {
-            *fails.lock().unwrap() = steps;
-            journal.write(&[event("the disk is full")]).unwrap_err();
-        }
-        fails.lock().unwrap().clear();
-        journal.write(&[event("after")]).unwrap();
-        assert_eq!(texts(&journal.finish().unwrap()), ["before", "after", "End"]);
-    }
-
-    #[test]
-    fn a_full_disk_still_takes_how_much_is_missing_and_so_does_a_journal_put_in_its_place() {
-        let folder = tempfile::tempdir().unwrap();
-        let cassette = folder.path().join("c.json");
-        let mut journal = Journal::create_on(&Disk::default(), &cassette, header(), None).unwrap();
-        journal.write(&[event("before")]).unwrap();
-        let length = journal.length;
-        let missed = |journal: &Journal| {
-            let file = fs_err::File::open(journal.path()).unwrap();
-            assert_eq!(file.metadata().unwrap().len(), journal.length);
-            (JournalReader::new(file).unwrap().header().missed, texts(journal.path()))
-        };
-        let before = vec!["before".to_owned()];
-        assert_eq!(missed(&journal), (0, before.clone()));
-        for count in [1, 300] {
-            journal.missed(count).unwrap();
-            assert_eq!(missed(&journal), (count, before.clone()));
-        }
-        assert_eq!(journal.length, length);
-        journal.rewrite(|_| Ok(())).unwrap();
-        assert_eq!(missed(&journal), (300, before.clone()));
-        journal.missed(u64::MAX).unwrap();
-        assert_eq!(missed(&journal), (u64::MAX, before));
-        journal.write(&[event("after")]).unwrap();
-        assert_eq!(texts(&journal.finish().unwrap()), ["before", "after", "End"]);
-    }
-
-    #[test]
-    fn a_long_journal_has_room_ahead_which_says_nothing_and_goes_with_its_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut journal =
-            Journal::create_on(&Disk::default(), &folder.path().join("c.json"), header(), None).unwrap();
-        let text = "long ".repeat(1000);
-        let file_length = |journal: &Journal| fs_err::metadata(journal.path()).unwrap().len();
-        let mut had_room = Vec::new();
-        for count in 1..=60 {
-            journal.write(&[event(&text)]).unwrap();
-            assert_eq!(file_length(&journal), journal.room_to);
-            had_room.push(journal.room_to > journal.length);
-            // As it is after the end of its recorder, however that comes.
-            assert_eq!(texts(journal.path()), vec![&*text; count]);
-        }
-        assert_eq!((had_room[0], had_room[1..].contains(&false)), (false, false));
-        journal.rewrite(|_| Ok(())).unwrap();
-        assert_eq!(file_length(&journal), journal.length);
-        journal.write(&[event("after")]).unwrap();
-        assert!(journal.room_to > journal.length);
-        let path = journal.finish().unwrap();
-        let whole = [vec![&*text; 60], vec!["after", "End"]].concat();
-        assert_eq!(texts(&path), whole);
-        assert_ne!(fs_err::read(&path).unwrap().last(), Some(&0));
-    }
-
-    #[test]
-    fn a_disk_without_room_ahead_takes_what_it_can() {
-        let folder = tempfile::tempdir().unwrap();
-        let writes = Arc::new(Mutex::new(0));
-        let counted = Arc::clone(&writes);
-        // The third is of zeros, and half done.
-        let before = move |step| {
-            let mut writes = counted.lock().unwrap();
-            *writes += usize::from(step == Step::Write);
-            match (step, *writes) {
-                (Step::Write, 3) => Err(io::ErrorKind::WriteZero.into()),
-                _ => Ok(()),
-            }
-        };
-        let disk = Disk { before: Some(Arc::new(before)) };
-        let mut journal = Journal::create_on(&disk, &folder.path().join("c.json"), header(), None).unwrap();
-        let text = "long ".repeat(1000);
-        for _ in 0..3 {
-            journal.write(&[event(&text)]).unwrap();
-        }
-        assert_eq!(*writes.lock().unwrap(), 5);
-        assert_eq!(texts(&journal.finish().unwrap()), [&*text, &*text, &*text, "End"]);
-    }
-
-    #[test]
-    fn where_the_folder_cannot_be_written_the_journal_goes_to_the_state_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let state = folder.path().join("state");
-        fs_err::write(folder.path().join("file"), "").unwrap();
-        let cassette = folder.path().join("file/c.json");
-        let journal = Journal::create_on(&Disk::default(), &cassette, header(), Some(&state)).unwrap();
-        assert_eq!(journal.path(), state.join("c.json.19700101T000000-0123456789ab.journal"));
-        let reader = JournalReader::new(fs_err::File::open(journal.path()).unwrap()).unwrap();
-        assert_eq!(reader.header().cassette.as_deref(), cassette.to_str());
-        Journal::create_on(&Disk::default(), &cassette, header(), None).unwrap_err();
-    }
-
-    #[test]
-    fn a_journal_taken_away_before_it_was_locked_is_made_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("c.json.19700101T000000-0123456789ab.journal");
-        let (taken, name) = (Mutex::new(false), path.clone());
-        let before = move |step| {
-            if step == Step::Lock && !std::mem::replace(&mut *taken.lock().unwrap(), true) {
-                fs_err::remove_file(&name).unwrap();
-            }
-            Ok(())
-        };
-        let disk = Disk { before: Some(Arc::new(before)) };
-        let mut journal = Journal::create_on(&disk, &folder.path().join("c.json"), header(), None).unwrap();
-        journal.write(&[event("kept")]).unwrap();
-        assert_eq!(texts(&path), ["kept"]);
-        fs_err::remove_file(&path).unwrap();
-        assert_eq!(journal.finish().unwrap_err().kind(), io::ErrorKind::NotFound);
-    }
-}
+mod tests;

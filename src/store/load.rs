@@ -16,7 +16,7 @@ use crate::{
     cassette::{
         LoadError, LoadErrorKind,
         blob::{BlobSink, BlobSource},
-        journal::{JournalError, Loss, MAGIC},
+        journal::{Damage, JournalError, JournalHeader, Loss, MAGIC},
         model::Cassette,
     },
     record::{self, Plan, Tape},
@@ -82,8 +82,10 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
     };
     let has_text = text.is_some();
     let (mut folded, mut damaged) = (Vec::new(), None);
-    for journal in &journals {
-        match journal.read() {
+    for journal in &mut journals {
+        let read = journal.read();
+        let journal = &*journal;
+        match read {
             Ok(read) if is_anothers(&read.tape, &journal.path, &path) => {}
             Ok(read) => {
                 notes.extend(read.torn.map(|torn| note_of_end(&journal.path, torn)));
@@ -104,6 +106,41 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
         return Err(StoreError::NotFound { path });
     }
     together(disk, path, text, folded, notes)
+}
+
+/// What deserves a word of the journals beside a cassette that cannot be read: what they hold is in nothing that is read
+/// of it. One sentence each.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn unread_journals(path: &Path) -> io::Result<Vec<String>> {
+    unread_journals_on(&Disk::default(), path, paths::state_folder().as_deref())
+}
+
+pub(super) fn unread_journals_on(disk: &Disk, path: &Path, state: Option<&Path>) -> io::Result<Vec<String>> {
+    let path = paths::resolve(path)?;
+    let mut notes = Vec::new();
+    for name in paths::journals(disk, &path, state)? {
+        match Opened::open(disk, name).and_then(|journal| wrong_beside(disk, journal, &path)) {
+            Ok(wrong) => notes.extend(wrong),
+            Err(error) => notes.push(format!("{error}; it is left out")),
+        }
+    }
+    Ok(notes)
+}
+
+fn wrong_beside(disk: &Disk, journal: Option<Opened>, path: &Path) -> io::Result<Option<String>> {
+    let Some(mut journal) = journal else { return Ok(None) };
+    let is_others = journal.header().is_ok_and(|header| is_of_another(&header, &journal.path, path));
+    if is_others || journal.wrong()?.is_none() || disk.is_locked(&journal.file)? {
+        return Ok(None);
+    }
+    // Its recorder may have ended since it was read.
+    journal.measure()?;
+    Ok(match journal.wrong()? {
+        None | Some(JournalError::NoHeader) => None,
+        Some(error) => Some(note_of_unread(&journal.path, &error, "it is left out")),
+    })
 }
 
 /// How many recorders of a cassette run; of a journal, whether its recorder does.
@@ -138,7 +175,9 @@ pub fn faults(path: &Path) -> Result<Vec<LoadError>, StoreError> {
 
 /// One journal alone; past damage where `recovers` says so.
 pub(super) fn load_journal(disk: &Disk, path: PathBuf, recovers: bool) -> Result<Loaded, StoreError> {
-    let Some(journal) = Opened::open(disk, path.clone())? else { return Err(StoreError::NotFound { path }) };
+    let Some(mut journal) = Opened::open(disk, path.clone())? else {
+        return Err(StoreError::NotFound { path });
+    };
     let failed = |source| StoreError::Journal { path: path.clone(), source };
     let archive = match journal.archive() {
         // Its messages alone are no cassette; those of a recording are.
@@ -268,7 +307,11 @@ pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &dyn BlobSource) -> Resul
 
 /// Whether a journal in the state folder belongs to another cassette of the same name.
 pub(super) fn is_anothers(tape: &Tape, journal: &Path, cassette: &Path) -> bool {
-    match &tape.header.cassette {
+    is_of_another(&tape.header, journal, cassette)
+}
+
+fn is_of_another(header: &JournalHeader, journal: &Path, cassette: &Path) -> bool {
+    match &header.cassette {
         Some(path) => Path::new(path) != cassette,
         None => paths::folder(journal) != paths::folder(cassette),
     }
@@ -279,14 +322,21 @@ pub(super) fn note_of_stray(journal: &Path) -> String {
 }
 
 /// What could not be read of a journal, one sentence each.
-pub(super) fn notes_of_losses(journal: &Path, losses: &[Loss]) -> Vec<String> {
-    let told = |loss: &Loss| {
-        let name = journal.display();
-        let (bytes, were) =
-            if loss.bytes == 1 { ("byte", "was damaged and is") } else { ("bytes", "were damaged and are") };
-        format!("{name}: {} {bytes} from byte {} on {were} lost", loss.bytes, loss.at)
+pub(super) fn notes_of_losses(journal: &Path, losses: &[Damage]) -> Vec<String> {
+    let told = |damage: &Damage| match *damage {
+        Damage::Bytes(Loss { at, bytes: 1 }) => format!("1 byte from byte {at} on was damaged and is lost"),
+        Damage::Bytes(Loss { at, bytes }) => {
+            format!("{bytes} bytes from byte {at} on were damaged and are lost")
+        }
+        Damage::Missing { at, frames: 1 } => format!("1 entry is missing before byte {at} and is lost"),
+        Damage::Missing { at, frames } => {
+            format!("{frames} entries are missing before byte {at} and are lost")
+        }
+        Damage::Displaced(Loss { at, .. }) => {
+            format!("the entry at byte {at} stands there twice, or behind a later one, and is left out")
+        }
     };
-    losses.iter().map(told).collect()
+    losses.iter().map(|damage| format!("{}: {}", journal.display(), told(damage))).collect()
 }
 
 pub(super) fn note_of_end(journal: &Path, torn: Loss) -> String {

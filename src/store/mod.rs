@@ -33,7 +33,7 @@ pub use error::{StoreError, advice, way_out};
 pub use event_log::EventLog;
 pub use fold::{FoldOptions, FoldOutcome, fold};
 pub use journal::Journal;
-pub use load::{Loaded, faults, load, recorders};
+pub use load::{Loaded, faults, load, recorders, unread_journals};
 pub use origin::new_header;
 pub use other::open_other;
 pub use recover::{LeftJournal, left_journals, recover};

@@ -83,22 +83,8 @@ fn look_at(
     let found = describe(disk, &journal, state)?;
     let cassette = found.cassette.or_else(|| is_kept.then_some(of));
     let is_read = found.error.is_some() || found.is_alive || is_kept;
-    let error = if is_read { found.error } else { wrong_in(&journal)? };
+    let error = if is_read { found.error } else { journal.wrong()?.map(|error| told(path, &error)) };
     Ok(Some(LeftJournal { cassette, is_kept, error, ..found }))
-}
-
-/// What is wrong with a journal behind its header.
-fn wrong_in(journal: &Opened) -> io::Result<Option<String>> {
-    let read = || -> Result<(), JournalError> {
-        let mut reader = journal.reader()?;
-        while reader.next()?.is_some() {}
-        Ok(())
-    };
-    match read() {
-        Ok(()) => Ok(None),
-        Err(JournalError::Io(error)) => Err(error),
-        Err(error) => Ok(Some(told(&journal.path, &error))),
-    }
 }
 
 fn told(journal: &Path, error: &JournalError) -> String {

@@ -9,7 +9,7 @@ use fs_err::File;
 
 use super::{disk::Disk, paths};
 use crate::{
-    cassette::journal::{Archive, FramePlace, JournalError, JournalHeader, JournalReader, Loss},
+    cassette::journal::{Archive, Damage, FramePlace, JournalError, JournalHeader, JournalReader, Loss},
     record::{self, Frames, Tape},
 };
 
@@ -29,8 +29,20 @@ pub(super) struct Folded {
     pub(super) tape: Tape,
     /// The unfinished frame at its end.
     pub(super) torn: Option<Loss>,
+    /// The same, where no end of a recorder leaves that.
+    damaged_end: Option<Loss>,
     /// What recovery skipped.
-    pub(super) losses: Vec<Loss>,
+    pub(super) losses: Vec<Damage>,
+}
+
+impl Folded {
+    /// Of a journal that nobody writes.
+    fn of_dead(self) -> Result<Self, JournalError> {
+        match self.damaged_end {
+            Some(Loss { at, .. }) if self.losses.is_empty() => Err(JournalError::EndDamaged { at }),
+            _ => Ok(self),
+        }
+    }
 }
 
 impl Opened {
@@ -71,21 +83,52 @@ impl Opened {
     }
 
     /// Folds it as it is now, without changing it, and finds out whether its recorder still runs.
-    pub(super) fn read(&self) -> Result<Folded, JournalError> {
-        let mut looks = 1..;
-        let mut read = loop {
-            match self.fold(false, &|| true) {
-                // A recorder may have written, between two reads of ours, in front of where we are and behind it.
-                Err(JournalError::Damaged { .. })
-                    if looks.next() < Some(3) && self.disk.is_locked(&self.file)? => {}
-                read => break read?,
+    pub(super) fn read(&mut self) -> Result<Folded, JournalError> {
+        let (mut looks, mut is_dead) = (1.., false);
+        loop {
+            let read = self.fold_any(false, &|| true);
+            let is_suspect = match &read {
+                // One that ended has said so, and whoever folds its journal has the lock.
+                Ok(read) if read.tape.is_whole => read.damaged_end.is_some(),
+                Ok(_) => true,
+                Err(error) => error.is_damage(),
+            };
+            if is_dead || !is_suspect {
+                return read?.of_dead();
             }
+            let is_alive = self.disk.is_locked(&self.file)?;
+            match read {
+                Ok(mut read) if is_alive => {
+                    read.tape.is_alive = !read.tape.is_whole;
+                    // The next look finds it whole.
+                    (read.torn, read.damaged_end) = (None, None);
+                    return Ok(read);
+                }
+                Ok(read) if read.torn.is_none() && read.damaged_end.is_none() => return Ok(read),
+                // A recorder may have written, between two reads of ours, in front of where we are and behind it.
+                Err(error) if is_alive && looks.next() >= Some(3) => return Err(error),
+                Err(_) if is_alive => {}
+                // It may have ended since.
+                Ok(_) | Err(_) => {
+                    is_dead = true;
+                    self.measure()?;
+                }
+            }
+        }
+    }
+
+    /// What is wrong with it, which nobody writes.
+    pub(super) fn wrong(&self) -> io::Result<Option<JournalError>> {
+        let read = || -> Result<(), JournalError> {
+            let mut reader = self.reader()?;
+            while reader.next()?.is_some() {}
+            reader.damaged_end().map_or(Ok(()), |Loss { at, .. }| Err(JournalError::EndDamaged { at }))
         };
-        // One that ended has said so, and whoever folds its journal has the lock.
-        read.tape.is_alive = !read.tape.is_whole && self.disk.is_locked(&self.file)?;
-        // The next look finds it whole.
-        read.torn.take_if(|_| read.tape.is_alive);
-        Ok(read)
+        match read() {
+            Ok(()) => Ok(None),
+            Err(JournalError::Io(error)) => Err(error),
+            Err(error) => Ok(Some(error)),
+        }
     }
 
     /// What it holds if it was made from a cassette.
@@ -93,8 +136,12 @@ impl Opened {
         Archive::read(&mut self.reader()?)
     }
 
-    /// Folds it; past damage where `recovers` says so.
+    /// Folds it, which nobody writes; past damage where `recovers` says so.
     pub(super) fn fold(&self, recovers: bool, goes_on: &dyn Fn() -> bool) -> Result<Folded, JournalError> {
+        self.fold_any(recovers, goes_on)?.of_dead()
+    }
+
+    fn fold_any(&self, recovers: bool, goes_on: &dyn Fn() -> bool) -> Result<Folded, JournalError> {
         let bytes = Bytes { journal: self, at: 0 };
         let mut reader = match recovers {
             true => JournalReader::recover(bytes, paths::header_of(&self.path))?,
@@ -104,7 +151,8 @@ impl Opened {
         if paths::is_added(&self.path) {
             tape.header.continues.get_or_insert_default();
         }
-        Ok(Folded { tape, torn: reader.torn(), losses: reader.losses().to_vec() })
+        let (torn, damaged_end, losses) = (reader.torn(), reader.damaged_end(), reader.losses().to_vec());
+        Ok(Folded { tape, torn, damaged_end, losses })
     }
 
     /// Reads it from its start.

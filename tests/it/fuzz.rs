@@ -10,7 +10,7 @@ use std::{
 use mcp_tapedeck::{
     cassette::{
         self,
-        journal::{self, JournalHeader},
+        journal::{Encoder, JournalHeader},
     },
     record, redact, replay,
     traffic::{Direction, Event, Lane, Payload, RequestHead, ResponseHead, SseEvent},
@@ -75,11 +75,10 @@ fn http() {
 fn a_journal() -> Vec<u8> {
     let event = |at, payload| Event { at, direction: Direction::ToClient, lane: Lane(0), payload };
     let message = |line: &'static str| Payload::Message(Cow::Borrowed(line.as_bytes()));
-    let mut bytes =
-        journal::encode_header(&JournalHeader { id: "6f1c2a000000".into(), ..Default::default() });
-    journal::encode(&event(1, message(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#)), &mut bytes);
-    journal::encode(&event(300, Payload::Gap { messages: 3 }), &mut bytes);
-    journal::encode(&event(70_000, message("ready")), &mut bytes);
+    let mut encoder = Encoder::new(&JournalHeader { id: "6f1c2a000000".into(), ..Default::default() });
+    encoder.event(&event(1, message(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#)));
+    encoder.event(&event(300, Payload::Gap { messages: 3 }));
+    encoder.event(&event(70_000, message("ready")));
     let headers = || vec![(b"accept"[..].into(), b"*/*"[..].into())];
     let (method, target) = (b"GET"[..].into(), b"/mcp?x=1"[..].into());
     let request = Payload::Request(RequestHead { method, target, headers: headers() });
@@ -89,11 +88,11 @@ fn a_journal() -> Vec<u8> {
     let bare = Payload::SseEvent(SseEvent { retry: Some(5), no_data: true, ..SseEvent::default() });
     let body = Payload::Body(b"<p>"[..].into());
     for payload in [request, response, sent, bare, body, Payload::Broken { reset: true }] {
-        journal::encode(&Event { lane: Lane(3), ..event(80_000, payload) }, &mut bytes);
+        encoder.event(&Event { lane: Lane(3), ..event(80_000, payload) });
     }
-    journal::encode(&event(u64::MAX, Payload::Closed), &mut bytes);
-    journal::encode_end(&mut bytes);
-    bytes
+    encoder.event(&event(u64::MAX, Payload::Closed));
+    encoder.end();
+    encoder.bytes
 }
 
 /// `made` inputs come from the seeds: fewer where one takes long without optimisation.

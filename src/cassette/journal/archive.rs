@@ -10,8 +10,8 @@ use super::{
         blob, layout,
         model::{Cassette, Form, Message},
     },
-    CutMessage, Entry, JournalError, JournalHeader, JournalReader, encode_header,
-    frame::{MAX_MESSAGE, encode_part},
+    CutMessage, Encoder, Entry, JournalError, JournalHeader, JournalReader,
+    frame::{MAX_MESSAGE, Part},
 };
 use crate::wire::{Span, scan};
 
@@ -37,12 +37,12 @@ pub fn encode_archive(
     blobs: &[(String, Vec<u8>)],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    out.write_all(&encode_header(header))?;
-    let mut frame = Vec::new();
-    let mut put = |part: Entry<'_>| {
-        frame.clear();
-        encode_part(&part, &mut frame);
-        out.write_all(&frame)
+    let mut encoder = Encoder::new(header);
+    let mut put = |part: Part<'_>| {
+        encoder.part(&part);
+        out.write_all(&encoder.bytes)?;
+        encoder.bytes.clear();
+        Ok::<_, io::Error>(())
     };
     let text = &cassette.text[..];
     let mut cuts = Vec::new();
@@ -60,16 +60,17 @@ pub fn encode_archive(
     }
     skeleton.extend_from_slice(&text[kept..]);
     for piece in skeleton.chunks(PIECE) {
-        put(Entry::Text(piece))?;
+        put(Part::Text(piece))?;
     }
     for (at, level, column, flat) in &cuts {
         let (level, column) = (*level as u32, *column as u32);
-        put(Entry::Message(CutMessage { at: *at, level, column, flat }))?;
+        put(Part::Message(CutMessage { at: *at, level, column, flat }))?;
     }
     for (name, bytes) in blobs {
-        put(Entry::Blob { name, bytes })?;
+        put(Part::Blob { name, bytes })?;
     }
-    put(Entry::End)
+    encoder.end();
+    out.write_all(&encoder.bytes)
 }
 
 /// Where the messages of a cassette stand, in the order of its text, each with how many containers are around it.
@@ -135,7 +136,7 @@ impl Archive {
             match entry {
                 Entry::Text(piece) => skeleton.extend_from_slice(piece),
                 Entry::Event(_) | Entry::End if skeleton.is_empty() => return Ok(None),
-                Entry::Event(_) => return Err(JournalError::NoArchive),
+                Entry::Event(_) | Entry::Lost(_) => return Err(JournalError::NoArchive),
                 Entry::Message(message) => written = archive.put(message, &skeleton, written)?,
                 // A name becomes a path, so it must be the one that these bytes have.
                 Entry::Blob { name, bytes } => match blob::kind(name) {
@@ -262,22 +263,25 @@ mod tests {
     #[test]
     fn messages_in_impossible_places_are_refused() {
         let message = |at, flat: &'static [u8]| {
-            Entry::Message(CutMessage { at, level: u32::MAX, column: u32::MAX, flat })
+            Part::Message(CutMessage { at, level: u32::MAX, column: u32::MAX, flat })
         };
-        for parts in [
+        for (number, parts) in [
             vec![message(5, b"{}")],
             vec![message(u64::MAX, b"{}")],
             vec![message(2, b"{}"), message(1, b"{}")],
             vec![message(1, b"{")],
             vec![message(1, b"")],
-            vec![Entry::Blob { name: "../x", bytes: b"" }],
-            vec![Entry::Blob { name: &blob::name(blob::Kind::Text, b"a"), bytes: b"b" }],
-        ] {
-            let mut bytes = encode_header(&JournalHeader::default());
-            encode_part(&Entry::Text(b"text"), &mut bytes);
-            parts.iter().for_each(|part| encode_part(part, &mut bytes));
-            encode_part(&Entry::End, &mut bytes);
-            assert!(matches!(read(&bytes), Err(JournalError::NoArchive)), "{parts:?}");
+            vec![Part::Blob { name: "../x", bytes: b"" }],
+            vec![Part::Blob { name: &blob::name(blob::Kind::Text, b"a"), bytes: b"b" }],
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let mut encoder = Encoder::new(&JournalHeader::default());
+            encoder.part(&Part::Text(b"text"));
+            parts.iter().for_each(|part| encoder.part(part));
+            encoder.end();
+            assert!(matches!(read(&encoder.bytes), Err(JournalError::NoArchive)), "number {number}");
         }
     }
 }

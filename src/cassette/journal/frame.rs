@@ -1,22 +1,19 @@
-//! One frame as bytes: its head, and its payload by bincode.
+//! What frames hold, as bytes: by bincode.
 
 use std::borrow::Cow;
 
 use bincode::{BorrowDecode, Encode, config, enc::write::Writer, error::EncodeError};
 use sha2::{Digest, Sha256};
 
-use super::{Continues, JournalHeader, MAGIC, VERSION, fields};
+use super::{
+    Continues, Damage, JournalHeader, MAGIC, VERSION, fields,
+    head::{self, MAX_PAYLOAD},
+};
 use crate::{
     traffic::{Direction, Event, Exit, Headers, Lane, Payload, RequestHead, ResponseHead, SseEvent},
     wire::lines::Oversize,
 };
 
-/// What a frame begins with: bytes that no UTF-8 text holds.
-pub(super) const MARK: [u8; 4] = [0xf7, 0xa5, 0xfe, 0xc3];
-/// Length of mark, length and CRC.
-pub(super) const HEAD: usize = 12;
-/// The longest payload: a length beyond it is damage, so that no length makes a reader allocate without end.
-pub(super) const MAX_PAYLOAD: usize = 1 << 30;
 /// The longest message that is kept whole; a longer one is kept as size, hash and its two ends.
 pub const MAX_MESSAGE: usize = MAX_PAYLOAD - 4096;
 
@@ -42,6 +39,8 @@ pub enum Entry<'a> {
         /// What stands in it.
         bytes: &'a [u8],
     },
+    /// No frame, but where some were: what recovery skipped here.
+    Lost(Damage),
 }
 
 /// A message that was cut out of a cassette's text, without the white space that laid it out.
@@ -151,15 +150,24 @@ enum PayloadFrame<'a> {
 
 type HeaderFrames<'a> = Vec<(&'a [u8], &'a [u8])>;
 
-/// The bytes a journal begins with: magic, version, the header's frame, and that of where it belongs if it is no
-/// recording of its own.
-pub fn encode_header(header: &JournalHeader) -> Vec<u8> {
-    let mut out = MAGIC.to_vec();
-    out.extend_from_slice(&VERSION.to_le_bytes());
-    let header = header.clone();
-    let continues = header.continues;
-    push_frame(
-        &Frame::Header(HeaderFrame {
+/// Frames as bytes, each numbered behind the one before it.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    /// What has been encoded; whoever wrote it takes it out.
+    pub bytes: Vec<u8>,
+    /// The number of the next frame. What is not written although it was encoded takes none.
+    pub number: u32,
+}
+
+impl Encoder {
+    /// Begins with what a journal begins with: magic, version, the header's frame, and that of where it belongs if it is no
+    /// recording of its own.
+    pub fn new(header: &JournalHeader) -> Self {
+        let mut encoder = Self { bytes: MAGIC.to_vec(), number: 0 };
+        encoder.bytes.extend_from_slice(&VERSION.to_le_bytes());
+        let header = header.clone();
+        let continues = header.continues;
+        encoder.frame(&Frame::Header(HeaderFrame {
             id: header.id,
             parent: header.parent,
             parent_start: header.parent_start,
@@ -171,59 +179,74 @@ pub fn encode_header(header: &JournalHeader) -> Vec<u8> {
             redacted: header.redacted,
             replace: header.replace,
             cassette: header.cassette,
-        }),
-        &mut out,
-    );
-    if let Some(Continues { recording, session, journal }) = continues {
-        push_frame(&Frame::Continues { recording, session, journal: journal.as_deref() }, &mut out);
+        }));
+        if let Some(Continues { recording, session, journal }) = continues {
+            encoder.frame(&Frame::Continues { recording, session, journal: journal.as_deref() });
+        }
+        encoder
     }
-    out
+
+    /// Appends the frame of one event; with room for it nothing is allocated.
+    pub fn event(&mut self, event: &Event<'_>) {
+        match &event.payload {
+            Payload::Message(bytes) if bytes.len() > MAX_MESSAGE => self.cut(event, bytes),
+            _ => self.framed(|out| fields::push(event, out)),
+        }
+    }
+
+    /// Appends the frame of a message that no frame can hold.
+    fn cut(&mut self, event: &Event<'_>, bytes: &[u8]) {
+        let line = Oversize {
+            size: bytes.len() as u64,
+            sha256: Sha256::digest(bytes).into(),
+            head: bytes[..4096].to_vec(),
+            tail: bytes[bytes.len() - 4096..].to_vec(),
+        };
+        self.event(&Event { payload: Payload::Oversize(line), ..*event });
+    }
+
+    /// Appends the frame that counts what the recorder could not write. It is of one length whatever the number, and stands
+    /// behind what [`Self::new`] gives: a recorder whose disk is full writes another one over it, with the same number.
+    pub fn missed(&mut self, messages: u64) {
+        self.frame(&Frame::Missed(messages.to_le_bytes()));
+    }
+
+    /// Appends the frame that says that the recorder ended in good order.
+    pub fn end(&mut self) {
+        self.frame(&Frame::End);
+    }
+
+    /// Appends the frame of what an archive holds; only its own parts can be longer than a frame.
+    pub(super) fn part(&mut self, part: &Part<'_>) {
+        self.frame(&match *part {
+            Part::Text(text) => Frame::Text(text),
+            Part::Message(message) => Frame::Message(message),
+            Part::Blob { name, bytes } => Frame::Blob { name, bytes },
+        });
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>) {
+        self.framed(|out| {
+            bincode::encode_into_writer(frame, Out(out), CONFIG).expect("a vector takes every frame");
+        });
+    }
+
+    /// Appends a frame with the payload that `push` appends.
+    fn framed(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+        head::push(self.number, &mut self.bytes, push);
+        self.number = self.number.wrapping_add(1);
+    }
 }
 
-/// Appends the frame that counts what the recorder could not write. It is of one length whatever the number, and stands
-/// behind what [`encode_header`] gives: a recorder whose disk is full writes another one over it.
-pub fn encode_missed(messages: u64, out: &mut Vec<u8>) {
-    push_frame(&Frame::Missed(messages.to_le_bytes()), out);
-}
-
-/// Appends the frame of one event; with room in `out` nothing is allocated.
-pub fn encode(event: &Event<'_>, out: &mut Vec<u8>) {
-    match &event.payload {
-        Payload::Message(bytes) if bytes.len() > MAX_MESSAGE => encode_cut(event, bytes, out),
-        _ => push_framed(out, |out| fields::push(event, out)),
-    }
+/// What an archive holds before its end.
+pub(super) enum Part<'a> {
+    Text(&'a [u8]),
+    Message(CutMessage<'a>),
+    Blob { name: &'a str, bytes: &'a [u8] },
 }
 
 fn event_headers(frames: HeaderFrames<'_>) -> Headers<'_> {
     frames.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
-}
-
-/// Appends the frame of a message that no frame can hold.
-fn encode_cut(event: &Event<'_>, bytes: &[u8], out: &mut Vec<u8>) {
-    let line = Oversize {
-        size: bytes.len() as u64,
-        sha256: Sha256::digest(bytes).into(),
-        head: bytes[..4096].to_vec(),
-        tail: bytes[bytes.len() - 4096..].to_vec(),
-    };
-    encode(&Event { payload: Payload::Oversize(line), ..*event }, out);
-}
-
-/// Appends the frame that says that the recorder ended in good order.
-pub fn encode_end(out: &mut Vec<u8>) {
-    push_frame(&Frame::End, out);
-}
-
-/// Appends the frame of what an archive holds beside events; only its own parts can be longer than a frame.
-pub(super) fn encode_part(part: &Entry<'_>, out: &mut Vec<u8>) {
-    let frame = match *part {
-        Entry::Event(ref event) => return encode(event, out),
-        Entry::End => Frame::End,
-        Entry::Text(text) => Frame::Text(text),
-        Entry::Message(message) => Frame::Message(message),
-        Entry::Blob { name, bytes } => Frame::Blob { name, bytes },
-    };
-    push_frame(&frame, out);
 }
 
 /// A vector as bincode writes to it: there is no error that would have to be asked for with every byte.
@@ -237,51 +260,9 @@ impl Writer for Out<'_> {
     }
 }
 
-fn push_frame(frame: &Frame<'_>, out: &mut Vec<u8>) {
-    push_framed(out, |out| {
-        bincode::encode_into_writer(frame, Out(out), CONFIG).expect("a vector takes every frame");
-    });
-}
-
-/// Appends a frame with the payload that `push` appends.
-fn push_framed(out: &mut Vec<u8>, push: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    out.extend_from_slice(&MARK);
-    out.extend_from_slice(&[0; HEAD - MARK.len()]);
-    push(out);
-    let (head, payload) = out[start..].split_at_mut(HEAD);
-    let length = u32::try_from(payload.len()).expect("messages are cut to what a frame holds");
-    head[4..8].copy_from_slice(&length.to_le_bytes());
-    head[8..].copy_from_slice(&checksum(length, payload).to_le_bytes());
-}
-
-fn checksum(length: u32, payload: &[u8]) -> u32 {
-    let mut hash = crc32fast::Hasher::new();
-    hash.update(&length.to_le_bytes());
-    hash.update(payload);
-    hash.finalize()
-}
-
-/// Length of the payload of the frame whose head this is; none where it is the head of no frame.
-pub(super) fn payload_length(head: &[u8]) -> Option<usize> {
-    let length = number(head, 4)? as usize;
-    (head.starts_with(&MARK) && length <= MAX_PAYLOAD).then_some(length)
-}
-
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes)
-}
-
-/// Whether these bytes are one frame, whole and undamaged.
-pub(super) fn is_whole(frame: &[u8]) -> bool {
-    let Some(length) = payload_length(frame) else { return false };
-    let sum = number(frame, 8);
-    frame.len() == HEAD + length && sum == Some(checksum(length as u32, &frame[HEAD..]))
-}
-
 /// Reads one frame, as [`super::FramePlace`] names it; none where the bytes are damaged or of another version.
 pub fn decode(frame: &[u8]) -> Option<Entry<'_>> {
-    is_whole(frame).then(|| decode_payload(&frame[HEAD..])).flatten()
+    head::payload_of(frame).and_then(decode_payload)
 }
 
 /// Reads the payload of a frame that was found whole.
@@ -374,7 +355,7 @@ fn event(frame: EventFrame<'_>) -> Event<'_> {
 /// The same frame as bincode writes it.
 #[cfg(test)]
 pub(super) fn by_bincode(frame: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    push_frame(&decode_frame(&frame[HEAD..]).expect("a frame"), &mut out);
-    out
+    let mut out = Encoder::default();
+    out.frame(&head::payload_of(frame).and_then(decode_frame).expect("a frame"));
+    out.bytes
 }

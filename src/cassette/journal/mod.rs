@@ -2,14 +2,16 @@
 //!
 //! ```text
 //! magic (8 bytes)  version (u32)  frame  frame  frame …
-//! frame: mark (4 bytes)  length (u32)  crc32 of length and payload (u32)  payload (bincode)
+//! frame: mark (4 bytes)  length (u32)  number (u32)  crc32 of length, number and payload (u32)  payload (bincode)
 //! ```
 //!
-//! Numbers are little-endian. The first frame is the [`JournalHeader`], with up to two more behind it that belong to it
+//! Numbers are little-endian, frames are numbered from 0. The first frame is the [`JournalHeader`], with up to two more behind it that belong to it
 //! (where it goes on, and how many messages are missing, which alone is written over later); the others are [`Entry`]s.
 //! A recorder appends whole frames and is killed at any byte: [`JournalReader`] takes what stands before a torn last
-//! frame, refuses damage before a whole one, and skips it only when asked to recover. Behind the last frame there may be
-//! zeros: room that the recorder made and did not fill.
+//! frame, refuses damage before a whole one, and skips it only when asked to recover. Frames that are missing, doubled or
+//! in another order are damage, too. Behind the last frame there may be zeros: room that the recorder made and did not
+//! fill. A last frame that is broken although all of it is there, or something else behind it, was not torn by the end of
+//! its writer; while that still lives it may be about to be written, which the reader leaves to who knows.
 //!
 //! A journal can also be an [`Archive`] made from a cassette.
 //!
@@ -19,6 +21,7 @@
 mod archive;
 mod fields;
 mod frame;
+mod head;
 mod reader;
 
 use std::io;
@@ -26,16 +29,20 @@ use std::io;
 use sha2::{Digest, Sha256};
 
 pub use archive::{Archive, encode_archive};
-pub use frame::{CutMessage, Entry, MAX_MESSAGE, decode, encode, encode_end, encode_header, encode_missed};
-pub use reader::{JournalReader, Loss};
+pub use frame::{CutMessage, Encoder, Entry, MAX_MESSAGE, decode};
+pub use reader::{Damage, JournalReader, Loss};
 
 /// What a journal begins with. The first byte is no text, the line ends show transfers that rewrite them.
 pub const MAGIC: [u8; 8] = *b"\x93tape\r\n\x1a";
 
 /// The version of the format.
 ///
-/// - 1: the first.
-pub const VERSION: u32 = 1;
+/// - 1: frames have no numbers. It is read as it always was.
+/// - 2: each frame has its number.
+pub const VERSION: u32 = 2;
+
+/// The room that a recorder makes behind its frames ends at a multiple of this length.
+pub const ROOM_STEP: u64 = 128 << 10;
 
 /// Who wrote a journal, and for whom.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,6 +106,20 @@ pub struct FramePlace {
     pub len: u32,
 }
 
+impl JournalError {
+    /// Whether a part of the journal is not as its recorder wrote it, and another may be.
+    pub const fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Damaged { .. }
+                | Self::EndDamaged { .. }
+                | Self::Disordered { .. }
+                | Self::Hopeless { .. }
+                | Self::Unknown { .. }
+        )
+    }
+}
+
 /// A journal cannot be read, or not further.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -111,7 +132,7 @@ pub enum JournalError {
     NoHeader,
     /// Written in a format this program does not know.
     #[error(
-        "the journal says that it has version {found}, and this program reads version {VERSION}; a newer tapedeck is \
+        "the journal says that it has version {found}, and this program reads versions up to {VERSION}; a newer tapedeck is \
          needed, or the file is damaged there"
     )]
     Version {
@@ -125,6 +146,20 @@ pub enum JournalError {
         at: u64,
         /// Where the next whole frame begins.
         resumes: u64,
+    },
+    /// The last frame is damaged, and it is none that was torn by the end of its writer.
+    #[error("the journal is damaged from byte {at} on, up to its end")]
+    EndDamaged {
+        /// Where whole frames end.
+        at: u64,
+    },
+    /// A whole frame has not the number that comes next.
+    #[error(
+        "the journal is damaged at byte {at}: whole messages are missing there, stand there twice, or in another order"
+    )]
+    Disordered {
+        /// Where that frame begins.
+        at: u64,
     },
     /// Behind a damaged place so much looks like frames and is none that the search was given up.
     #[error("the journal is damaged at byte {at} and no whole frame was found behind it")]

@@ -6,7 +6,8 @@ use memchr::memmem;
 
 use super::{
     Entry, FramePlace, JournalError, JournalHeader, MAGIC, VERSION,
-    frame::{HEAD, MARK, decode_behind_header, decode_header, decode_payload, is_whole, payload_length},
+    frame::{decode_behind_header, decode_header, decode_payload},
+    head::{Head, MARK, MARK_LENGTH, Passed, payload_of},
 };
 
 /// Length of magic and version.
@@ -17,13 +18,29 @@ const CHUNK: usize = 64 << 10;
 /// square of its length.
 const SEARCH_LIMIT: u64 = 2 << 30;
 
-/// Bytes that recovery had to skip.
+/// A part of a journal that could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// Where whole frames end.
     pub at: u64,
-    /// How many bytes were skipped.
+    /// How long the part is.
     pub bytes: u64,
+}
+
+/// What recovery skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// Bytes that are no frame any more.
+    Bytes(Loss),
+    /// Frames that are not there: the next one has a higher number.
+    Missing {
+        /// Where they stood.
+        at: u64,
+        /// How many there were.
+        frames: u32,
+    },
+    /// A whole frame whose number was there before, or passed over: it stands there twice, or behind a later one.
+    Displaced(Loss),
 }
 
 /// Yields the entries of one journal.
@@ -37,8 +54,11 @@ pub struct JournalReader<R> {
     /// Offset in the journal of the buffer's first byte.
     base: u64,
     skips_damage: bool,
-    losses: Vec<Loss>,
-    torn: Option<Loss>,
+    losses: Vec<Damage>,
+    /// The number that the next frame should have.
+    number: u32,
+    /// What is no whole frame at the end, and whether its writer's end can have made it so.
+    end: Option<(Loss, bool)>,
 }
 
 impl<R: Read> JournalReader<R> {
@@ -51,17 +71,18 @@ impl<R: Read> JournalReader<R> {
         reader.read_begin()?;
         let at = reader.base_at();
         match reader.frame_at(reader.next)? {
-            Found::Whole(end) => {
-                let payload = &reader.buffer[reader.next + HEAD..end];
+            Found::Whole(frame) => {
+                let payload = &reader.buffer[frame.payload..frame.end];
                 reader.header = decode_header(payload).ok_or(JournalError::Unknown { at })?;
-                reader.next = end;
+                reader.take(frame);
                 reader.read_behind_header()?;
                 Ok(reader)
             }
             Found::End => Err(JournalError::NoHeader),
             Found::Broken => match reader.search()? {
                 Behind::Whole { at: resumes } => Err(JournalError::Damaged { at, resumes }),
-                Behind::Nothing { .. } => Err(JournalError::NoHeader),
+                Behind::Nothing { is_torn: true, .. } => Err(JournalError::NoHeader),
+                Behind::Nothing { .. } => Err(JournalError::EndDamaged { at }),
             },
         }
     }
@@ -78,14 +99,14 @@ impl<R: Read> JournalReader<R> {
         reader.header = header;
         reader.next = BEGIN;
         let found = match reader.frame_at(BEGIN)? {
-            Found::Whole(end) => Some(end).zip(decode_header(&reader.buffer[BEGIN + HEAD..end])),
+            Found::Whole(frame) => Some(frame).zip(decode_header(&reader.buffer[frame.payload..frame.end])),
             Found::End | Found::Broken => None,
         };
         // Magic bytes that are damaged are believed where a header follows.
         match (found, begins) {
-            (Some((end, header)), Ok(()) | Err(JournalError::NoJournal)) => {
+            (Some((frame, header)), Ok(()) | Err(JournalError::NoJournal)) => {
                 let named = std::mem::replace(&mut reader.header, header).continues;
-                reader.next = end;
+                reader.take(frame);
                 reader.read_behind_header()?;
                 reader.header.continues = reader.header.continues.take().or(named);
             }
@@ -97,7 +118,8 @@ impl<R: Read> JournalReader<R> {
     fn begin(source: R) -> Self {
         let header = JournalHeader::default();
         let (buffer, losses) = (Vec::new(), Vec::new());
-        Self { source, header, buffer, next: 0, base: 0, skips_damage: false, losses, torn: None }
+        let (next, base, number) = (0, 0, 0);
+        Self { source, header, buffer, next, base, skips_damage: false, losses, number, end: None }
     }
 
     /// Reads magic and version.
@@ -109,7 +131,7 @@ impl<R: Read> JournalReader<R> {
         }
         let Some(version) = self.buffer.get(MAGIC.len()..BEGIN) else { return Err(JournalError::NoHeader) };
         let found = u32::from_le_bytes(version.try_into().expect("four bytes"));
-        if found != VERSION {
+        if !(1..=VERSION).contains(&found) {
             return Err(JournalError::Version { found });
         }
         self.next = BEGIN;
@@ -118,14 +140,28 @@ impl<R: Read> JournalReader<R> {
 
     /// Reads what stands behind its header and belongs to that.
     fn read_behind_header(&mut self) -> Result<(), JournalError> {
-        while let Found::Whole(end) = self.frame_at(self.next)? {
-            let payload = &self.buffer[self.next + HEAD..end];
-            if !decode_behind_header(payload, &mut self.header) {
+        while let Found::Whole(frame) = self.frame_at(self.next)? {
+            let payload = &self.buffer[frame.payload..frame.end];
+            if self.frames_before(frame) != 0 || !decode_behind_header(payload, &mut self.header) {
                 break;
             }
-            self.next = end;
+            self.take(frame);
         }
         Ok(())
+    }
+
+    /// Moves on behind a frame.
+    fn take(&mut self, frame: Whole) {
+        self.next = frame.end;
+        self.number = frame.number.unwrap_or(self.number).wrapping_add(1);
+    }
+
+    /// How many frames are missing before one; less than none where it should have come before.
+    const fn frames_before(&self, frame: Whole) -> i32 {
+        match frame.number {
+            Some(number) => number.wrapping_sub(self.number).cast_signed(),
+            None => 0,
+        }
     }
 
     /// The journal's header.
@@ -134,13 +170,19 @@ impl<R: Read> JournalReader<R> {
     }
 
     /// What recovery skipped so far.
-    pub fn losses(&self) -> &[Loss] {
+    pub fn losses(&self) -> &[Damage] {
         &self.losses
     }
 
     /// The unfinished frame at the end, once the end was reached: its writer was killed, or is about to go on.
-    pub const fn torn(&self) -> Option<Loss> {
-        self.torn
+    pub fn torn(&self) -> Option<Loss> {
+        self.end.filter(|(_, is_torn)| *is_torn).map(|(torn, _)| torn)
+    }
+
+    /// The damage at the end, once the end was reached, where no end of a writer leaves that. A writer that lives may be
+    /// about to write there. When recovering it is among [`Self::losses`].
+    pub fn damaged_end(&self) -> Option<Loss> {
+        self.end.filter(|(_, is_torn)| !is_torn).map(|(damaged, _)| damaged)
     }
 
     /// The next entry with its place; `None` at the end of what is whole.
@@ -149,45 +191,79 @@ impl<R: Read> JournalReader<R> {
     /// Damage before a whole frame (not when recovering), frames of another version, a source that fails.
     #[expect(clippy::should_implement_trait, reason = "entries borrow from the reader")]
     pub fn next(&mut self) -> Result<Option<(FramePlace, Entry<'_>)>, JournalError> {
-        let (start, end) = loop {
+        let (start, frame) = loop {
             self.discard();
             let start = self.next;
+            let at = self.base_at();
             match self.frame_at(start)? {
                 Found::End => return Ok(None),
-                Found::Broken => {
-                    let at = self.base_at();
-                    let resumes = match self.search()? {
-                        Behind::Whole { at } => at,
-                        Behind::Nothing { end } => {
-                            self.torn = (end > at).then(|| Loss { at, bytes: end - at });
-                            return Ok(None);
-                        }
-                    };
-                    if !self.skips_damage {
-                        return Err(JournalError::Damaged { at, resumes });
+                Found::Broken => match self.pass_over()? {
+                    Some(loss) => return Ok(Some(self.lost(Damage::Bytes(loss)))),
+                    None => return Ok(None),
+                },
+                Found::Whole(frame) => {
+                    let missing = self.frames_before(frame);
+                    if missing != 0 && !self.skips_damage {
+                        return Err(JournalError::Disordered { at });
                     }
-                    self.losses.push(Loss { at, bytes: resumes - at });
-                }
-                Found::Whole(end) => {
-                    self.next = end;
+                    let loss = Loss { at, bytes: (frame.end - start) as u64 };
+                    if missing < 0 {
+                        self.next = frame.end;
+                        return Ok(Some(self.lost(Damage::Displaced(loss))));
+                    }
+                    if missing > 0 {
+                        self.number = self.number.wrapping_add(missing.cast_unsigned());
+                        return Ok(Some(self.lost(Damage::Missing { at, frames: missing.cast_unsigned() })));
+                    }
+                    self.take(frame);
                     // Decoded twice when recovering, since the borrow checker does not see that this loop ends here.
-                    let payload = &self.buffer[start + HEAD..end];
+                    let payload = &self.buffer[frame.payload..frame.end];
                     if !self.skips_damage || decode_payload(payload).is_some() {
-                        break (start, end);
+                        break (start, frame);
                     }
                     // Its header alone is lost.
                     if decode_behind_header(payload, &mut self.header) {
                         continue;
                     }
-                    self.losses.push(Loss { at: self.base + start as u64, bytes: (end - start) as u64 });
+                    return Ok(Some(self.lost(Damage::Bytes(loss))));
                 }
             }
         };
-        let place = FramePlace { at: self.base + start as u64, len: (end - start) as u32 };
-        match decode_payload(&self.buffer[start + HEAD..end]) {
+        let place = FramePlace { at: self.base + start as u64, len: (frame.end - start) as u32 };
+        match decode_payload(&self.buffer[frame.payload..frame.end]) {
             Some(entry) => Ok(Some((place, entry))),
             None => Err(JournalError::Unknown { at: place.at }),
         }
+    }
+
+    /// Moves on behind damage, which is what is given, or to the end.
+    fn pass_over(&mut self) -> Result<Option<Loss>, JournalError> {
+        let at = self.base_at();
+        match self.search()? {
+            Behind::Whole { at: resumes } if self.skips_damage => {
+                if let Found::Whole(frame) = self.frame_at(self.next)? {
+                    // What is missing here has been told.
+                    let missing = self.frames_before(frame).max(0);
+                    self.number = self.number.wrapping_add(missing.cast_unsigned());
+                }
+                Ok(Some(Loss { at, bytes: resumes - at }))
+            }
+            Behind::Whole { at: resumes } => Err(JournalError::Damaged { at, resumes }),
+            Behind::Nothing { end, is_torn } => {
+                let end = (end > at).then(|| Loss { at, bytes: end - at });
+                self.end = end.map(|end| (end, is_torn));
+                Ok(end.filter(|_| self.skips_damage && !is_torn))
+            }
+        }
+    }
+
+    fn lost(&mut self, damage: Damage) -> (FramePlace, Entry<'static>) {
+        self.losses.push(damage);
+        let at = match damage {
+            Damage::Bytes(Loss { at, .. }) | Damage::Displaced(Loss { at, .. }) => at,
+            Damage::Missing { at, .. } => at,
+        };
+        (FramePlace { at, len: 0 }, Entry::Lost(damage))
     }
 
     /// Where in the journal it reads on.
@@ -202,50 +278,51 @@ impl<R: Read> JournalReader<R> {
 
     /// What stands at an offset of the buffer, reading on as needed.
     fn frame_at(&mut self, at: usize) -> Result<Found, JournalError> {
-        if !self.fill(at + HEAD)? {
+        if !self.fill(at + MARK_LENGTH)? {
             return Ok(if self.buffer.len() == at { Found::End } else { Found::Broken });
         }
-        let Some(length) = payload_length(&self.buffer[at..]) else { return Ok(Found::Broken) };
-        let end = at + HEAD + length;
-        let whole = self.fill(end)? && is_whole(&self.buffer[at..end]);
-        Ok(if whole { Found::Whole(end) } else { Found::Broken })
+        let Some(length) = Head::length(&self.buffer[at..]) else { return Ok(Found::Broken) };
+        if !self.fill(at + length)? {
+            return Ok(Found::Broken);
+        }
+        let Some(head) = Head::read(&self.buffer[at..]) else { return Ok(Found::Broken) };
+        let payload = at + head.length;
+        let end = payload + head.payload;
+        let is_whole = self.fill(end)? && payload_of(&self.buffer[at..end]).is_some();
+        Ok(if is_whole { Found::Whole(Whole { payload, end, number: head.number }) } else { Found::Broken })
     }
 
     /// Moves on to the next whole frame behind a broken one, or to the journal's end.
     fn search(&mut self) -> Result<Behind, JournalError> {
         let broken = self.base_at();
-        let mut end = broken;
-        let mut checked = 0;
-        self.pass(1, &mut end);
+        let (mut passed, mut checked) = (Passed::default(), 0);
+        self.pass(1, &mut passed);
         loop {
             self.discard();
             let Some(found) = memmem::find(&self.buffer[self.next..], &MARK) else {
                 // A mark may be cut by the end of what has been read.
-                self.pass((self.buffer.len() + 1).saturating_sub(self.next + MARK.len()), &mut end);
+                self.pass((self.buffer.len() + 1).saturating_sub(self.next + MARK.len()), &mut passed);
                 if !self.fill(self.buffer.len() + 1)? {
-                    self.pass(self.buffer.len() - self.next, &mut end);
-                    return Ok(Behind::Nothing { end });
+                    self.pass(self.buffer.len() - self.next, &mut passed);
+                    let end = broken + passed.length();
+                    return Ok(Behind::Nothing { end, is_torn: passed.is_torn(broken) });
                 }
                 continue;
             };
-            self.pass(found, &mut end);
+            self.pass(found, &mut passed);
             if let Found::Whole(_) = self.frame_at(self.next)? {
                 return Ok(Behind::Whole { at: self.base_at() });
             }
-            checked += payload_length(&self.buffer[self.next..]).unwrap_or_default() as u64;
+            checked += Head::read(&self.buffer[self.next..]).map_or(0, |head| head.payload as u64);
             if checked > SEARCH_LIMIT {
                 return Err(JournalError::Hopeless { at: broken });
             }
-            self.pass(1, &mut end);
+            self.pass(1, &mut passed);
         }
     }
 
-    /// Passes over bytes; `end` is moved behind the last of them that is no zero.
-    fn pass(&mut self, count: usize, end: &mut u64) {
-        let passed = &self.buffer[self.next..self.next + count];
-        if let Some(last) = passed.iter().rposition(|byte| *byte != 0) {
-            *end = self.base_at() + last as u64 + 1;
-        }
+    fn pass(&mut self, count: usize, passed: &mut Passed) {
+        passed.add(&self.buffer[self.next..self.next + count]);
         self.next += count;
     }
 
@@ -281,16 +358,27 @@ enum Behind {
     /// A whole one, at this offset of the journal.
     Whole { at: u64 },
     /// None. The broken one ends here: behind it are only zeros, the room that a writer makes ahead.
-    Nothing { end: u64 },
+    Nothing {
+        end: u64,
+        /// Whether its writer can have left it so.
+        is_torn: bool,
+    },
 }
 
 enum Found {
-    /// A whole frame that ends at this offset of the buffer.
-    Whole(usize),
+    Whole(Whole),
     /// The end of the journal.
     End,
     /// No whole frame.
     Broken,
+}
+
+/// A whole frame: offsets of the buffer.
+#[derive(Clone, Copy)]
+struct Whole {
+    payload: usize,
+    end: usize,
+    number: Option<u32>,
 }
 
 #[cfg(test)]

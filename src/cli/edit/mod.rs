@@ -155,6 +155,7 @@ a whole response. What the server sent before its answer stays.")]
 pub(super) fn run(args: EditArgs) -> Result<ExitCode, Failure> {
     let path = args.cassette.given()?.clone();
     let edit = args.change.edit()?;
+    files::say_unread(&path)?;
     let mut told = Vec::new();
     let change = |loaded: &Loaded| {
         let edited = edit::apply(&loaded.cassette, &loaded.blobs, &edit)

@@ -35,7 +35,7 @@ pub(super) fn show(loaded: &Loaded, key: &str, json: bool, out: &mut dyn Write) 
         out,
         "{}\n{}, {path}:{line}\n",
         visible(&exchange.key),
-        Heading(cassette, exchange.session as usize)
+        Heading::of(cassette, exchange.session as usize)
     )
     .map_err(Failure::output)?;
     if let Some(place) = http {

@@ -36,9 +36,9 @@ pub(super) fn list(loaded: &Loaded, view: &View, out: &mut dyn Write) -> Result<
     for row in &rows {
         if !view.json && headed != Some(row.session) {
             headed = Some(row.session);
-            writeln!(out, "{}", Heading(&loaded.cassette, row.session)).map_err(Failure::output)?;
+            writeln!(out, "{}", Heading::of(&loaded.cassette, row.session)).map_err(Failure::output)?;
         }
-        row.write(width, view, out).map_err(Failure::output)?;
+        row.write(width, view, None, out).map_err(Failure::output)?;
     }
     // One of which nothing but a gap is recorded is told as well.
     let is_empty =
@@ -47,7 +47,7 @@ pub(super) fn list(loaded: &Loaded, view: &View, out: &mut dyn Write) -> Result<
         let is_shown =
             !view.json && view.method.is_none() && view.session.is_none_or(|wanted| wanted == session.number);
         if is_shown && session.gap > 0 && is_empty(at) {
-            writeln!(out, "{}", Heading(&loaded.cassette, at)).map_err(Failure::output)?;
+            writeln!(out, "{}", Heading::of(&loaded.cassette, at)).map_err(Failure::output)?;
         }
     }
     Ok(())
@@ -128,12 +128,19 @@ impl Row {
         is_method && view.session.is_none_or(|wanted| wanted == self.number)
     }
 
-    /// Writes the line.
-    pub(super) fn write(&self, width: usize, view: &View, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the line; `live` is there while it is watched.
+    pub(super) fn write(
+        &self,
+        width: usize,
+        view: &View,
+        live: Option<&Live<'_>>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         if view.json {
-            return self.write_json(out);
+            return self.write_json(live, out);
         }
-        let line = format!("  {:<width$}  {}", visible(&self.key), visible(&self.outcome));
+        let key = if live.is_some_and(|live| live.shares_keys) { self.asked() } else { &self.key };
+        let line = format!("  {:<width$}  {}", visible(key), visible(&self.outcome));
         if view.time && self.ms > 0 {
             writeln!(out, "{line:<90}  {} ms", self.ms)
         } else {
@@ -141,7 +148,7 @@ impl Row {
         }
     }
 
-    fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_json(&self, live: Option<&Live<'_>>, out: &mut dyn Write) -> io::Result<()> {
         let mut line = Vec::new();
         for (name, text) in
             [("{\"key\":", &self.key), (",\"method\":", &self.method), (",\"outcome\":", &self.outcome)]
@@ -149,7 +156,13 @@ impl Row {
             line.extend_from_slice(name.as_bytes());
             scan::push_string(text, &mut line);
         }
-        writeln!(line, ",\"session\":{},\"ms\":{}}}", self.number, self.ms)?;
+        write!(line, ",\"session\":{},\"ms\":{}", self.number, self.ms)?;
+        if let Some(Live { journal, is_final, .. }) = live {
+            line.extend_from_slice(b",\"journal\":");
+            scan::push_string(journal, &mut line);
+            write!(line, ",\"final\":{is_final}")?;
+        }
+        line.extend_from_slice(b"}\n");
         out.write_all(&line)
     }
 }
@@ -246,16 +259,45 @@ fn answer(loaded: &Loaded, exchange: &Exchange, message: &Message) -> Result<Str
     })
 }
 
+/// What is told besides of a line that is watched.
+#[derive(Clone, Copy)]
+pub(super) struct Live<'a> {
+    /// The journal of its session, which keeps its name when numbers change.
+    pub(super) journal: &'a str,
+    /// Whether session and key stay what they are: the recorder has ended.
+    pub(super) is_final: bool,
+    /// Whether other recorders run whose exchanges are counted with its own, so that its number says nothing yet.
+    pub(super) shares_keys: bool,
+}
+
 /// A session's first line.
-pub(super) struct Heading<'a>(pub(super) &'a Cassette, pub(super) usize);
+pub(super) struct Heading<'a> {
+    cassette: &'a Cassette,
+    at: usize,
+    live: Option<Live<'a>>,
+}
+
+impl<'a> Heading<'a> {
+    pub(super) const fn of(cassette: &'a Cassette, at: usize) -> Self {
+        Self { cassette, at, live: None }
+    }
+
+    /// That of a session that is watched.
+    pub(super) const fn live(cassette: &'a Cassette, at: usize, live: Option<Live<'a>>) -> Self {
+        Self { live, ..Self::of(cassette, at) }
+    }
+}
 
 impl fmt::Display for Heading<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(cassette, at) = *self;
+        let Self { cassette, at, live } = *self;
         let session = &cassette.sessions[at];
         write!(f, "session {}", session.number)?;
         if session.recording != session.number {
             write!(f, " of recording {}", session.recording)?;
+        }
+        if let Some(Live { journal, is_final, .. }) = live {
+            write!(f, " (journal {}{})", visible(journal), if is_final { "" } else { ", still recorded" })?;
         }
         let peers = match (&session.client, &session.server) {
             (Some(client), Some(server)) => Some(format!("{client} -> {server}")),

@@ -6,7 +6,7 @@ mod exchange;
 mod listing;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs,
     io::{self, Write},
     os::fd::AsFd,
@@ -33,7 +33,10 @@ use super::{args, failure::Failure, files, output, record};
   tapedeck show session.json 'tools/call search @1'
   tapedeck show session.json --method tools/call --time
   tapedeck show session.json --follow              watch a session that is being recorded
-  tapedeck show session.json --json | jq .key")]
+  tapedeck show session.json --json | jq .key
+
+What is watched is told with its session's journal, whose name stays: while recorders run, sessions and keys may be
+numbered anew, as those that end first stand first. Where several run, keys are told without their numbers.")]
 pub(super) struct ShowArgs {
     /// A cassette or a journal
     #[arg(value_name = "C", required_unless_present = "cassette_option")]
@@ -151,8 +154,10 @@ struct Shown {
     /// By what they are, how lines were shown but for their keys, which count on over all sessions: they shift where an
     /// earlier session goes on.
     rows: HashMap<(listing::Origin, String, u32), String>,
-    /// The number of the session that the last line was of.
-    headed: Option<u32>,
+    /// The session that the last line was of, with its heading's number.
+    headed: Option<(listing::Origin, u32)>,
+    /// What was said of journals.
+    notes: HashSet<String>,
     /// The journals that were being written.
     alive: Vec<String>,
     /// Whether it was said that nothing is there yet.
@@ -184,14 +189,25 @@ fn show_changes(path: &Path, view: &View, shown: &mut Shown) -> Result<(), Failu
             continue;
         }
         *known = told;
-        let session = &loaded.cassette.sessions[row.session()];
-        if !view.json && shown.headed.replace(session.number) != Some(session.number) {
-            writeln!(out, "{}", listing::Heading(&loaded.cassette, row.session()))
-                .map_err(Failure::output)?;
+        let (at, session) = (row.session(), &loaded.cassette.sessions[row.session()]);
+        let is_alive = loaded.is_alive(at);
+        let live = session.journal.as_deref().map(|journal| listing::Live {
+            journal,
+            is_final: !is_alive,
+            shares_keys: is_alive && loaded.alive.len() > 1,
+        });
+        let head = (origins[at].clone(), session.number);
+        if !view.json && shown.headed.as_ref() != Some(&head) {
+            let heading = listing::Heading::live(&loaded.cassette, at, live);
+            writeln!(out, "{heading}").map_err(Failure::output)?;
+            shown.headed = Some(head);
         }
-        row.write(FOLLOWED_KEY, view, &mut out).map_err(Failure::output)?;
+        row.write(FOLLOWED_KEY, view, live.as_ref(), &mut out).map_err(Failure::output)?;
     }
     out.flush().map_err(Failure::output)?;
+    for note in loaded.notes.iter().filter(|note| shown.notes.insert((*note).clone())) {
+        output::warning(note);
+    }
     let path = loaded.path.display();
     for _ in shown.alive.iter().filter(|id| loaded.cut_off.contains(id)) {
         output::warning(format!(

@@ -6,7 +6,7 @@ use crate::{
     cassette::{
         blob::MemoryBlobs as Memory,
         format,
-        journal::{JournalHeader, JournalReader, encode, encode_end, encode_header},
+        journal::{Encoder, JournalHeader, JournalReader},
         model::{Cassette, Moment},
         order::timeline,
     },
@@ -31,15 +31,22 @@ fn header(id: u64) -> JournalHeader {
 
 /// Lines that begin with `>` or `<`, one millisecond apart.
 fn journal(header: &JournalHeader, script: &str) -> Vec<u8> {
-    let mut bytes = encode_header(header);
+    let mut encoder = Encoder::new(header);
     for (number, line) in (0..).zip(script.trim().lines()) {
         let (direction, text) = line.trim().split_at(1);
         let direction = if direction == ">" { Direction::ToServer } else { Direction::ToClient };
         let payload = Payload::Message(Cow::Borrowed(text.as_bytes()));
-        encode(&Event { at: number * 1000, direction, lane: Lane(0), payload }, &mut bytes);
+        encoder.event(&Event { at: number * 1000, direction, lane: Lane(0), payload });
     }
-    encode_end(&mut bytes);
-    bytes
+    encoder.end();
+    encoder.bytes
+}
+
+/// How long the frame is that says that a recorder ended in good order.
+fn length_of_end() -> usize {
+    let mut encoder = Encoder::default();
+    encoder.end();
+    encoder.bytes.len()
 }
 
 fn tapes(journals: &[Vec<u8>]) -> Vec<Tape> {
@@ -237,14 +244,14 @@ proptest! {
     fn every_message_comes_back_byte_for_byte_and_in_its_order(lines in proptest::collection::vec((any::<bool>(), line()), 0..30)) {
         let script: String =
             lines.iter().map(|(client, line)| format!("{}{line}\n", if *client { '>' } else { '<' })).collect();
-        let mut bytes = encode_header(&header(1));
+        let mut encoder = Encoder::new(&header(1));
         for (number, (client, line)) in (0..).zip(&lines) {
             let direction = if *client { Direction::ToServer } else { Direction::ToClient };
             let payload = Payload::Message(Cow::Borrowed(line.as_bytes()));
-            encode(&Event { at: number * 700, direction, lane: Lane(0), payload }, &mut bytes);
+            encoder.event(&Event { at: number * 700, direction, lane: Lane(0), payload });
         }
         let mut blobs = Memory::default();
-        let (text, _) = add(record::EMPTY, &[bytes], &mut blobs);
+        let (text, _) = add(record::EMPTY, &[encoder.bytes], &mut blobs);
         let scripts = scripts(&text, &blobs);
         // A second initialize begins a session, to which what came before cannot belong.
         if scripts.len() < 2 {
@@ -328,19 +335,19 @@ fn from_to(id: u64, from: u64, to: u64, replace: bool) -> Vec<u8> {
     let header = header(id);
     let started_ms = header.started_ms - id + from * 1000;
     let header = JournalHeader { parent_start: 1, started_ms, replace, ..header };
-    let mut bytes = encode_header(&header);
+    let mut encoder = Encoder::new(&header);
     let lines = call("a", "1");
     for (number, line) in (0..).zip(lines.trim().lines()) {
         let (direction, text) = line.trim().split_at(1);
         let direction = if direction == ">" { Direction::ToServer } else { Direction::ToClient };
         let payload = Payload::Message(Cow::Borrowed(text.as_bytes()));
-        encode(&Event { at: number, direction, lane: Lane(0), payload }, &mut bytes);
+        encoder.event(&Event { at: number, direction, lane: Lane(0), payload });
     }
     let exit = Exit { status: Some(0), signal: None, by_itself: false };
     let at = (to - from) * 1_000_000;
     let exit = Event { at, direction: Direction::ToClient, lane: Lane(0), payload: Payload::Exit(exit) };
-    encode(&exit, &mut bytes);
-    bytes
+    encoder.event(&exit);
+    encoder.bytes
 }
 
 fn recordings(text: &str) -> Vec<u32> {
@@ -481,11 +488,6 @@ fn only_a_recording_that_went_well_replaces_and_never_its_own_other_sessions() {
     // No answer at all, and a recorder that was killed.
     assert_eq!(sessions(&[replacing(2, ">{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"a\"}")]), "12");
     let mut killed = replacing(2, &call("a", "1"));
-    let end = {
-        let mut end = Vec::new();
-        encode_end(&mut end);
-        end.len()
-    };
-    killed.truncate(killed.len() - end);
+    killed.truncate(killed.len() - length_of_end());
     assert_eq!(sessions(&[killed]), "12");
 }

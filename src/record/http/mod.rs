@@ -51,8 +51,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     under_way: BTreeMap<u32, Lane>,
-    /// The exchange that a message began whose head is lost, by its lane.
-    headless: BTreeMap<u32, usize>,
+    /// The exchange that a message began whose head is lost, by its lane, and whether its response was a usual one.
+    headless: BTreeMap<u32, (usize, bool)>,
     pub(super) addresses: Addresses,
 }
 
@@ -70,6 +70,8 @@ struct Lane {
     role: Option<Role>,
     status: u16,
     is_stream: bool,
+    /// Its response has no body, whatever comes behind its head.
+    has_none: bool,
     is_modern: bool,
     /// The session that its `initialize` begins if it is answered.
     begins: Option<usize>,
@@ -157,6 +159,7 @@ impl Fold {
             role: None,
             status: 0,
             is_stream: false,
+            has_none: false,
             is_modern: false,
             begins: None,
             event_ids: Vec::new(),
@@ -174,8 +177,17 @@ impl Fold {
     /// Files what came on a lane whose head is lost: the journal has a gap there, or was damaged. Nothing but the lane
     /// tells whose it is: two clients without a session may have the same ids.
     fn without_head(&mut self, event: &Event<'_>, place: FramePlace) {
-        if event.direction == Direction::ToClient && matches!(event.payload, Payload::Partial(_)) {
-            return;
+        if event.direction == Direction::ToClient {
+            match &event.payload {
+                Payload::Partial(_) => return,
+                Payload::Response(head) => {
+                    let known = self.lanes.headless.get_mut(&event.lane.0);
+                    return if let Some((_, is_usual)) = known {
+                        *is_usual = head.status == 200
+                    };
+                }
+                _ => {}
+            }
         }
         let bytes = match &event.payload {
             Payload::SseEvent(sent) if is_message_event(sent) => Some(Cow::Borrowed(&*sent.data)),
@@ -188,15 +200,20 @@ impl Fold {
         match event.direction {
             Direction::ToServer => {
                 if let Filed::Exchange(exchange) = self.client_message(COMMON, &message, moment) {
-                    self.lanes.headless.insert(event.lane.0, exchange);
+                    self.lanes.headless.insert(event.lane.0, (exchange, false));
                 }
             }
             Direction::ToClient => {
-                let way = match self.lanes.headless.get(&event.lane.0) {
-                    Some(exchange) => Way::Own(*exchange, Some(On::Get)),
+                let known = self.lanes.headless.get(&event.lane.0).copied();
+                let way = match known {
+                    Some((exchange, _)) => Way::Own(exchange, Some(On::Get)),
                     None => Way::Stray(Some(On::Get)),
                 };
                 self.server_message(COMMON, &message, moment, way);
+                if let Some((exchange, false)) = known {
+                    let state = self.state(Owner { session: COMMON, exchange });
+                    (state.http, state.lacks_response) = (Some(Fate::Pending), true);
+                }
             }
         }
     }
@@ -236,8 +253,23 @@ impl Fold {
         true
     }
 
-    /// Takes in a part of a response; whether more can come.
+    /// Takes in a part of a response; whether more can come. Only a gap leaves one without a head, but for an end that
+    /// came before it.
     fn part_of_response(&mut self, lane: &mut Lane, event: &Event<'_>, place: FramePlace) -> bool {
+        let is_headless = lane.carrier.response.is_none()
+            && !matches!(event.payload, Payload::Response(_) | Payload::Broken { .. });
+        let goes_on = self.takes_of_response(lane, event, place);
+        if is_headless && !matches!(lane.role, Some(Role::Answer(..)) | None) {
+            let owner = lane.owner();
+            // There the answer comes on the session's stream.
+            let is_elsewhere = self.sessions[owner.session].session.is_sse;
+            let state = self.state(owner);
+            state.lacks_response |= state.is_plain || !is_elsewhere;
+        }
+        goes_on
+    }
+
+    fn takes_of_response(&mut self, lane: &mut Lane, event: &Event<'_>, place: FramePlace) -> bool {
         match &event.payload {
             Payload::Response(head) => self.response(lane, head, place),
             Payload::SseEvent(sent) => self.sent(lane, sent, event, place),

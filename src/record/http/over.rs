@@ -1,7 +1,7 @@
 //! How a request and its response end, and what that says of their exchange.
 
 use super::{Lane, Role};
-use crate::record::{Fold, requests::Owner, state::Fate};
+use crate::record::{Content, Fold, requests::Owner, state::Fate};
 
 impl Fold {
     /// The client has left before the response was over; whether more of it can come.
@@ -29,6 +29,12 @@ impl Fold {
         let owner = self.settle(lane);
         let fate = if lane.carrier.response.is_some() { Fate::Ended } else { Fate::NoHead };
         let open = &mut self.sessions[owner.session];
+        // A body is told when it ends: one that is not there may be among what was not recorded.
+        let may_lack_body = fate == Fate::Ended && lane.carrier.content == Content::Empty && !lane.has_none;
+        if may_lack_body && open.gap_at.is_some_and(|gap| gap > lane.head.order) {
+            let state = &mut open.states[owner.exchange];
+            state.lacks_response |= state.is_plain;
+        }
         match lane.role {
             Some(Role::Exchange(_)) => {
                 // Over HTTP+SSE the answer comes on the session's stream, whatever became of the request.

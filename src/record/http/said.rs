@@ -15,6 +15,9 @@ impl Fold {
     pub(super) fn response(&mut self, lane: &mut Lane, head: &ResponseHead<'_>, place: FramePlace) {
         lane.carrier.response = Some(place);
         lane.status = head.status;
+        lane.has_none = matches!(head.status, 101 | 204 | 205 | 304)
+            || lane.method == "HEAD"
+            || all(&head.headers, "content-length").any(|length| length == b"0");
         lane.is_stream = all(&head.headers, "content-type")
             .next()
             .is_some_and(|value| is_type(value, "text/event-stream"));

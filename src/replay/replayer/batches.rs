@@ -67,6 +67,9 @@ impl Replayer {
         };
         let Found { play, step, .. } = answer.found;
         let exchange = self.exchange_of(answer.found);
+        if self.lacks_head(&self.cassette.exchanges[exchange as usize]) {
+            return self.missed(request, Reason::Incomplete, Some(exchange), None);
+        }
         let may_play = self.may_play(request, answer.found).and_then(|()| {
             let pairs = self.pairs_member(request, answer.found, &answer.request);
             pairs.then_some(()).ok_or((Reason::RedactionDiffers, exchange))

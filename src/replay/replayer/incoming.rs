@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Found, Now, Replayer, blanks::Filled, facts::FITS, lives::Pending, secrets::Secrets};
 use crate::{
-    cassette::model::Unanswered,
+    cassette::model::{Exchange, Unanswered},
     replay::{
         matcher::canonical::{Digest, canonical},
         own,
@@ -238,13 +238,21 @@ impl Replayer {
         }
     }
 
+    /// Whether an exchange has an answer, and the head of the HTTP response is lost in which that came: whether it was said
+    /// with another status, or more was said beside it, nobody knows.
+    pub(super) fn lacks_head(&self, entry: &Exchange) -> bool {
+        entry.unanswered == Some(Unanswered::Lost)
+            && entry.server.iter().any(|item| self.answers(entry, item))
+    }
+
     /// Plays an exchange for a live request, unless the options make a repeat a miss.
     pub(super) fn play(&mut self, now: Now, lane: Lane, message: &Message<'_>, found: Found) {
         let script = &self.scripts[self.plays[found.play].script];
         let step = &script.steps[found.step as usize];
         let (exchange, rank, dead_from) = (step.exchange, step.rank, script.dead_from);
-        let is_lost = self.cassette.exchanges[exchange as usize].unanswered == Some(Unanswered::Lost);
-        if is_lost && self.passes_on() && message.kind == Kind::Request {
+        let entry = &self.cassette.exchanges[exchange as usize];
+        let is_lost = entry.unanswered == Some(Unanswered::Lost);
+        if message.kind == Kind::Request && is_lost && (self.passes_on() || self.lacks_head(entry)) {
             self.plays[found.play].take(found.step);
             return self.miss(lane, message, Reason::Incomplete, Some(exchange));
         }
@@ -391,6 +399,10 @@ impl Replayer {
         if let Some(refused) = self.find_refused(message, found) {
             return self.refuse(now, lane, refused);
         }
+        let found = found.filter(|found| {
+            let exchange = self.exchange_of(*found);
+            !(asks && self.lacks_head(&self.cassette.exchanges[exchange as usize]))
+        });
         match found {
             Some(found) if asks || !found.repeat => self.start(now, lane, message, found),
             None if asks && self.lives[self.at_hand.live].is_over => self.session_not_found(lane, b"null"),

@@ -65,13 +65,12 @@ impl Replayer {
         self.start(now, lane, &Message::read(line.as_bytes()), found);
     }
 
-    /// Whether a response to an exchange may have come, and is not recorded.
+    /// Whether a response to an exchange may have come, and its head is not recorded, or nothing of what came behind that.
     fn has_no_response(&self, exchange: u32) -> bool {
         let entry = &self.cassette.exchanges[exchange as usize];
-        let has_begun = |http: &Http| http.status.is_some() || http.end.is_some();
-        entry.unanswered == Some(Unanswered::Lost)
-            && entry.server.is_empty()
-            && !entry.http.as_deref().is_some_and(has_begun)
+        let goes_on = |http: &Http| http.stream || http.partial.is_some() || !entry.server.is_empty();
+        let has_begun = |http: &Http| http.end.is_some() || http.status.is_some() && goes_on(http);
+        entry.unanswered == Some(Unanswered::Lost) && !entry.http.as_deref().is_some_and(has_begun)
     }
 
     /// A request as recordings name it, which is `line`, and the exchange it asks for. At a path where messages were

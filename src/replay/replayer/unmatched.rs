@@ -217,16 +217,17 @@ impl Replayer {
         nearest: Option<u32>,
         company: Option<Company>,
     ) -> Miss {
-        let mut bytes = Vec::new();
+        let (mut bytes, mut is_too_long) = (Vec::new(), false);
         let key = nearest.map(|exchange| {
             let entry = &self.cassette.exchanges[exchange as usize];
+            is_too_long = entry.client.as_ref().is_some_and(|client| client.form == Form::Omitted);
             client_message(&self.cassette, &*self.blobs, entry, &mut bytes);
             entry.key.to_string()
         });
         let key = key.or_else(|| (reason == Reason::OtherEra).then(|| self.era()));
         let candidate = key.as_deref().map(|key| Candidate { key, message: &bytes, company });
         let miss = miss::describe(message, reason, candidate.as_ref());
-        if reason == Reason::Incomplete { miss::of_too_long(miss, "request") } else { miss }
+        if reason == Reason::Incomplete && is_too_long { miss::of_too_long(miss, "request") } else { miss }
     }
 
     /// A request from which on another protocol was spoken, of which nothing is recorded.

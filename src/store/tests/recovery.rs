@@ -48,6 +48,98 @@ fn a_damaged_journal_is_left_and_said_until_it_is_recovered() {
     assert_eq!(place.names().len(), 2, "a kept journal is not folded");
 }
 
+/// Damage of whole journals: what is done to its bytes.
+type Damaging = fn(&mut Vec<u8>);
+
+/// The last message alone, that its recorder was killed behind; its end; a message that is taken out, and one that stands
+/// there twice.
+const DAMAGE: [Damaging; 4] = [
+    |bytes| {
+        bytes.truncate(frame_of(bytes, b"content").end);
+        let at = bytes.len() - 3;
+        bytes[at] ^= 1;
+    },
+    |bytes| *bytes.last_mut().unwrap() ^= 1,
+    |bytes| drop(bytes.drain(frame_of(bytes, b"tools/call"))),
+    |bytes| {
+        let frame = frame_of(bytes, b"tools/call");
+        let twice = bytes[frame.clone()].to_vec();
+        drop(bytes.splice(frame.end..frame.end, twice));
+    },
+];
+
+/// The frame with this text in it.
+fn frame_of(bytes: &[u8], text: &[u8]) -> std::ops::Range<usize> {
+    let at = memchr::memmem::find(bytes, text).unwrap();
+    let from = memchr::memmem::rfind(&bytes[..at], &[0xf7, 0xa5, 0xfe]).unwrap();
+    let next = memchr::memmem::find(&bytes[at..], &[0xf7, 0xa5, 0xfe]);
+    from..next.map_or(bytes.len(), |next| at + next)
+}
+
+#[test]
+fn damage_at_the_end_and_whole_messages_out_of_place_are_told_and_cost_no_journal() {
+    for (number, damaging) in DAMAGE.into_iter().enumerate() {
+        let place = Place::new();
+        let damaged = place.record(1);
+        let mut bytes = fs_err::read(&damaged).unwrap();
+        damaging(&mut bytes);
+        fs_err::write(&damaged, bytes).unwrap();
+        place.record(2);
+        let loaded = place.load().unwrap();
+        assert_eq!(journals(&loaded), [id(2)], "{number}");
+        assert!(loaded.notes[0].contains("is damaged "), "{number}: {:?}", loaded.notes);
+        let error = load_on(&place.disk, &damaged, None).unwrap_err();
+        assert!(matches!(error, StoreError::Journal { .. }), "{number}: {error}");
+        let outcome = place.fold();
+        assert_eq!((outcome.added.len(), &outcome.left[..]), (1, &[damaged.clone()][..]), "{number}");
+        let left = left_journals_on(&place.disk, place.folder.path(), Some(&place.state())).unwrap();
+        assert!(left[0].error.as_ref().unwrap().contains("is damaged "), "{number}: {left:?}");
+        let recovered = place.recover(&damaged).unwrap();
+        assert_eq!((recovered.added.len(), recovered.notes.len()), (1, 2), "{number}: {:?}", recovered.notes);
+        assert!(place.names().iter().any(|name| name.ends_with(".kept.journal")), "{number}");
+        let is_missing = place.load().unwrap().cassette.sessions[1].gap > 0;
+        assert_eq!(is_missing, number < 3, "what stood there twice is all there");
+    }
+}
+
+#[test]
+fn what_a_recorder_that_lives_is_about_to_write_is_no_damage() {
+    let place = Place::new();
+    let mut journal = place.recorder(1);
+    call(&mut journal, 1);
+    let length = journal.path().metadata().unwrap().len();
+    let mut file = fs_err::OpenOptions::new().append(true).open(journal.path()).unwrap();
+    std::io::Write::write_all(&mut file, b"not yet a frame").unwrap();
+    let loaded = place.load().unwrap();
+    assert_eq!((journals(&loaded), loaded.notes, loaded.alive), (vec![id(1)], vec![], vec![id(1)]));
+    // Once it is dead, nobody will write there.
+    drop(journal);
+    let error = place.load().unwrap_err().to_string();
+    assert!(error.contains(&format!("from byte {length} on")), "{error}");
+}
+
+#[test]
+fn a_recorder_that_was_killed_in_any_byte_of_a_write_leaves_no_damage() {
+    let place = Place::new();
+    let journal = place.record(1);
+    let bytes = fs_err::read(&journal).unwrap();
+    let last = frame_of(&bytes, b"content").start;
+    for cut in last..bytes.len() {
+        for room in [cut, 128 << 10] {
+            let mut torn = bytes[..cut].to_vec();
+            torn.resize(room, 0);
+            fs_err::write(&journal, torn).unwrap();
+            let loaded = place.load().unwrap();
+            assert_eq!(journals(&loaded), [id(1)], "cut at {cut}");
+            assert!(
+                loaded.notes.iter().all(|note| note.contains("is no whole message")),
+                "{:?}",
+                loaded.notes
+            );
+        }
+    }
+}
+
 #[test]
 fn a_journal_whose_header_is_lost_is_recovered_by_its_name() {
     let place = Place::new();

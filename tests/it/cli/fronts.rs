@@ -275,7 +275,7 @@ fn a_session_can_be_watched_while_it_is_recorded() {
     let mut watcher = deck.spawn("show c.json --follow");
     let mut seen = BufReader::new(watcher.stdout.take().expect("a pipe")).lines();
     let mut sees = |part: &str| seen.by_ref().any(|line| line.expect("a line").contains(part));
-    assert!(sees("session 1: stdio"));
+    assert!(sees("session 1 (journal "));
     assert!(sees("initialize @1"));
     ask(rest, 3);
     assert!(sees("2 notifications, result"));
@@ -345,6 +345,61 @@ fn what_is_watched_is_shown_once_although_keys_shift() {
 }
 
 #[test]
+fn what_is_watched_tells_which_recorder_it_is_from_whatever_its_number() {
+    let deck = Deck::new();
+    let script = r#"while read -r l; do echo '{"jsonrpc":"2.0","id":1,"result":{}}'; done"#;
+    std::fs::write(deck.path("s.sh"), script).expect("it is written");
+    let ask = |recorder: &mut Child, method: &str| {
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\"}}\n");
+        recorder.stdin.as_mut().expect("a pipe").write_all(line.as_bytes()).expect("the recorder reads");
+    };
+    let begin = |method: &str| {
+        let mut recorder = deck.spawn("record c.json -- sh s.sh");
+        ask(&mut recorder, method);
+        while !deck.run("show c.json").stdout.contains(&format!("{method} @1")) {}
+        recorder
+    };
+    let mut first = begin("a");
+    let mut watcher = deck.spawn("show c.json --follow");
+    let mut seen = BufReader::new(watcher.stdout.take().expect("a pipe")).lines();
+    let mut journal = String::new();
+    // The line that tells of a method's answer, and the journal in the heading before it.
+    let mut sees = |method: &str| {
+        for line in seen.by_ref() {
+            let line = line.expect("a line");
+            if let Some((_, named)) = line.split_once("(journal ") {
+                journal = named.split([',', ')']).next().expect("a name").to_owned();
+            } else if line.trim_start().starts_with(method) && line.ends_with("result") {
+                return (
+                    line.split_whitespace().next().map(str::to_owned),
+                    line.contains('@'),
+                    journal.clone(),
+                );
+            }
+        }
+        panic!("the watcher ended")
+    };
+    let (_, is_numbered, of_first) = sees("a");
+    assert!(is_numbered, "one recorder alone numbers its own");
+    let mut second = begin("b");
+    let (_, is_numbered, of_second) = sees("b");
+    assert!(!is_numbered && of_second != of_first);
+    drop(second.stdin.take());
+    second.wait().expect("it ends");
+    // Now the first one's session is the second.
+    ask(&mut first, "c");
+    assert_eq!(sees("c").2, of_first);
+    drop(first.stdin.take());
+    first.wait().expect("it ends");
+    let text = deck.read("c.json");
+    let place =
+        |journal: &str| text.find(&format!("\"journal\": \"{journal}\"")).expect("it is in the cassette");
+    assert!(place(&of_second) < place(&of_first));
+    drop(seen);
+    watcher.wait().expect("it ends");
+}
+
+#[test]
 fn a_watcher_waits_for_a_recorder_that_has_not_started() {
     for deck in [Deck::new(), Deck::new().with("c.json", "")] {
         let mut watcher = deck.spawn("show c.json --follow");
@@ -402,6 +457,31 @@ fn a_shell_that_records_again_later_makes_a_new_recording_or_replaces_the_old_on
         .stderr("0 kept, 1 changed, 1 new, 1 gone");
     replayed("NEWEST");
     assert!(!deck.read("c.json").contains("OLD") && !deck.read("c.json").contains("\"NEW\""));
+}
+
+#[test]
+fn a_shell_that_replaces_what_it_has_just_recorded_is_told_that_it_does_not() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let script = format!("read l; echo '{answer}'; cat >/dev/null");
+    let talk = |deck: &Deck, words: &str, method: &str| {
+        let ask = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\"}}\n");
+        deck.talk(&format!("record c.json {words} -- sh s.sh"), &ask).status(ExitCode::Good)
+    };
+    let deck = Deck::new().with("s.sh", &script);
+    talk(&deck, "", "old").silent();
+    talk(&deck, "--replace", "new")
+        .stderr("recording 1 was not replaced: the same process had made it less than 10 s");
+    deck.run("show c.json").stdout("old @1").stdout("session 2 of recording 1").stdout("new @1");
+    make_old(&deck);
+    let text = deck.read("c.json").replacen("\"at\": \"2", "\"at\": \"1", 1);
+    std::fs::write(deck.path("c.json"), text).expect("it is written");
+    talk(&deck, "--replace", "newest").silent();
+    assert!(!deck.read("c.json").contains("\"old"), "{}", deck.read("c.json"));
+    // A client that first asks what the server is, in a process of its own.
+    let deck = Deck::new().with("s.sh", &script);
+    talk(&deck, "--replace", "server/discover").silent();
+    talk(&deck, "--replace", "call").silent();
+    talk(&deck, "--replace -v", "more").stderr("recording 1 was not replaced");
 }
 
 /// A recorder that still runs, with a session in its journal, and the way to its server.

@@ -54,10 +54,61 @@ fn a_damaged_journal_is_told_listed_and_kept_once_it_is_recovered() {
 }
 
 #[test]
+fn damage_at_the_end_and_messages_taken_out_are_told_as_damage() {
+    let end: fn(&mut Vec<u8>) = |bytes| *bytes.last_mut().expect("it has an end") ^= 4;
+    let taken: fn(&mut Vec<u8>) = |bytes| {
+        let at = memchr::memmem::rfind(bytes, b"tools/call").expect("there is a call");
+        let mark = [0xf7, 0xa5, 0xfe];
+        let from = memchr::memmem::rfind(&bytes[..at], &mark).expect("it is in a frame");
+        let to = at + memchr::memmem::find(&bytes[at..], &mark).expect("another is behind it");
+        bytes.drain(from..to);
+    };
+    for (change, says, lost) in [
+        (end, "the journal is damaged from byte", "damaged and are lost"),
+        (taken, "whole messages are missing there", "1 entry is missing before byte"),
+    ] {
+        let (deck, journal) = left(change);
+        deck.run("show c.json").status(ExitCode::File).stderr(says).stderr("hint: `tapedeck recover ");
+        deck.run("recover").status(ExitCode::Good).stdout(says);
+        deck.run(&format!("recover {journal}")).status(ExitCode::Good).stderr(lost);
+        assert_eq!(deck.names(), ["c.json", &journal.replace(".journal", ".kept.journal")]);
+        deck.run("show c.json").status(ExitCode::Good).stdout("initialize @1");
+    }
+}
+
+#[test]
+fn every_command_that_reads_a_cassette_tells_of_a_damaged_journal_beside_it() {
+    let (deck, journal) = left(|bytes| *bytes.last_mut().expect("it has an end") ^= 4);
+    deck.talk(&format!("record d.json -- {}", server()), SESSION).status(ExitCode::Good);
+    std::fs::rename(deck.path("d.json"), deck.path("c.json")).expect("it is there");
+    for command in [
+        "show c.json",
+        "show c.json KEY",
+        "show c.json --json",
+        "lint c.json",
+        "fmt c.json",
+        "fmt --check c.json",
+        "edit c.json note KEY x",
+        "edit c.json note KEY y --out e.json",
+        "convert c.json a.journal",
+        "replay c.json",
+        "run c.json -- true",
+        "auto c.json -- true",
+    ] {
+        let words = command.split(' ').map(|word| if word == "KEY" { "initialize @1" } else { word });
+        let ran = deck.run_words(words, "");
+        assert!(ran.stderr.contains("is damaged from byte"), "{command}: {ran:#?}");
+        assert!(ran.stderr.contains(&format!("tapedeck recover {}", place(&deck, &journal).display())));
+    }
+    let ran = deck.talk(&format!("record c.json -- {}", server()), SESSION);
+    assert!(ran.stderr.contains("is damaged from byte"), "{ran:#?}");
+}
+
+#[test]
 fn a_journal_that_cannot_be_read_at_all_is_an_error_and_stays() {
     let noise: fn(&mut Vec<u8>) = |bytes| bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
-    let newer: fn(&mut Vec<u8>) = |bytes| bytes[8] = 2;
-    for (change, says) in [(noise, "this is no journal of tapedeck"), (newer, "says that it has version 2")] {
+    let newer: fn(&mut Vec<u8>) = |bytes| bytes[8] = 3;
+    for (change, says) in [(noise, "this is no journal of tapedeck"), (newer, "says that it has version 3")] {
         let (deck, journal) = left(change);
         for words in [format!("recover {journal}"), "recover c.json".to_owned(), "show c.json".to_owned()] {
             let ran =

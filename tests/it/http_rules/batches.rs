@@ -116,3 +116,31 @@ fn a_member_of_a_batch_that_differs_is_told_how() {
     let reasons: Vec<Reason> = stage.report().misses.iter().map(|miss| miss.reason).collect();
     assert_eq!(reasons[0], Reason::ParamsDiffer);
 }
+
+#[test]
+fn an_answer_whose_response_lost_its_head_is_a_miss_alone_and_in_a_batch() {
+    let lost = |exchange: String| {
+        let (before, behind) = exchange.rsplit_once('}').expect("it ends");
+        format!("{before}, \"unanswered\": \"lost\"}}{behind}")
+    };
+    let single = lost(tool("s", "s", r#""server": [{"result": "alone"}]"#));
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &single + &lost(batch("batch", "a1", "b1"))));
+    let id = stage.begin();
+    let heard = stage.post(&[&id], &call(2, "s"));
+    assert!(
+        heard.iter().any(|heard| heard.contains("-33000") && heard.contains("no whole answer")),
+        "{heard:?}"
+    );
+    for members in [&[call(3, "a"), note("n"), call(4, "b")][..], &[call(5, "a")], &[call(6, "s")]] {
+        let heard = asks(&mut stage, &id, members);
+        assert!(heard.contains("-33000") && !heard.contains("\"result\""), "{heard}");
+    }
+    let report = stage.report();
+    assert!(report.misses.iter().all(|miss| miss.reason == Reason::Incomplete), "{report:#?}");
+    assert_eq!(report.verdict, Verdict::Bad);
+    // Over stdio too: what else came with it nobody knows.
+    let mut stage = Stage::new(HTTP, &(with_id(1) + &single));
+    stage.line(7, &initialize());
+    let heard = stage.line(7, &call(2, "s"));
+    assert!(heard.iter().any(|heard| heard.contains("-33000")), "{heard:?}");
+}

@@ -57,14 +57,19 @@ fn what_clients_ask_by_themselves_is_no_miss() {
 
 #[test]
 fn one_whose_response_is_not_recorded_is_a_miss_unless_clients_make_it_by_themselves() {
-    for (method, target, begins, is_good) in [
-        ("POST", "/other", "400", false),
-        ("PUT", "/config", "405 allow=POST, DELETE", false),
-        ("GET", "/slow", "404", false),
-        ("GET", "/.well-known/oauth-protected-resource", "404", true),
+    let body = r#""server": [{"body": "<p>"}], "unanswered": "lost""#;
+    for (method, target, left, begins, is_good) in [
+        ("POST", "/other", r#""unanswered": "lost""#, "400", false),
+        ("PUT", "/config", r#""unanswered": "lost""#, "405 allow=POST, DELETE", false),
+        ("GET", "/slow", r#""unanswered": "lost""#, "404", false),
+        ("GET", "/.well-known/oauth-protected-resource", r#""unanswered": "lost""#, "404", true),
+        // The head alone, or all but the head, is lost.
+        ("GET", "/page", body, "404", false),
+        ("POST", "/page", r#""http": {"status": 200}, "unanswered": "lost""#, "400", false),
+        // What is there of a stream is played, and a body that is whole.
+        ("GET", "/page", &format!(r#""http": {{"status": 200}}, {body}"#), "200", true),
     ] {
-        let lost =
-            line(&format!("{method} {target}"), "").replace("\"server\": []", "\"unanswered\": \"lost\"");
+        let lost = line(&format!("{method} {target}"), "").replace(r#""http": {}, "server": []"#, left);
         let mut stage = Stage::new(HTTP, &(with_id(1) + &lost));
         let id = stage.begin();
         let heard = stage.ask(method, target, &[&id], "");

@@ -45,9 +45,8 @@ fn asked(id: u64, session: Option<u32>) -> Vec<u8> {
 
 /// The same by a recorder that was killed: it does not say that it ended.
 fn killed(id: u64, session: Option<u32>) -> Vec<u8> {
-    let (mut whole, mut end) = (asked(id, session), Vec::new());
-    encode_end(&mut end);
-    whole.truncate(whole.len() - end.len());
+    let mut whole = asked(id, session);
+    whole.truncate(whole.len() - length_of_end());
     whole
 }
 

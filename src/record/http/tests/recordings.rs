@@ -15,9 +15,81 @@ fn what_was_not_recorded_is_not_made_up() {
             r#"2 < event |{"jsonrpc":"2.0","id":5,"result":{}}"#,
             "3 < body <p>",
             "3 < .",
+            // That of its request alone, with a response of the usual status, or of another.
+            r#"4 > {"jsonrpc":"2.0","id":6,"method":"c"}"#,
+            "4 < 200 content-type=application/json",
+            r#"4 < {"jsonrpc":"2.0","id":6,"result":{}}"#,
+            r#"5 > {"jsonrpc":"2.0","id":7,"method":"d"}"#,
+            "5 < 400 content-type=application/json",
+            r#"5 < {"jsonrpc":"2.0","id":7,"error":{}}"#,
         ],
-        &["1 a @1 ! lost", "1 b @1 | get result", r#"1 push raw @1 | get body "<p>""#],
+        &[
+            "1 a @1 ! lost",
+            "1 b @1 | get result ! lost",
+            r#"1 push raw @1 | get body "<p>""#,
+            "1 c @1 | get result",
+            "1 d @1 | get error ! lost",
+        ],
     );
+}
+
+#[test]
+fn a_response_whose_head_is_lost_answers_nothing() {
+    // The status of none of these is known.
+    check_in_session(
+        &[
+            "1 > POST /mcp @S",
+            r#"1 > {"jsonrpc":"2.0","id":1,"method":"a"}"#,
+            "0 > gap",
+            r#"1 < {"jsonrpc":"2.0","id":1,"result":{}}"#,
+            "1 < .",
+            "2 > POST /mcp @S",
+            r#"2 > {"jsonrpc":"2.0","id":2,"method":"b"}"#,
+            r#"2 < event |{"jsonrpc":"2.0","id":2,"result":{}}"#,
+            "3 > GET /page @S",
+            "3 < body <p>",
+            "3 < .",
+            "4 > GET /other @S",
+            "4 < .",
+            // What is sent without an answer is taken in all the same, and what broke before its head did just that.
+            "5 > POST /mcp @S",
+            r#"5 > {"jsonrpc":"2.0","method":"n"}"#,
+            "5 < .",
+            "6 > GET /broken @S",
+            "6 < cut",
+        ],
+        &[
+            "1 a @1 | result ! lost",
+            "1 b @1 | result ! lost",
+            r#"1 http GET /page @1 | body "<p>" ! lost"#,
+            "1 http GET /other @1 ! lost",
+            "1 n @1",
+            r#"1 http GET /broken @1 {"end": "cut"} ! lost"#,
+        ],
+    );
+}
+
+#[test]
+fn a_body_that_may_be_lost_is_no_empty_one() {
+    let page = |behind: &str, head: &str, body: &str| {
+        let lines = ["1 > GET /page".to_owned(), format!("1 < {head}"), behind.to_owned(), body.to_owned()];
+        lines.into_iter().filter(|line| !line.is_empty()).chain(["1 < .".to_owned()]).collect::<Vec<_>>()
+    };
+    for (behind, head, body, is_lost) in [
+        ("0 > gap", "200", "", true),
+        ("0 > gap", "404 content-length=12", "", true),
+        ("", "200", "", false),
+        ("0 > gap", "200", "1 < body <p>", false),
+        ("0 > gap", "204", "", false),
+        ("0 > gap", "200 content-length=0", "", false),
+    ] {
+        let (shown, cassette, _) = record(&page(behind, head, body));
+        assert_eq!(
+            cassette.exchanges[0].unanswered.is_some(),
+            is_lost,
+            "{behind:?} {head} {body:?}: {shown}"
+        );
+    }
 }
 
 #[test]
