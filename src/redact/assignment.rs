@@ -322,10 +322,11 @@ fn worth(text: &[u8], value: Span) -> Option<Span> {
     (!value.is_empty() && is_secret(value.of(text))).then_some(value)
 }
 
-/// Whether what stands under a secret's name is one: no placeholder, no stars, no reference, no ordinary word.
+/// Whether what stands under a secret's name is one: no placeholder, no stars or dots, no reference, no ordinary word.
 pub(super) fn is_secret(value: &[u8]) -> bool {
-    let starred = value.iter().all(|byte| *byte == b'*');
-    !(starred || is_reference(value) || is_placeholder(value) || is_ordinary(value.trim_ascii()))
+    let word = value.trim_ascii();
+    let is_left_out = word.iter().all(|byte| *byte == b'*') || word.iter().all(|byte| *byte == b'.');
+    !(is_left_out || is_reference(value) || is_placeholder(value) || is_ordinary(word))
 }
 
 #[cfg(test)]

@@ -65,13 +65,15 @@ fn is_joined(code: &[u8]) -> bool {
     name.first().is_some_and(begins) && name.iter().all(is_part)
 }
 
-/// Whether a value is nothing but what it is called: `password1`, `my_token`.
+/// Whether a value is nothing but what it is called: `password1`, `my_token`, `PASSWORD`.
 pub(super) fn is_example(value: &[u8]) -> bool {
     let digits = value.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    let is_plain = |byte: &u8| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-');
+    let name = &value[..value.len() - digits];
+    let is_in =
+        |is_letter: fn(&u8) -> bool| name.iter().all(|byte| is_letter(byte) || matches!(byte, b'_' | b'-'));
     value.len() <= LONGEST_EXAMPLE
         && digits <= 2
-        && value[..value.len() - digits].iter().all(is_plain)
+        && (is_in(u8::is_ascii_lowercase) || is_in(u8::is_ascii_uppercase))
         && names::secret(value).is_some()
 }
 
@@ -162,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_value_that_is_its_own_name_is_an_example() {
-        for value in ["password", "password1", "my_token12", "db-password"] {
+        for value in ["password", "password1", "my_token12", "db-password", "PASSWORD", "API_TOKEN1"] {
             assert!(is_example(value.as_bytes()), "{value}");
         }
         for value in ["", "12", "Password1", "password1234", "horse138", "passw0rd"] {

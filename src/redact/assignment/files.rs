@@ -3,6 +3,7 @@
 use super::settings::begins_line;
 use super::{Assigned, backslashes, is_secret, refers, run, skip_gap, worth};
 use crate::redact::names::{self, SecretName};
+use crate::redact::references::is_example;
 use crate::wire::Span;
 
 /// What an entry says before its password is shorter.
@@ -29,7 +30,8 @@ pub(super) fn of_netrc(text: &[u8], name: Span) -> Option<Assigned> {
         return Some(Assigned::Look);
     }
     let value = unquoted(text, value);
-    let value = worth(text, value).filter(|value| !refers(text, value.start))?;
+    let is_value = |value: &Span| !refers(text, value.start) && !is_example(value.of(text));
+    let value = worth(text, value).filter(is_value)?;
     Some(Assigned::Secret(names::secret(b"password")?, value))
 }
 

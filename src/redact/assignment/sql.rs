@@ -18,11 +18,14 @@ const STATEMENTS: &[&str] = &[
     "create login",
     "alter login",
     "create group",
-    "application role",
-    "credential",
-    "master key",
-    "encryption by",
-    "decryption by",
+    "create application role",
+    "alter application role",
+    "create credential",
+    "alter credential",
+    "scoped credential",
+    "create master key",
+    "alter master key",
+    "open master key",
 ];
 
 /// The password that follows these words, of which this name is the first; none where it is another name.
@@ -46,7 +49,12 @@ pub(super) fn password(text: &[u8], name: Span) -> Option<Assigned> {
     };
     let start = within_call(text, behind + run(text, behind, is_blank));
     let begins = matches!(text.get(start), Some(b'\'' | b'"' | b'\\' | b'N' | b'n' | b'E' | b'e'));
-    let is_told = begins && start > name.end && (is_set && sign || is_in_statement(text, name.start));
+    let is_told = || match (is_set, sign) {
+        (true, true) => true,
+        (_, true) => is_in_statement(text, name.start, true),
+        (_, false) => row.kind == "password" && is_in_statement(text, name.start, false),
+    };
+    let is_told = begins && start > name.end && is_told();
     is_told.then(|| quoted(text, start, row)).flatten()
 }
 
@@ -113,11 +121,17 @@ const fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-fn is_in_statement(text: &[u8], at: usize) -> bool {
+/// Whether these words stand before `at`; and behind them, before what has a sign, `WITH` or `BY`: code has signs, too.
+fn is_in_statement(text: &[u8], at: usize, has_sign: bool) -> bool {
     let before = &text[at.saturating_sub(LONGEST)..at];
     let begin = memchr::memrchr(b';', before).map_or(0, |end| end + 1);
     let before = before[begin..].to_ascii_lowercase();
-    STATEMENTS.iter().any(|statement| memchr::memmem::find(&before, statement.as_bytes()).is_some())
+    let behind = |statement: &&str| {
+        memchr::memmem::rfind(&before, statement.as_bytes()).map(|found| &before[found + statement.len()..])
+    };
+    let is_joint = |word: &[u8]| matches!(word, b"with" | b"by");
+    let joins = |rest: &[u8]| rest.split(u8::is_ascii_whitespace).any(is_joint);
+    STATEMENTS.iter().filter_map(behind).any(|rest| !has_sign || joins(rest))
 }
 
 /// The text in quotes that begins at `start`, with a letter before it that tells its characters or escapes; where the
@@ -154,6 +168,6 @@ fn is_parameter(value: &[u8]) -> bool {
 fn bare(text: &[u8], start: usize, identified: Span) -> Option<Assigned> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#');
     let value = Span::new(start, start + run(text, start, is_part));
-    let is_told = is_mixed(value.of(text)) && is_in_statement(text, identified.start);
+    let is_told = is_mixed(value.of(text)) && is_in_statement(text, identified.start, false);
     is_told.then(|| names::secret(b"password").map(|row| Assigned::Secret(row, value))).flatten()
 }

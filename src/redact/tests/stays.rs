@@ -153,3 +153,17 @@ fn code_that_joins_a_scheme_and_a_variable_stays() {
         assert_eq!(redact(&mut plain(), message), message);
     }
 }
+
+#[test]
+fn texts_about_logins_and_their_code_stay() {
+    super::settings::stays(&[
+        "machine HOSTNAME login USERID password \"PASSWORD\"",
+        "#   {key: 'Authorization', value: '...'},",
+        "# reloads the credentials\nSECRET_KEY = 'aws_secret_access_key'",
+        "# to create user accounts\nself.password = 'letters'",
+        "create user x, then\n>>> client_secret = 'secret'",
+        "passwd = ' '  # none",
+        "password: '   '",
+        "echo \"GRANT ALL ON *.* TO 'a'@'h' IDENTIFIED BY '%s' WITH GRANT OPTION\"",
+    ]);
+}
