@@ -1,8 +1,8 @@
 //! Secrets in addresses: the password before the host, and secret parameters of the query.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::OnceCell};
 
-use super::assignment::{ends_parameter, is_mixed, is_secret, refers, with_brackets};
+use super::assignment::{ends_parameter, in_sentence, is_mixed, is_secret, refers, with_brackets};
 use super::{names, rules::SHORTEST};
 use crate::wire::Span;
 
@@ -60,7 +60,9 @@ pub(super) fn secrets(
     let end = start + length(rest);
     let behind = authority.min(end - start);
     if let Some(first) = first_parameter(&rest[behind..end - start]) {
-        parameters(&text[..end], start + behind + first, false, add);
+        parameters(&text[..end], start + behind + first, false, |kind, span| {
+            add(kind, if span.end == end { in_sentence(text, span) } else { span });
+        });
     }
     end
 }
@@ -85,8 +87,23 @@ pub(super) fn parameters(
     mut add: impl FnMut(&'static str, Span),
 ) {
     let grants = || {
-        let is_code =
-            |(name, value): (Span, Span)| is_called(name.of(text), b"code") && value.len() >= SHORTEST;
+        // A short code tells by itself nothing: a state beside it does that is drawn by chance, or that is anything at a
+        // place where codes are given.
+        let told = OnceCell::new();
+        let is_told = || {
+            *told.get_or_init(|| {
+                let gives_codes = is_of_oauth(path(text, start));
+                let may_be_one = |value: Span| match gives_codes {
+                    true => !value.is_empty(),
+                    false => may_be_granted(&decoded(value.of(text))),
+                };
+                pairs(text, start)
+                    .any(|(name, value)| is_called(name.of(text), b"state") && may_be_one(value))
+            })
+        };
+        let is_code = |(name, value): (Span, Span)| {
+            is_called(name.of(text), b"code") && (value.len() >= SHORTEST || !value.is_empty() && is_told())
+        };
         // Filters have names in brackets, and states of their own.
         let has_state = || pairs(text, start).any(|(name, _)| names::is_beside_code(&decoded(name.of(text))));
         let is_random = || pairs(text, start).any(|pair| is_code(pair) && is_random(pair.1.of(text)));

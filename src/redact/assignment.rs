@@ -4,10 +4,15 @@
 //! The rules read texts at any level of escaping, since they also see JSON inside strings before it is decoded:
 //! `\"password\":\"x\"`. Prose that only speaks of tokens and secrets is told by what follows the name.
 
+mod brackets;
 mod element;
 mod environment;
 mod equals;
+mod files;
 mod flags;
+mod multipart;
+mod pairs;
+mod prose;
 mod quotes;
 mod settings;
 mod sql;
@@ -15,8 +20,10 @@ mod sql;
 use self::element::Content;
 use self::equals::{encoded, equals};
 pub(super) use self::flags::{flag, is_flags_word};
+pub(super) use self::pairs::gives_names;
+pub(super) use self::prose::{in_sentence, without_punctuation};
 use self::quotes::behind_quotes;
-pub(super) use self::quotes::{closing_quote, without_quotes};
+pub(super) use self::quotes::{closing_quote, said_in_quotes};
 pub(super) use self::settings::is_mixed;
 use self::settings::{begins_string, colon, hides_line, indexed, sign_at, spaced, variable};
 use super::names::{self, SecretName, is_name_byte};
@@ -42,10 +49,12 @@ const LONGEST: usize = 256;
 /// The name that these bytes are part of, and what is assigned to it.
 pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
     let name = name_around(text, part)?;
-    if let Some(assigned) = sql::password(text, name) {
+    if let Some(assigned) = sql::password(text, name).or_else(|| files::of_netrc(text, name)) {
         return Some(assigned);
     }
-    let row = names::secret(name.of(text)).or_else(|| flag(name.of(text)))?;
+    let (inner, name) = brackets::around(text, name).unwrap_or((name, name));
+    let spelled = inner.of(text);
+    let row = names::secret(spelled).or_else(|| flag(spelled)).or_else(|| files::npm(spelled))?;
     let holds = |value: Span| row.may_hold(value.of(text));
     let held = |assigned: &Assigned| !matches!(assigned, Assigned::Secret(_, value) if !holds(*value));
     if let Some(content) = element::content(text, name) {
@@ -57,6 +66,12 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
     }
     if let Some(assigned) = environment::variable(text, name, row) {
         return assigned.filter(held);
+    }
+    if let Some(assigned) = multipart::field(text, name, row) {
+        return assigned.filter(held);
+    }
+    if let Some(assigned) = pairs::in_yaml(text, name, row).or_else(|| files::of_npm(text, name, row)) {
+        return Some(assigned).filter(held);
     }
     let slashes = backslashes(text, name.end);
     let assigned = match text.get(name.end + slashes)? {
@@ -125,7 +140,10 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
         Some(b',') if flag(name.of(text)).is_some() => {
             return flags::next_word(text, behind + 1, row, slashes, quote);
         }
-        _ if names_itself(text, name.start, slashes) => return Some(Assigned::NameOfValue),
+        _ if pairs::names_itself(text, name.start, slashes) => {
+            let value = pairs::sibling(text, behind, slashes, quote);
+            return Some(value.map_or(Assigned::NameOfValue, |value| Assigned::Secret(row, value)));
+        }
         _ => return flags::word_behind_quote(text, name, slashes, quote),
     };
     let escapes = backslashes(text, at);
@@ -235,28 +253,6 @@ fn skip_gap(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Whether the string before which a quote ends is the value of a member that gives names:
-/// `{"name": "API_KEY", "value": …}`.
-fn names_itself(text: &[u8], start: usize, slashes: usize) -> bool {
-    let before = |mut end: usize, byte: u8| {
-        while end > 0 && matches!(text[end - 1], b' ' | b'\t') {
-            end -= 1;
-        }
-        (end > 0 && text[end - 1] == byte).then(|| end - 1)
-    };
-    let Some(colon) = before(start, b'"').and_then(|quote| before(quote.saturating_sub(slashes), b':'))
-    else {
-        return false;
-    };
-    let Some(quote) = before(colon, b'"') else { return false };
-    gives_names(&text[..quote.saturating_sub(slashes)])
-}
-
-/// Whether a text ends in the name of a member whose value is another's name.
-pub(super) fn gives_names(text: &[u8]) -> bool {
-    [&b"name"[..], b"key", b"Name", b"Key", b"header"].iter().any(|name| text.ends_with(name))
-}
-
 /// Whether what begins at `at` stands for a value: `$NAME`, `{name}`, `<your name>`, `%NAME%`; or is the rest of `==`.
 pub(super) fn refers(text: &[u8], at: usize) -> bool {
     match text.get(at..).unwrap_or_default() {
@@ -268,6 +264,11 @@ pub(super) fn refers(text: &[u8], at: usize) -> bool {
         }
         _ => false,
     }
+}
+
+/// The sign before a quote in which shells know the escapes of programs: `$'x'`.
+fn ansi_sign(text: &[u8], at: usize) -> usize {
+    usize::from(text.get(at) == Some(&b'$') && matches!(text.get(at + 1), Some(b'\'' | b'"')))
 }
 
 fn backslashes_before_quote(text: &[u8], at: usize) -> usize {
@@ -321,10 +322,11 @@ fn worth(text: &[u8], value: Span) -> Option<Span> {
     (!value.is_empty() && is_secret(value.of(text))).then_some(value)
 }
 
-/// Whether what stands under a secret's name is one: no placeholder, no stars, no reference, no ordinary word.
+/// Whether what stands under a secret's name is one: no placeholder, no stars or dots, no reference, no ordinary word.
 pub(super) fn is_secret(value: &[u8]) -> bool {
-    let starred = value.iter().all(|byte| *byte == b'*');
-    !(starred || is_reference(value) || is_placeholder(value) || is_ordinary(value))
+    let word = value.trim_ascii();
+    let is_left_out = word.iter().all(|byte| *byte == b'*') || word.iter().all(|byte| *byte == b'.');
+    !(is_left_out || is_reference(value) || is_placeholder(value) || is_ordinary(word))
 }
 
 #[cfg(test)]
@@ -368,7 +370,8 @@ mod tests {
         assert_eq!(secret("{'password': 'x'}").as_deref(), Some("x"));
         assert_eq!(secret(r#""password" => "x""#).as_deref(), Some("x"));
         assert_eq!(secret(r"{\u0022password\u0022:\u0022x\u0022}").as_deref(), Some("look"));
-        assert_eq!(secret(r#"{"name":"GITHUB_TOKEN","value":"x"}"#).as_deref(), Some("value"));
+        assert_eq!(secret(r#"{"name":"GITHUB_TOKEN","value":"x"}"#).as_deref(), Some("x"));
+        assert_eq!(secret(r#"{"name":"GITHUB_TOKEN","value":7}"#).as_deref(), Some("value"));
         assert_eq!(secret(r#"{"credentials":{"#).as_deref(), Some("look"));
     }
 

@@ -141,6 +141,11 @@ impl Build {
         for part in [b"ifie", b"fied"] {
             self.add(part, Clue::Name { from: 0, to: 4 });
         }
+        // `_auth` of npm, which stands at the begin of a line, or behind the registry.
+        self.add(b"_aut", Clue::Name { from: 0, to: 4 });
+        for before in b":\n\r\" n" {
+            self.add(&[*before, b'_', b'a', b'u'], Clue::Name { from: 1, to: 4 });
+        }
         // Flags alone: the word stands in many texts.
         for part in [b"--pa", b"-pas"] {
             self.add(part, Clue::Name { from: 0, to: 4 });

@@ -1,10 +1,10 @@
 //! All that is secret in one text, found in one pass.
 
 use super::address::{self, URL_PASSWORD};
-use super::assignment::{self, Assigned};
+use super::assignment::{self, Assigned, in_sentence};
 use super::clues::{Clue, Clues};
 use super::filter::Window;
-use super::secrets::{Known, LONG, Secrets, without_entities};
+use super::secrets::{Known, LONG, Secrets, Spelling};
 use super::{login, names, placeholder, shapes};
 use crate::wire::Span;
 
@@ -39,6 +39,9 @@ pub(super) struct Findings {
     pub(super) calls_curl: bool,
 }
 
+/// What stands in the names of members that hold values.
+const VALUES: [&[u8]; 3] = [b"val", b"Val", b"VAL"];
+
 /// So often each byte is looked at in calls of programs, at the most; a text that asks for more was made for it.
 const CALLS: usize = 16;
 
@@ -58,6 +61,7 @@ pub(super) fn find(secrets: &Secrets, text: &[u8]) -> Findings {
         code_to: 0,
         in_calls: 0,
         has_values: None,
+        has_states: None,
     };
     let mut from = 0;
     while let Some(at) = secrets.filter.next(text, from) {
@@ -100,6 +104,8 @@ struct Pass<'a> {
     assigned_to: usize,
     /// Whether some member may be called `value`, once that was asked for.
     has_values: Option<bool>,
+    /// Whether some member may be a state, once that was asked for.
+    has_states: Option<bool>,
     /// Where the last address ended: its parameters are read.
     query_to: usize,
     /// Where the last address whose slashes are escaped ended, or has a sign that may be of a secret.
@@ -135,8 +141,10 @@ impl Pass<'_> {
             Some(b'=') => address::decoded(bytes),
             _ if kind == URL_PASSWORD => address::decoded(bytes),
             // In an element.
-            Some(b'>') => without_entities(bytes),
-            Some(b'\'') => assignment::without_quotes(bytes),
+            Some(b'>') => Spelling::Entities.said(bytes),
+            Some(quote @ (b'"' | b'\'')) => {
+                assignment::said_in_quotes(&self.text[..span.start - 1], *quote, bytes)
+            }
             _ => bytes.into(),
         };
         self.add(mark, span, Secret::New(kind, value.into()));
@@ -193,7 +201,9 @@ impl Pass<'_> {
 
     fn fields(&mut self, at: usize, form: Span) {
         let mut finds = Vec::new();
-        address::parameters(&self.text[..form.end], form.start, false, |kind, span| finds.push((kind, span)));
+        address::parameters(&self.text[..form.end], form.start, false, |kind, span| {
+            finds.push((kind, if span.end == form.end { in_sentence(self.text, span) } else { span }));
+        });
         finds.into_iter().for_each(|(kind, span)| self.add_new(at, kind, span));
         // Behind an escaped `&` there may be more.
         self.findings.marks.push(at);
@@ -208,7 +218,13 @@ impl Pass<'_> {
         };
         if text.get(name.end) != Some(&b'=') {
             let value = assignment::string_behind(text, name);
-            if value.is_some_and(|value| address::may_be_granted(value.of(text))) {
+            let has_states = |has: &mut Option<bool>| {
+                *has.get_or_insert_with(|| memchr::memmem::find(text, b"state").is_some())
+            };
+            if value.is_some_and(|value| {
+                address::may_be_granted(value.of(text))
+                    || !value.is_empty() && has_states(&mut self.has_states)
+            }) {
                 self.findings.may_grant = true;
                 self.findings.marks.push(at);
             }
@@ -244,7 +260,8 @@ impl Pass<'_> {
             Some(Assigned::Look) => self.findings.marks.push(at),
             Some(Assigned::NameOfValue) => {
                 let text = self.text;
-                if *self.has_values.get_or_insert_with(|| memchr::memmem::find(text, b"value").is_some()) {
+                let has_values = || VALUES.iter().any(|part| memchr::memmem::find(text, part).is_some());
+                if *self.has_values.get_or_insert_with(has_values) {
                     self.findings.marks.push(at);
                 }
             }

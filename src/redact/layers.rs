@@ -25,14 +25,22 @@ struct Layer<'a, T> {
     parent: usize,
     inside: Span,
     depth: u8,
+    /// It is said by a member's name.
+    is_name: bool,
     found: Vec<(Span, T)>,
 }
 
 impl<'a, T> Layers<'a, T> {
     /// The message alone.
     pub(super) fn new(text: &'a [u8]) -> Self {
-        let message =
-            Layer { text: text.into(), parent: 0, inside: Span::default(), depth: 0, found: Vec::new() };
+        let message = Layer {
+            text: text.into(),
+            parent: 0,
+            inside: Span::default(),
+            depth: 0,
+            is_name: false,
+            found: Vec::new(),
+        };
         Self { list: vec![message] }
     }
 
@@ -46,20 +54,25 @@ impl<'a, T> Layers<'a, T> {
         &self.list[layer].text
     }
 
+    /// Whether a member's name says this text.
+    pub(super) fn is_name(&self, layer: usize) -> bool {
+        self.list[layer].is_name
+    }
+
     /// Notes what was found in a text.
     pub(super) fn add(&mut self, layer: usize, span: Span, found: T) {
         self.list[layer].found.push((span, found));
     }
 
-    /// Adds the text that a part of another says once its escapes are undone; none where it has no escapes, or where
-    /// it is too deep.
-    pub(super) fn open(&mut self, parent: usize, inside: Span) -> Option<usize> {
+    /// Adds the text that a part of another says once its escapes are undone, and whether that is a member's name; none
+    /// where it has no escapes, or where it is too deep.
+    pub(super) fn open(&mut self, parent: usize, inside: Span, is_name: bool) -> Option<usize> {
         let depth = self.list[parent].depth + 1;
         let text = match scan::unescape_inside(inside.of(self.text(parent))) {
             Cow::Owned(text) if depth <= DEEPEST && text.len() < inside.len() => text.into(),
             _ => return None,
         };
-        self.list.push(Layer { text, parent, inside, depth, found: Vec::new() });
+        self.list.push(Layer { text, parent, inside, depth, is_name, found: Vec::new() });
         Some(self.list.len() - 1)
     }
 
@@ -152,7 +165,7 @@ mod tests {
     fn bottom(text: &str) -> (Layers<'_, ()>, usize) {
         let mut layers = Layers::new(text.as_bytes());
         let mut layer = 0;
-        while let Some(inner) = layers.open(layer, Span::new(0, layers.text(layer).len())) {
+        while let Some(inner) = layers.open(layer, Span::new(0, layers.text(layer).len()), false) {
             layer = inner;
         }
         (layers, layer)
@@ -178,7 +191,7 @@ mod tests {
     #[test]
     fn a_part_of_an_escaped_character_is_all_of_its_escape() {
         let mut layers = Layers::new(br"a\u00e9b");
-        let inner = layers.open(0, Span::new(0, 8)).unwrap();
+        let inner = layers.open(0, Span::new(0, 8), false).unwrap();
         layers.add(inner, Span::new(1, 2), ());
         assert_eq!(layers.flatten(|()| ()), [(Span::new(1, 7), ())]);
     }
@@ -207,7 +220,7 @@ mod tests {
             cut in any::<(u16, u16)>(),
         ) {
             let mut layers = Layers::new(text.as_bytes());
-            if let Some(inner) = layers.open(0, Span::new(0, text.len())) {
+            if let Some(inner) = layers.open(0, Span::new(0, text.len()), false) {
                 let decoded = layers.text(inner).to_vec();
                 let (a, b) = (usize::from(cut.0) % (decoded.len() + 1), usize::from(cut.1) % (decoded.len() + 1));
                 let span = Span::new(a.min(b), a.max(b));

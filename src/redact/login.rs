@@ -2,7 +2,7 @@
 //!
 //! The options say nothing by themselves: to other programs `-u` and `--user` are a user and a group, and more.
 
-use super::assignment::{closing_quote, is_mixed, is_secret, refers, run};
+use super::assignment::{closing_quote, is_mixed, is_secret, refers, run, without_punctuation};
 use crate::wire::Span;
 
 /// The program.
@@ -14,6 +14,9 @@ const OPTIONS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
 /// Options of one letter whose word is a login, and those that have no word: more may stand behind these.
 const LETTERS: &[u8] = b"uU";
 const WORDLESS: &[u8] = b"#012346BGIJLMNORSVZafgijklnpqsv";
+
+/// A command or a variable within a word is shorter.
+const LONGEST_COMMAND: usize = 256;
 
 /// What a word tells curl of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +58,13 @@ pub(super) fn word(word: &[u8]) -> Word {
 /// The secret part of a login: its password, without the quotes that a shell takes away; a long key that stands in the
 /// user's place has none.
 pub(super) fn password(login: &[u8]) -> Option<Span> {
-    let colon = login.iter().position(|byte| *byte == b':').filter(|_| !login.starts_with(b"<"))?;
+    let colon = behind_user(login).filter(|_| !login.starts_with(b"<"))?;
     let user = without_quotes(login, Span::new(0, colon));
     let opened = opening(login).filter(|_| user == Span::new(0, colon));
     let closed = opened.filter(|quote| login[colon + 1..].starts_with(quote)).map_or(0, <[u8]>::len);
     let password = without_quotes(login, Span::new(colon + 1 + closed, login.len()));
+    // A list of words or a sentence goes on behind it.
+    let password = if password.end == login.len() { without_punctuation(login, password) } else { password };
     let is_number = |part: Span| part.of(login).iter().all(u8::is_ascii_digit);
     if password.is_empty() {
         return (is_mixed(user.of(login)) && is_secret(user.of(login))).then_some(user);
@@ -67,6 +72,44 @@ pub(super) fn password(login: &[u8]) -> Option<Span> {
     let are_numbers = is_number(user) && is_number(password);
     let is_none = are_numbers || password.of(login).starts_with(b"//") || refers(login, password.start);
     (!is_none && is_secret(password.of(login))).then_some(password)
+}
+
+/// The colon behind the user, who may be what a command or a variable says: `$(whoami):`, `${NAME:-x}:`.
+fn behind_user(login: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(&byte) = login.get(at) {
+        match command_end(login, at) {
+            Some(end) => at = end,
+            None if byte == b':' => return Some(at),
+            None => at += 1,
+        }
+    }
+    None
+}
+
+/// Where what a shell puts in ends that begins at `at`: `$(…)`, `${…}`, on one line.
+fn command_end(text: &[u8], at: usize) -> Option<usize> {
+    let close = match text.get(at..)? {
+        [b'$', b'(', ..] => b')',
+        [b'$', b'{', ..] => b'}',
+        _ => return None,
+    };
+    let open = text[at + 1];
+    let mut depth = 0;
+    let rest = text[at + 1..].iter().take(LONGEST_COMMAND).take_while(|byte| **byte != b'\n');
+    let end = rest.enumerate().find(|(_, byte)| {
+        depth += usize::from(**byte == open);
+        depth -= usize::from(**byte == close);
+        depth == 0
+    });
+    end.map(|(length, _)| at + 1 + length + 1)
+}
+
+/// The same of a command in backquotes that says who the user is: elsewhere these are around all of a command.
+fn user_command_end(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..)?.strip_prefix(b"`")?;
+    let length = rest.iter().take(LONGEST_COMMAND).take_while(|byte| !matches!(byte, b'`' | b'\n')).count();
+    (rest.get(length..)?.starts_with(b"`:")).then_some(at + 1 + length + 1)
 }
 
 /// How curl is called.
@@ -138,6 +181,7 @@ fn next_word(text: &[u8], mut at: usize, parts: &[u8]) -> Option<Span> {
             [b'\\' | b'^' | b'`', b'\n', ..] => at += 2,
             [b'\\' | b'^' | b'`', b'\r', b'\n', ..] => at += 3,
             [byte, ..] if !ends_command(*byte) => break,
+            _ if user_command_end(text, at).is_some() => break,
             _ => return None,
         }
     }
@@ -149,8 +193,19 @@ fn next_word(text: &[u8], mut at: usize, parts: &[u8]) -> Option<Span> {
 /// any other: `joe:O'Brien`.
 fn word_end(text: &[u8], at: usize, parts: &[u8]) -> usize {
     // Within a word quotes stand where its parts begin: behind a sign that parts a name from a value, and behind others.
-    let (mut end, mut may_open) = (at, true);
+    let (mut end, mut may_open) = (user_command_end(text, at).unwrap_or(at), true);
     while let Some(&byte) = text.get(end) {
+        if let Some(behind) = command_end(text, end) {
+            (end, may_open) = (behind, false);
+            continue;
+        }
+        if may_open && text[end..].starts_with(b"$'") {
+            match behind_escapes(text, end + 2) {
+                Some(behind) => end = behind,
+                None => (end, may_open) = (end + 1, false),
+            }
+            continue;
+        }
         let slashes = run(text, end, |byte| byte == b'\\');
         let sign = end + slashes;
         match text.get(sign) {
@@ -189,12 +244,28 @@ fn behind_quote(text: &[u8], start: usize, quote: u8, slashes: usize) -> Option<
     (is_closed && !text[start..closing].contains(&b'\n')).then_some(closing + closed + 1)
 }
 
+/// What follows the quote that closes `$'…'`, in which a backslash stands before one that does not.
+fn behind_escapes(text: &[u8], start: usize) -> Option<usize> {
+    let mut at = start;
+    loop {
+        match text.get(at)? {
+            b'\'' => return Some(at + 1),
+            b'\n' => return None,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
 const fn ends_command(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | b';' | b'|' | b'&' | b'`' | b')' | b']' | b'<' | b'>')
 }
 
-/// The quote that a word begins with, and the backslashes before it.
+/// The quote that a word begins with, and the sign or the backslashes before it.
 fn opening(word: &[u8]) -> Option<&[u8]> {
+    if word.starts_with(b"$'") {
+        return word.get(..2);
+    }
     let slashes = word.iter().take_while(|byte| **byte == b'\\').count();
     word.get(..=slashes).filter(|quote| matches!(quote.last(), Some(b'"' | b'\'')))
 }
@@ -203,14 +274,16 @@ fn opening(word: &[u8]) -> Option<&[u8]> {
 /// around the word.
 fn without_quotes(text: &[u8], word: Span) -> Span {
     let bytes = word.of(text);
-    let Some([.., quote]) = opening(bytes) else { return word };
-    let slashes = bytes.iter().take_while(|byte| **byte == b'\\').count();
+    let Some([before @ .., quote]) = opening(bytes) else { return word };
+    let slashes = before.len();
     let Some(inside) = bytes[slashes + 1..].strip_suffix(&[*quote]) else { return word };
     let user = inside.split(|byte| *byte == b':').next().unwrap_or_default();
     if user.len() < inside.len() && user.ends_with(&[*quote]) {
         return word;
     }
-    let behind = inside.iter().rev().take_while(|byte| **byte == b'\\').count().min(slashes);
+    let is_escaped = before == b"$";
+    let behind = inside.iter().rev().take_while(|byte| **byte == b'\\').count();
+    let behind = if is_escaped { 0 } else { behind.min(slashes) };
     Span::new(word.start + slashes + 1, word.start + slashes + 1 + inside.len() - behind)
 }
 

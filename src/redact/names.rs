@@ -147,6 +147,9 @@ pub(super) const NAMES: &[SecretName] = &[
 /// A flag of this name has a secret, and a member or variable of it has not.
 static PASS: SecretName = whole("pass", "password");
 
+/// What npm keeps under `_auth`: the credentials of HTTP's Basic scheme.
+pub(super) static NPM_AUTH: SecretName = whole("auth", "authorization");
+
 /// Tokens that are none: names that end like one above and belong to the protocol, to paging, or to language models.
 const PROTOCOL: &[&str] = &[
     "progress token",
@@ -326,6 +329,11 @@ pub(super) fn says_secret(name: &[u8]) -> bool {
     let mut room = [0; LONGEST];
     let name = squeeze(name, &mut room);
     SAYS_SECRET.iter().any(|words| ends_with(name, words))
+}
+
+/// Whether a member of this name holds the value of one whose name another member gives.
+pub(super) fn is_value(name: &[u8]) -> bool {
+    [&b"value"[..], b"val", b"parametervalue"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Whether this is the name of what OAuth grants.

@@ -49,17 +49,36 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     let asks = |begin: &&str| {
         value.strip_prefix(begin.as_bytes()).is_some_and(|rest| !rest.is_empty() && rest.iter().all(may_ask))
     };
-    BETWEEN.iter().any(is_between) || ASKING.iter().any(asks)
+    BETWEEN.iter().any(is_between) || ASKING.iter().any(asks) || is_joined(value)
 }
 
-/// Whether a value is nothing but what it is called: `password1`, `my_token`.
+/// Whether a text is code that joins others to one that is named: `"Bearer " + token1`, `'Bearer ' . $token1`.
+fn is_joined(code: &[u8]) -> bool {
+    let Some(&quote @ (b'"' | b'\'')) = code.first() else { return false };
+    let Some((_, rest)) = split_at_byte(&code[1..], quote) else { return false };
+    let name = match rest {
+        [b' ', b'+' | b'.', b' ', name @ ..] | [b'+', name @ ..] => name,
+        _ => return false,
+    };
+    let is_part = |byte: &u8| is_name_byte(*byte) || b"[]()$'\"".contains(byte);
+    let begins = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$');
+    name.first().is_some_and(begins) && name.iter().all(is_part)
+}
+
+/// Whether a value is nothing but what it is called: `password1`, `my_token`, `PASSWORD`.
 pub(super) fn is_example(value: &[u8]) -> bool {
     let digits = value.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    let is_plain = |byte: &u8| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-');
+    let name = &value[..value.len() - digits];
+    let is_in =
+        |is_letter: fn(&u8) -> bool| name.iter().all(|byte| is_letter(byte) || matches!(byte, b'_' | b'-'));
     value.len() <= LONGEST_EXAMPLE
         && digits <= 2
-        && value[..value.len() - digits].iter().all(is_plain)
+        && (is_in(u8::is_ascii_lowercase) || is_in(u8::is_ascii_uppercase))
         && names::secret(value).is_some()
+}
+
+fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
+    memchr::memchr(byte, text).map(|at| (&text[..at], &text[at + 1..]))
 }
 
 const fn is_anything(_: &[u8]) -> bool {
@@ -115,6 +134,9 @@ mod tests {
             "ENV['TOKEN']",
             "secrets.GITHUB_TOKEN",
             "op://vault/item/password1",
+            "\"Bearer \" + token1",
+            "'Bearer ' . $config['token1']",
+            "'Bearer '+get_token2()",
         ] {
             assert!(is_reference(value.as_bytes()), "{value}");
         }
@@ -131,6 +153,9 @@ mod tests {
             "{Kd93mZq71Lp}",
             "process.env.",
             "env.A&b1",
+            "\"Kd93\" + ",
+            "\"Kd93\" + 12",
+            "'Kd93'mZq71",
             "hunter2",
         ] {
             assert!(!is_reference(value.as_bytes()), "{value}");
@@ -139,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_value_that_is_its_own_name_is_an_example() {
-        for value in ["password", "password1", "my_token12", "db-password"] {
+        for value in ["password", "password1", "my_token12", "db-password", "PASSWORD", "API_TOKEN1"] {
             assert!(is_example(value.as_bytes()), "{value}");
         }
         for value in ["", "12", "Password1", "password1234", "horse138", "passw0rd"] {

@@ -21,7 +21,8 @@ const SPOKEN: &[&str] = &["accept", "content-", "user-agent", "mcp-", "origin", 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// `--redact`: `off`, a JSON Pointer (it begins with `/`; a step `*` stands for any one), or a regular
-    /// expression, of which the first group is what is replaced where it has one.
+    /// expression, of which the first group is what is replaced where it has one. It is looked for in what strings say,
+    /// and in texts that are no JSON; of Unicode's properties it knows the general categories.
     pub redact: Vec<String>,
     /// `--redact-env`: names of variables and their values.
     pub env: Vec<(String, String)>,

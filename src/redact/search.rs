@@ -116,6 +116,7 @@ impl Search<'_> {
                     }
                 }
                 for (span, is_name) in inside {
+                    let is_name = is_name || self.layers.is_name(layer);
                     self.inside(layer, span, is_name);
                 }
                 return;
@@ -123,9 +124,10 @@ impl Search<'_> {
         }
         let whole = Span::new(0, text.len());
         let hides = !findings.marks.is_empty() || self.always_looks();
-        self.plain(layer, whole, findings);
+        let is_name = self.layers.is_name(layer);
+        self.plain(layer, whole, findings, is_name);
         if hides {
-            self.layers.open(layer, whole);
+            self.layers.open(layer, whole, is_name);
         }
     }
 
@@ -136,12 +138,12 @@ impl Search<'_> {
 
     /// Looks at the inside of a string.
     fn inside(&mut self, layer: usize, span: Span, is_name: bool) {
-        if self.layers.open(layer, span).is_none() {
+        if self.layers.open(layer, span, is_name).is_none() {
             let mut findings = finder::find(self.secrets, span.of(self.layers.text(layer)));
             if is_name {
                 findings.finds.retain(|find| !self.is_a_name(find));
             }
-            self.plain(layer, span, findings);
+            self.plain(layer, span, findings, is_name);
         }
     }
 
@@ -154,12 +156,14 @@ impl Search<'_> {
         }
     }
 
-    /// Takes what was found in a text that has no structure.
-    fn plain(&mut self, layer: usize, span: Span, findings: Findings) {
+    /// Takes what was found in a text that has no structure. What options look for are values: no member is called otherwise
+    /// because of them.
+    fn plain(&mut self, layer: usize, span: Span, findings: Findings, is_name: bool) {
         for find in findings.finds {
             self.layers.add(layer, find.span.shift(span.start), Hit { secret: find.secret, bare: None });
         }
-        for expression in self.rules.expressions() {
+        let expressions = if is_name { &[] } else { self.rules.expressions() };
+        for expression in expressions {
             let text = span.of(self.layers.text(layer));
             let found: Vec<_> = expression
                 .captures_iter(text)

@@ -2,6 +2,7 @@
 
 mod alike;
 mod encodings;
+mod spellings;
 mod value;
 
 use std::collections::hash_map::Entry;
@@ -21,8 +22,9 @@ use crate::wire::Span;
 
 pub(crate) use self::alike::alike;
 pub(crate) use self::encodings::entity;
-pub(super) use self::encodings::without_entities;
-use self::encodings::{SPARED, base64, forward, hex, is_base64_digit, percent_encoded, plain, sturdy_five};
+use self::encodings::{base64, forward, hex, is_base64_digit, plain, sturdy_five};
+pub(super) use self::spellings::Spelling;
+use self::spellings::beginnings;
 use self::value::{Form, Value};
 
 /// Values that are looked for at once; past it the older half is forgotten (it keeps its numbers).
@@ -33,6 +35,9 @@ const MOST_COUNTED: u32 = u32::MAX / 2;
 
 /// What is found of a value that is so long is looked at once.
 pub(super) const LONG: usize = encodings::LONG_PART;
+
+/// Bytes that have a window at an even and one at an odd place, wherever they stand.
+const FIVE: usize = Window::LENGTH + 1;
 
 /// Longer values are replaced where they stand and not looked for elsewhere.
 const LONGEST: usize = 16 << 10;
@@ -244,26 +249,31 @@ impl Secrets {
     fn add(&mut self, value: Value) {
         let index = u32::try_from(self.values.len()).expect("few values are kept");
         let bytes = &value.bytes;
-        let mut windows: Vec<(Form, usize, Vec<u8>)> = Vec::new();
-        let mut form = |form: Form, text: &[u8]| {
-            let sturdy = sturdy_five(text);
-            let at = sturdy.unwrap_or(0);
-            windows.extend((at..=at + 1).map(|at| (form, at, text[at..at + Window::LENGTH].to_vec())));
-            sturdy.is_some()
+        let mut windows: Vec<(Form, usize, Window)> = Vec::new();
+        let mut look = |form: Form, from: usize, text: &[u8]| {
+            for at in [from, from + 1] {
+                let window = (form, at, Window::at(text, at));
+                if !windows.contains(&window) {
+                    windows.push(window);
+                }
+            }
         };
-        let sturdy = form(Form::Plain, bytes);
-        form(Form::Hex, &hex(bytes).collect::<Vec<_>>());
-        for spared in 0..if sturdy { 1 } else { SPARED.len() } {
-            form(Form::Percent { spared }, &percent_encoded(bytes, spared).collect::<Vec<_>>());
+        let sturdy = sturdy_five(bytes);
+        look(Form::Plain, sturdy.unwrap_or(0), bytes);
+        if sturdy.is_none() {
+            beginnings(bytes, FIVE).iter().for_each(|text| look(Form::Begin, 0, text));
         }
+        let every: String = bytes.iter().take(2).map(|byte| format!("%{byte:02X}")).collect();
+        look(Form::Begin, 0, every.as_bytes());
+        let mut encoded = |form: Form, text: &[u8]| look(form, sturdy_five(text).unwrap_or(0), text);
+        encoded(Form::Hex, &hex(bytes).collect::<Vec<_>>());
         for bit in [0, 4, 2] {
-            form(Form::Base64 { bit }, &base64(bytes, bit, 0).collect::<Vec<_>>());
+            encoded(Form::Base64 { bit }, &base64(bytes, bit, 0).collect::<Vec<_>>());
         }
-        self.brittle |= !sturdy;
+        self.brittle |= sturdy.is_none();
         let filter = Arc::make_mut(&mut self.filter);
         for (form, offset, window) in windows {
             let offset = u32::try_from(offset).expect("values are short");
-            let window = Window::at(&window, 0);
             filter.add(window);
             self.anchors.entry(window).or_default().push(Anchor { value: index, form, offset });
         }
@@ -296,11 +306,7 @@ impl Secrets {
             let start = at.checked_sub(offset);
             let span = match anchor.form {
                 Form::Plain => plain(bytes, text, at, offset, from),
-                // Digits of escapes may be large or small; a letter of the value beside them is so seldom that its
-                // case is of no account.
-                Form::Percent { spared } => {
-                    forward(text, start, percent_encoded(bytes, spared), |a, b| a.eq_ignore_ascii_case(&b))
-                }
+                Form::Begin => start.and_then(|start| plain(bytes, text, start, 0, start)),
                 Form::Hex => forward(text, start, hex(bytes), |a, b| a.eq_ignore_ascii_case(&b)),
                 Form::Base64 { bit } => forward(text, start, base64(bytes, bit, 0), is_base64_digit),
             };

@@ -206,7 +206,9 @@ pub(super) fn find(index: usize, text: &[u8], at: usize) -> Option<Look> {
     let fits = !goes_on
         && (!shape.digit || secret.as_bytes().iter().any(u8::is_ascii_digit))
         && (shape.kind != "basic" || password_of_basic(secret.as_bytes()).is_some());
-    let secret = fits.then(|| Span::new(at + secret.start(), at + secret.end()));
+    // A sentence may end there.
+    let end = secret.end() - secret.as_bytes().iter().rev().take_while(|byte| **byte == b'.').count();
+    let secret = fits.then(|| Span::new(at + secret.start(), at + end));
     Some(Look { secret, end: at + whole.end() })
 }
 

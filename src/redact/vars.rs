@@ -214,7 +214,8 @@ fn rewrite<'a>(
         match strings(text, layer == 0) {
             Ok(strings) => {
                 for inside in strings {
-                    if !may_hold(inside.of(layers.text(layer))) || layers.open(layer, inside).is_some() {
+                    if !may_hold(inside.of(layers.text(layer))) || layers.open(layer, inside, false).is_some()
+                    {
                         continue;
                     }
                     for Edit { span, text } in find(inside.of(layers.text(layer))) {

@@ -30,7 +30,7 @@ pub(super) fn variable(text: &[u8], name: Span, row: &'static SecretName) -> Opt
     let value = match text.get(start + slashes) {
         Some(&quote @ (b'"' | b'\'')) => {
             let inside = start + slashes + 1;
-            worth(text, Span::new(inside, behind_quotes(text, inside, quote)))
+            worth(text, Span::new(inside, behind_quotes(text, inside, quote, slashes)))
         }
         Some(b'\\') => return Some(Some(Assigned::Look)),
         // What stands in no quotes is a command, where it is right.

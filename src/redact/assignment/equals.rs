@@ -2,21 +2,28 @@
 
 use super::settings::{begins_line, ends_line, is_literal, is_mixed, stands_in_tokens, variable};
 use super::{
-    backslashes, backslashes_before_quote, behind_quotes, ends_parameter, ends_setting, escapes_at, flag,
-    is_form, refers, run, with_brackets, worth,
+    ansi_sign, backslashes, backslashes_before_quote, behind_quotes, ends_parameter, ends_setting,
+    escapes_at, flag, in_sentence, is_form, refers, run, with_brackets, without_punctuation, worth,
 };
 use crate::wire::Span;
 
 /// What is assigned to a name by the sign before `start`.
 pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
+    let start = start + ansi_sign(text, start);
     let before = name.start.checked_sub(1).map(|at| text[at]);
     let spelled = name.of(text);
     let is_upper = !spelled.iter().any(u8::is_ascii_lowercase);
     let may_fill = is_upper || flag(spelled).is_some();
     let word = if may_fill { fills_word(text, before, start, is_upper) } else { None };
+    let is_field = spelled.iter().any(|byte| matches!(byte, b'[' | b'%'));
     let parameter = || {
-        let is_one = matches!(before, Some(b'?' | b'&' | b';' | b'#')) || before.is_none() && is_form(text);
-        is_one.then(|| Span::new(start, start + with_brackets(&text[start..], ends_parameter)))
+        let is_one = match before {
+            None => is_form(text),
+            Some(b'"' | b'\'') => is_field,
+            Some(byte) => matches!(byte, b'?' | b'&' | b';' | b'#'),
+        };
+        let value = || Span::new(start, start + with_brackets(&text[start..], ends_parameter));
+        is_one.then(|| in_sentence(text, value()))
     };
     if let Some(value) = word.or_else(parameter) {
         return worth(text, value).filter(|_| !refers(text, start));
@@ -33,16 +40,21 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     if refers(text, start) || !is_plain && !is_apart && !in_list && !begins {
         return None;
     }
-    let start = start + backslashes_before_quote(text, start);
+    let slashes = backslashes_before_quote(text, start);
+    let start = start + slashes;
     let quote = text.get(start).filter(|byte| matches!(byte, b'"' | b'\''));
-    let (start, end) = match quote {
+    let (value, end) = match quote {
         Some(&quote) => {
             let inside = start + 1;
-            (inside, behind_quotes(text, inside, quote))
+            let end = behind_quotes(text, inside, quote, slashes);
+            (Span::new(inside, end), end)
         }
-        _ => (start, start + run(text, start, |byte| !ends_setting(byte))),
+        _ => {
+            let word = Span::new(start, start + run(text, start, |byte| !ends_setting(byte)));
+            (without_punctuation(text, word), word.end)
+        }
     };
-    let value = worth(text, Span::new(start, end))?;
+    let value = worth(text, value)?;
     let is_mixed = if quote.is_some() { is_literal } else { is_mixed };
     let is_token = || {
         let ends = |byte: &u8| *byte <= b' ' || ends_line(*byte) || in_list && matches!(byte, b',' | b';');

@@ -1,8 +1,8 @@
 //! Words that a flag says are secret: `["--password", "x"]`, `--password x`.
 
 use super::{
-    Assigned, backslashes, backslashes_before_quote, behind_quotes, closing_quote, ends_setting, escapes_at,
-    refers, run, skip_gap, worth,
+    Assigned, ansi_sign, backslashes, backslashes_before_quote, behind_quotes, closing_quote, ends_setting,
+    escapes_at, refers, run, skip_gap, without_punctuation, worth,
 };
 use crate::redact::names::{self, SecretName, is_name_byte};
 use crate::wire::Span;
@@ -67,7 +67,12 @@ pub(super) fn word_behind(text: &[u8], name: Span) -> Option<Assigned> {
     match text.get(start)? {
         b'\r' | b'\n' => item(text, row, next_item(text, flag_at, start)?),
         b',' if in_list() => list_item(text, row, skip_blanks(text, start + 1)),
-        _ => value_at(text, row, start).filter(|_| start > name.end),
+        _ if start == name.end => None,
+        _ => match value_at(text, row, start) {
+            // The quotes may have others in them, which only what is decoded tells.
+            None if backslashes_before_quote(text, start) > 0 => return Some(Assigned::Look),
+            value => value,
+        },
     }
     .map(|value| Assigned::Secret(row, value))
 }
@@ -92,17 +97,19 @@ pub(super) fn word_behind_quote(text: &[u8], name: Span, slashes: usize, quote: 
 /// The value that a word at `start` is, in quotes or without. Prose names flags too, so that what stands in no quotes
 /// has to be no word.
 fn value_at(text: &[u8], row: &SecretName, start: usize) -> Option<Span> {
+    let start = start + ansi_sign(text, start);
     let slashes = backslashes_before_quote(text, start);
     let value = match text.get(start + slashes) {
         Some(&quote @ (b'"' | b'\'')) => {
             let inside = start + slashes + 1;
-            let end = behind_quotes(text, inside, quote);
+            let end = behind_quotes(text, inside, quote, slashes);
             // A quote that ends here, and none that begins, is around the flag.
             (text.get(end + slashes) == Some(&quote)).then(|| Span::new(inside, end))?
         }
         _ => {
             let ends = |at: &usize| ends_setting(text[*at]) || wide_blank(&text[*at..]) > 0;
-            let value = Span::new(start, (start..text.len()).find(ends).unwrap_or(text.len()));
+            let word = Span::new(start, (start..text.len()).find(ends).unwrap_or(text.len()));
+            let value = without_punctuation(text, word);
             let has = |is: fn(&u8) -> bool| value.of(text).iter().any(is);
             let is_word = !has(u8::is_ascii_digit) || !has(u8::is_ascii_alphabetic);
             (value.len() >= SHORTEST_WORD && !is_word).then_some(value)?

@@ -3,29 +3,43 @@
 use std::borrow::Cow;
 
 use super::run;
+use crate::redact::secrets::Spelling;
 
 /// Quotes in a value are fewer.
-const MOST_QUOTES: usize = 8;
+const MOST_QUOTES: usize = 16;
 
-/// What a text in single quotes says: one of them stands in it as shells have it, or twice.
-pub(in super::super) fn without_quotes(text: &[u8]) -> Cow<'_, [u8]> {
-    if !text.contains(&b'\'') {
-        return Cow::Borrowed(text);
+/// What a text says that stands behind this one in quotes: of shells, SQL and programs. Where these stand behind
+/// backslashes, what is decoded says it.
+pub(in super::super) fn said_in_quotes<'a>(before: &[u8], quote: u8, text: &'a [u8]) -> Cow<'a, [u8]> {
+    match quote {
+        b'\'' if has_escapes(before) => Spelling::Escaped.said(text),
+        b'\'' => {
+            let ways = [Spelling::Shell, Spelling::Doubled(b'\''), Spelling::Slashed];
+            let said =
+                ways.map(|spelling| spelling.said(text)).into_iter().find(|said| said.len() < text.len());
+            said.unwrap_or(Cow::Borrowed(text))
+        }
+        _ if before.ends_with(b"\\") => Cow::Borrowed(text),
+        _ => Spelling::Slashed.said(text),
     }
-    let spellings = [&b"'\\''"[..], b"'\"'\"'", b"''"];
-    let (mut said, mut rest) = (Vec::with_capacity(text.len()), text);
-    while let Some((&byte, behind)) = rest.split_first() {
-        let spelled = spellings.iter().find(|spelling| rest.starts_with(spelling));
-        said.push(byte);
-        rest = spelled.map_or(behind, |spelling| &rest[spelling.len()..]);
-    }
-    Cow::Owned(said)
 }
 
-/// Where what stands in quotes from `start` on ends: at the quote, line end or backslash. Shells end a quote for the one
-/// that they are to have, `'it'\\''s'`, and SQL and YAML double it.
-pub(super) fn behind_quotes(text: &[u8], start: usize, quote: u8) -> usize {
-    let mut end = start;
+/// Whether a quote behind this text has escapes as programs do: `$'x'` of shells, `E'x'` of SQL.
+fn has_escapes(before: &[u8]) -> bool {
+    match before {
+        [.., b'$'] => true,
+        [.., other, b'E' | b'e'] => !other.is_ascii_alphanumeric(),
+        _ => false,
+    }
+}
+
+/// Where what stands in quotes from `start` on ends, which open behind so many backslashes: at the quote, line end or
+/// backslash. Shells end a quote for the one that they are to have, `'it'\\''s'`, SQL and YAML double it, and programs
+/// have it behind a backslash.
+pub(super) fn behind_quotes(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
+    let (mut end, mut escape) = (start, None);
+    let is_escape =
+        |sign: u8| sign.is_ascii_punctuation() || quote == b'\'' && has_escapes(&text[..start - 1]);
     // Not more often: a text made of such quotes would be read to its end for each of them.
     for _ in 0..MOST_QUOTES {
         end += run(text, end, |byte| byte != quote && byte != b'\n' && byte != b'\\');
@@ -33,12 +47,17 @@ pub(super) fn behind_quotes(text: &[u8], start: usize, quote: u8) -> usize {
         let shells = [&b"'\\''"[..], b"'\"'\"'"].into_iter().filter(|_| quote == b'\'');
         let doubled = [quote; 2];
         let mut within = shells.chain((end > start).then_some(&doubled[..]));
-        match within.find(|within| rest.starts_with(within)) {
-            Some(within) => end += within.len(),
-            None => break,
-        }
+        end += match (within.find(|within| rest.starts_with(within)), rest) {
+            (Some(within), _) => within.len(),
+            (None, [b'\\', sign, ..]) if slashes == 0 && is_escape(*sign) => {
+                escape = escape.or(Some(end));
+                2
+            }
+            _ => break,
+        };
     }
-    end
+    // Where no quote closes, the backslash is none of an escape.
+    escape.filter(|_| text.get(end) != Some(&quote)).unwrap_or(end)
 }
 
 /// The place of the quote that ends a string begun behind so many backslashes; the end of the text where none does.

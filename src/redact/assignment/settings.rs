@@ -1,6 +1,9 @@
 //! Lines of settings and headers: `password: x`, `password: "x"`, `password = "x"`.
 
-use super::{LONGEST, backslashes_before_quote, behind_quotes, ends_setting, escapes_at, refers, run, worth};
+use super::{
+    LONGEST, backslashes_before_quote, behind_quotes, ends_setting, escapes_at, refers, run,
+    without_punctuation, worth,
+};
 use crate::redact::names::{self, SecretName};
 use crate::redact::references::is_example;
 use crate::wire::Span;
@@ -42,10 +45,11 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
         (true, _) => b",;",
         _ => b"",
     };
-    let value = worth(text, bare(text, start, parts)?)?;
-    let is_all = value.end < text.len() || value.end == whole;
+    let word = bare(text, start, parts)?;
+    let value = worth(text, without_punctuation(text, word))?;
+    let is_all = word.end < text.len() || word.end == whole;
     // There a member may begin: `secrets:`, and its name on the next line.
-    let is_name = below.is_some() && value.of(text).ends_with(b":");
+    let is_name = below.is_some() && word.of(text).ends_with(b":");
     (is_apart && is_all && !is_name && is_mixed(value.of(text))).then_some(value)
 }
 
@@ -125,11 +129,12 @@ pub(super) fn spaced(text: &[u8], name: Span) -> Option<Span> {
     if !begins {
         return None;
     }
-    let value = worth(text, Span::new(start, start + run(text, start, |byte| !ends_setting(byte))))?;
+    let word = Span::new(start, start + run(text, start, |byte| !ends_setting(byte)));
+    let value = worth(text, without_punctuation(text, word))?;
     let bytes = value.of(text);
     let is_token = bytes.iter().all(stands_in_tokens);
     let is_variable = bytes.contains(&b'_') && !bytes.iter().any(u8::is_ascii_uppercase);
-    let behind = value.end + run(text, value.end, is_blank);
+    let behind = word.end + run(text, word.end, is_blank);
     let ends = text.get(behind).is_none_or(|byte| ends_line(*byte));
     let is_value = is_token && !is_variable && !refers(text, start);
     (ends && is_value && is_mixed(bytes)).then_some(value)
@@ -159,7 +164,7 @@ fn literal(text: &[u8], start: usize) -> Option<Span> {
     if !matches!(text.get(word), Some(b'"' | b'\'' | b'\\')) {
         return None;
     }
-    let value = Span::new(inside, behind_quotes(text, inside, quote));
+    let value = Span::new(inside, behind_quotes(text, inside, quote, slashes));
     if value.of(text).iter().any(|byte| *byte <= b' ') {
         return None;
     }
@@ -189,10 +194,14 @@ pub(super) const fn ends_line(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\')
 }
 
-/// Whether a line begins at `at`, white space and list marks aside.
+/// Whether a line begins at `at`, white space and the marks of lists and bold text aside.
 pub(super) fn begins_line(text: &[u8], at: usize) -> bool {
-    let lead =
-        text[..at].iter().rev().take(LONGEST).take_while(|byte| matches!(byte, b' ' | b'\t' | b'-')).count();
+    let lead = text[..at]
+        .iter()
+        .rev()
+        .take(LONGEST)
+        .take_while(|byte| matches!(byte, b' ' | b'\t' | b'-' | b'*'))
+        .count();
     let at = at - lead;
     at == 0
         || matches!(text[at - 1], b'\n' | b'\r')
@@ -202,7 +211,7 @@ pub(super) fn begins_line(text: &[u8], at: usize) -> bool {
 
 /// Whether a string of JSON may begin at `at`, white space and list marks aside: what it says is read once it is decoded.
 pub(super) fn begins_string(text: &[u8], at: usize) -> bool {
-    let lead = |byte: &&u8| !matches!(byte, b' ' | b'\t' | b'-');
+    let lead = |byte: &&u8| !matches!(byte, b' ' | b'\t' | b'-' | b'*');
     text[..at].iter().rev().take(LONGEST).find(lead) == Some(&b'"')
 }
 

@@ -81,11 +81,23 @@ impl Open {
         self.named.filter(|row| self.above.is_none() || !row.may_be_none()).or(self.above)
     }
 
+    /// Whether the member at hand holds the value of the one whose name another gives.
+    fn holds_value(&self, text: &[u8]) -> bool {
+        let name = self.name.of(text);
+        name.len() > 2 && names::is_value(&name[1..name.len() - 1])
+    }
+
     /// Whether its `code` was granted, by what it looks like and what stands beside it.
     fn has_grant(&self, text: &[u8]) -> bool {
         self.code.is_some_and(|code| {
             let code = unescape(code.of(text));
-            self.is_near && address::may_be_granted(&code) || self.is_beside && address::is_random(&code)
+            // A short code may be anything: a state that chance has drawn is one of OAuth.
+            let has_drawn_state = || {
+                let states = self.fields.iter().filter(|(span, _)| Some(*span) != self.code);
+                states.map(|(span, _)| unescape(span.of(text))).any(|state| address::is_random(&state))
+            };
+            self.is_near && address::may_be_granted(&code)
+                || self.is_beside && (address::is_random(&code) || has_drawn_state())
         })
     }
 }
@@ -273,7 +285,7 @@ impl<'a> Walk<'a> {
         let flag = flag.filter(|row| assignment::is_flags_word(row, &unescape(span.of(self.text))));
         let inside = Span::new(span.start + 1, span.end - 1);
         let text = self.text;
-        if let Some(object) = self.open.last_mut().filter(|object| object.name.of(text) == b"\"value\"") {
+        if let Some(object) = self.open.last_mut().filter(|object| object.holds_value(text)) {
             object.value = Some(span);
         }
         if let Some(object) = self.open.last_mut().filter(|_| self.may_grant)
@@ -388,9 +400,7 @@ impl<'a> Walk<'a> {
             self.inside.push((span, false));
         } else if let Some(value) = self.search.secrets.exactly(word).filter(|_| marked) {
             self.hits.push((span, Hit { secret: Secret::Known(value), bare: Some(0) }));
-        } else if let Some(object) =
-            self.open.last_mut().filter(|object| object.name.of(text) == b"\"value\"")
-        {
+        } else if let Some(object) = self.open.last_mut().filter(|object| object.holds_value(text)) {
             object.value = Some(span);
         }
     }

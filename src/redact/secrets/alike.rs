@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::encodings::{base64, digit, forward, hex, is_base64_digit, plain, without_entities};
-use crate::redact::address::{decoded, form_decoded};
+use super::encodings::{base64, digit, forward, hex, is_base64_digit, plain};
+use super::spellings::Spelling;
 use crate::redact::rules::SHORTEST;
 use crate::wire::{Span, scan};
 
@@ -39,14 +39,11 @@ fn spells(text: &[u8], value: &[u8]) -> bool {
 /// left out: of a value within a longer text it lacks bits at either end.
 fn sayings(text: &[u8]) -> Vec<Cow<'_, [u8]>> {
     let mut said = vec![Cow::Borrowed(text)];
-    if text.contains(&b'%') {
-        said.push(decoded(text));
-    }
-    if text.contains(&b'+') {
-        said.push(form_decoded(text));
-    }
-    if text.contains(&b'&') {
-        said.push(without_entities(text));
+    for spelling in Spelling::ALL {
+        let value = spelling.said(text);
+        if !said.contains(&value) {
+            said.push(value);
+        }
     }
     if text.contains(&b'\\') {
         let mut inside = Cow::Borrowed(text);
@@ -58,26 +55,9 @@ fn sayings(text: &[u8]) -> Vec<Cow<'_, [u8]>> {
             said.push(less.clone().into());
             inside = less.into();
         }
-        said.push(without(text, b'\\', |next| !next.is_ascii_alphanumeric()).into());
-    }
-    for quote in *b"'\"" {
-        if text.windows(2).any(|pair| pair == [quote; 2]) {
-            said.push(without(text, quote, |next| next == quote).into());
-        }
     }
     said.extend(from_hex(text).map(Cow::Owned));
     said.retain(|value| value.len() >= SHORTEST);
-    said
-}
-
-/// A text without this sign where one that it marks stands behind it.
-fn without(text: &[u8], sign: u8, marks: impl Fn(u8) -> bool) -> Vec<u8> {
-    let (mut said, mut at) = (Vec::with_capacity(text.len()), 0);
-    while let Some(&byte) = text.get(at) {
-        let marked = text.get(at + 1).filter(|next| byte == sign && marks(**next));
-        said.push(*marked.unwrap_or(&byte));
-        at += 1 + usize::from(marked.is_some());
-    }
     said
 }
 
@@ -141,6 +121,11 @@ mod tests {
         text[(before * 8).div_ceil(6)..all.len() * 8 / 6].to_owned()
     }
 
+    fn html_of_python(value: &str) -> String {
+        let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        html.replace('"', "&quot;").replace('\'', "&#x27;")
+    }
+
     fn spellings(value: &str) -> Vec<String> {
         let every: String = value.bytes().map(|byte| format!("%{byte:02x}")).collect();
         let hex: String = value.bytes().map(|byte| format!("{byte:02X}")).collect();
@@ -165,7 +150,8 @@ mod tests {
         if !value.contains('"') || !value.ends_with('"') {
             all.extend([json(value), json(&json(value))]);
         }
-        all.push(value.replace('\'', "''"));
+        all.extend(["''", "'\"'\"'", "'\\''"].map(|quote| value.replace('\'', quote)));
+        all.push(html_of_python(value));
         all.extend((0..6).map(|before| piece(value, before)));
         all
     }

@@ -51,13 +51,10 @@ impl Value {
 /// How a value can be spelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As it is, or with any of its bytes percent-encoded.
+    /// As it is, or in one of the [spellings](super::spellings): known by letters and digits within it.
     Plain,
-    /// Percent-encoded by an encoder that spares no byte but these signs.
-    Percent {
-        /// Index into [`SPARED`](super::encodings::SPARED).
-        spared: usize,
-    },
+    /// The same, known by how it begins.
+    Begin,
     /// Hexadecimal digits.
     Hex,
     /// Base64 or base64url of a text that holds it; the value's bits from this one on fill whole digits.
@@ -78,7 +75,7 @@ impl Form {
                 value.is_base64_breakable[usize::from(bit / 2)]
                     && alike(&mut base64(&value.bytes, bit, offset))
             }
-            Self::Percent { .. } | Self::Hex => false,
+            Self::Begin | Self::Hex => false,
         }
     }
 }

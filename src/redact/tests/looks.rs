@@ -1,5 +1,7 @@
 //! Looks that change nothing.
 
+use std::borrow::Cow;
+
 use super::*;
 
 #[test]

@@ -321,3 +321,46 @@ fn what_the_first_oauth_verifies_is_hidden() {
         ],
     );
 }
+
+#[test]
+fn a_state_beside_a_short_code_is_hidden_where_it_is_one() {
+    for (address, hidden) in [
+        ("/cb?code=ab12&state=s1", "/cb?code=<>-1>&state=<>-2>"),
+        ("/oauth/callback?state=CA&code=US", "/oauth/callback?state=<>-1>&code=<>-2>"),
+        ("/x?code=ab12&state=Kd93mZq71Lp", "/x?code=<>-1>&state=<>-2>"),
+        ("/x?code=ab12&state=s1", "/x?code=ab12&state=s1"),
+        ("/cb?code=&state=s1", "/cb?code=&state=s1"),
+        ("/cb?code=ab12&state=", "/cb?code=ab12&state="),
+        ("/x?code=US&state=CA", "/x?code=US&state=CA"),
+    ] {
+        let hidden = hidden.replace("<>", "<redacted:oauth");
+        assert_eq!(plain().url(address), hidden);
+        let text = |address: &str| format!(r#"{{"text":"see https://h.example{address} now"}}"#);
+        assert_eq!(redact(&mut plain(), &text(address)), text(&hidden));
+    }
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"{"code":"ab12","state":"Kd93mZq71LpKd93mZq71Lp"}"#,
+                r#"{"code":"ab12","state":"<redacted:oauth-1>"}"#,
+            ),
+            (r#"{"code":"US","state":"CA"}"#, r#"{"code":"US","state":"CA"}"#),
+            (
+                r#"{"code":"E1","state":"open issue 123456789"}"#,
+                r#"{"code":"E1","state":"open issue 123456789"}"#,
+            ),
+            (
+                r#"{"code":404,"state":"Ab93mZq71LpKd93mZq71Lp"}"#,
+                r#"{"code":404,"state":"Ab93mZq71LpKd93mZq71Lp"}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_form_made_of_short_codes_costs_no_more_than_its_length() {
+    let form = "code=a&state=&".repeat(50_000);
+    assert_eq!(plain().url(&format!("/cb?{form}")), format!("/cb?{form}"));
+    assert_eq!(redact(&mut plain(), &form), form);
+}

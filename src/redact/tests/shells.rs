@@ -28,6 +28,20 @@ fn the_login_that_curl_is_given_has_a_password() {
             "exec [\"curl\", \"-s\", \"--user=ann:<>\"]",
         ],
     );
+    hidden(
+        "password",
+        "hunter2",
+        &[
+            "curl -u ann:$'<>' https://h",
+            "curl --user $'ann:<>' https://h",
+            "curl -u $(whoami):<> https://h",
+            "curl -u \"$(id -un):<>\" https://h",
+            "curl -u `whoami`:<> https://h",
+            "curl -u ${NAME:-ann}:<> https://h",
+            "curl --user=$(a \"$(b)\"):<> https://h",
+            "['curl', '-u', '$(whoami):<>']",
+        ],
+    );
     hidden("password", "k3y0fann00", &["curl -u <>: https://h", "curl -u \"<>:\" https://h"]);
     hidden("token", "abc123def456", &["curl --oauth2-bearer <> https://h"]);
 }
@@ -45,6 +59,37 @@ fn quotes_of_a_shell_are_no_part_of_a_password() {
     }
     let said = |secret: &str| format!(r#"{{"a":"psql postgres://ann:'{secret}'@h/d","b":"{secret}"}}"#);
     assert_eq!(redact(&mut plain(), &said("aB3dk49dkdQ1")), said("<redacted:url-password-1>"));
+}
+
+#[test]
+fn a_quote_behind_a_backslash_ends_no_value() {
+    for text in [
+        "run --password=\"<>\" -v",
+        "run --password \"<>\" -v",
+        "DB_PASSWORD=\"<>\" x",
+        "password: \"<>\"\n",
+        "$env:DB_PASSWORD = \"<>\"",
+        "db.password = \"<>\";",
+    ] {
+        hidden("password", "a1234\\\"b56789", &[text]);
+    }
+    for text in
+        ["run --password=$'<>' -v", "run --password $'<>' -v", "DB_PASSWORD=$'<>' x", "curl -u ann:$'<>' h"]
+    {
+        hidden("password", "a1234\\'b56789", &[text]);
+    }
+    // What it says is known from then on.
+    for (text, value) in [
+        ("--password=\"a1234\\\"b\\$6789\"", "a1234\"b$6789"),
+        ("DB_PASSWORD=$'a1234\\'b\\x24789'", "a1234'b$789"),
+        ("curl -u ann:$'a1234\\nb6789' h", "a1234\nb6789"),
+    ] {
+        let mut redactor = plain();
+        assert!(redactor.text(text).contains("<redacted:password-1>"), "{text}");
+        assert_eq!(redactor.text(&format!("say {value}!")), "say <redacted:password-1>!", "{text}");
+    }
+    // Where no quote closes, the backslash ends it as before.
+    stays(&["password = \"two \\\" words12"]);
 }
 
 #[test]
@@ -77,6 +122,9 @@ fn users_of_others_and_what_is_no_login_stay() {
         "curl -u ann https://h",
         "curl -u ann: https://h",
         "curl -u $USER:$PASS https://h",
+        "curl -u $(whoami):$(cat pw) https://h",
+        "curl -u $(a:b) https://h",
+        "curl -u ${NAME:-ann} https://h",
         "curl -u \"$USER:${PASS}\" https://h",
         "curl -u <user>:<password> https://h",
         "curl --user-agent a:b https://h",

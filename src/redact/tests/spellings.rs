@@ -38,8 +38,58 @@ fn signs_are_known_as_texts_spell_them() {
         ("100%Kd93mZq71Lp", "100%25Kd93mZq71Lp"),
         ("&amp;Kd93mZq71Lp", "&amp;Kd93mZq71Lp"),
         ("Kd93m''Zq71Lp", "Kd93m''Zq71Lp"),
+        ("Kd93m'Zq71Lp", "Kd93m'\"'\"'Zq71Lp"),
+        ("Kd93m'Zq71Lp", "Kd93m'\\''Zq71Lp"),
+        ("Kd93m Zq(71)Lp;&|*", "Kd93m\\ Zq\\(71\\)Lp\\;\\&\\|\\*"),
+        ("Kd93m$Zq71`Lp\\x", "Kd93m\\$Zq71\\`Lp\\x"),
+        ("$Kd93mZq71Lp", "\\$Kd93mZq71Lp"),
+        ("Kd93m'Zq\t71Lp\n\"", "Kd93m\\'Zq\\t71Lp\\n\\\""),
+        ("Kd93m'Zq71Lpé", "Kd93m\\x27Zq71Lp\\303\\251"),
+        ("Kd93m'Zq71Lp", "Kd93m\\u0027Zq71Lp"),
     ] {
         found(secret, spelled, around);
+    }
+}
+
+#[test]
+fn a_value_without_letters_and_digits_in_a_row_is_known_in_all_of_them() {
+    let around = &["<>", "see <>.", "a=<>&b=c", "('<>')", "(x<>)"];
+    for (secret, spellings) in [
+        (
+            "a'b$c\"d&e f",
+            &[
+                "a'b$c\"d&e f",
+                "a&#x27;b$c&quot;d&amp;e f",
+                "a&#39;b$c&#34;d&amp;e f",
+                "a'b$c\"d&amp;e f",
+                "a%27b%24c%22d%26e%20f",
+                "a%27b%24c%22d%26e+f",
+                "a'b%24c%22d%26e%20f",
+                "a'\"'\"'b$c\"d&e f",
+                "a'\\''b$c\"d&e f",
+                "a''b$c\"d&e f",
+                "a\\'b\\$c\\\"d\\&e\\ f",
+                "a'b\\$c\\\"d&e f",
+                "a\\'b$c\"d&e f",
+            ][..],
+        ),
+        (
+            "&<>&<>\"'&",
+            &["&<>&<>\"'&", "&amp;&lt;&gt;&amp;&lt;&gt;&quot;&#x27;&amp;", "%26%3C%3E%26%3C%3E%22%27%26"],
+        ),
+        ("p w-1 x+2", &["p w-1 x+2", "p+w-1+x%2B2", "p%20w-1%20x%2b2", "p\\ w-1\\ x+2"]),
+        (
+            "é'ü$ä.-é!",
+            &[
+                "é'ü$ä.-é!",
+                "%C3%A9%27%C3%BC%24%C3%A4.-%C3%A9!",
+                "\\303\\251\\'\\303\\274$\\303\\244.-\\303\\251!",
+            ],
+        ),
+    ] {
+        for spelled in spellings {
+            found(secret, spelled, around);
+        }
     }
 }
 

@@ -134,3 +134,36 @@ fn a_method_is_a_secret_where_it_reads_as_one() {
         ],
     );
 }
+
+#[test]
+fn code_that_joins_a_scheme_and_a_variable_stays() {
+    super::settings::stays(&[
+        "headers = {'Authorization': 'Bearer ' + token1}",
+        "\"Authorization\": \"Bearer \" + access_token2,",
+        "headers[\"Authorization\"] = \"Bearer \" + token12345",
+        "Authorization: \"Token \" + token12345",
+        "x.setHeader('Authorization', 'Basic ' + credentials12)",
+        "authorization = \"Bearer \" . $token12345",
+    ]);
+    for message in [
+        r#"{"Authorization":"\"Bearer \" + token1"}"#,
+        r#"{"headers":{"Authorization":"Bearer "}}"#,
+        r#"{"Authorization":"'Bearer ' . $config['token1']"}"#,
+    ] {
+        assert_eq!(redact(&mut plain(), message), message);
+    }
+}
+
+#[test]
+fn texts_about_logins_and_their_code_stay() {
+    super::settings::stays(&[
+        "machine HOSTNAME login USERID password \"PASSWORD\"",
+        "#   {key: 'Authorization', value: '...'},",
+        "# reloads the credentials\nSECRET_KEY = 'aws_secret_access_key'",
+        "# to create user accounts\nself.password = 'letters'",
+        "create user x, then\n>>> client_secret = 'secret'",
+        "passwd = ' '  # none",
+        "password: '   '",
+        "echo \"GRANT ALL ON *.* TO 'a'@'h' IDENTIFIED BY '%s' WITH GRANT OPTION\"",
+    ]);
+}

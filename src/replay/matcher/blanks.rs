@@ -225,13 +225,18 @@ fn starts_with_secret(text: &[u8]) -> Option<(Placeholder, usize)> {
 /// stands in quotes that it does not end, or it is one word there.
 fn may_stand(text: &[u8], around: [&[u8]; 2], kind: &str) -> bool {
     let [before, behind] = around;
-    let is_key = kind == PRIVATE_KEY && text.starts_with(b"-----BEGIN");
-    if before.is_empty() && behind.is_empty() || only_placeholder(text).is_some() || is_key {
+    if before.is_empty() && behind.is_empty() || only_placeholder(text).is_some() {
+        return true;
+    }
+    if kind == PRIVATE_KEY && is_block(text) {
         return true;
     }
     let slashes = behind.iter().take_while(|byte| **byte == b'\\').count();
     let closing = behind.get(slashes).copied().filter(|sign| b"\"'`".contains(sign));
     let quote = closing.filter(|_| before.ends_with(&behind[..=slashes]));
+    if quote.is_none() && (says_more(text) || kind == PRIVATE_KEY && !is_named(before)) {
+        return false;
+    }
     let signs = [before.last(), behind.first()].map(Option::<&u8>::copied);
     // Base64 ends in `=`, and names end there; the others part no words, and passwords end in some.
     let is_border = |byte: u8| {
@@ -242,6 +247,37 @@ fn may_stand(text: &[u8], around: [&[u8]; 2], kind: &str) -> bool {
         None => byte.is_ascii_whitespace() || b"\"'`\\&|;,?#$(){}[]<>".contains(&byte) || is_border(byte),
     };
     holds_none(text, slashes, parts) || quote.is_none() && reads_as_password(text, is_border)
+}
+
+/// Whether a text is a key with the lines that begin and end it, and nothing else.
+fn is_block(text: &[u8]) -> bool {
+    const BEGIN: &[u8] = b"-----BEGIN ";
+    let text = text.trim_ascii();
+    text.starts_with(BEGIN)
+        && text.ends_with(b"-----")
+        && memchr::memmem::find_iter(text, BEGIN).count() == 1
+        && memchr::memmem::find_iter(text, b"-----END ").count() == 1
+        && is_look(text)
+}
+
+/// Whether a text ends as one does behind which a value is told: in a sign that assigns, or a flag. Where none tells it, a
+/// key is known by its look.
+fn is_named(before: &[u8]) -> bool {
+    let before = before.trim_ascii_end();
+    let word = before.rsplit(u8::is_ascii_whitespace).next().unwrap_or_default();
+    word.starts_with(b"-") || matches!(before.last(), Some(b'=' | b':' | b'>'))
+}
+
+/// Whether a word says what else is to be done, or done with: a command or variable that a shell puts in, `$(x)` and `${x}`,
+/// or a line end and the like in an address, `%0A`.
+fn says_more(text: &[u8]) -> bool {
+    let is_put_in = |pair: &[u8]| matches!(pair, b"$(" | b"${");
+    let is_control = |escape: &[u8]| match escape {
+        [b'%', b'0' | b'1', digit] => digit.is_ascii_hexdigit(),
+        [b'%', b'7', b'f' | b'F'] => true,
+        _ => false,
+    };
+    text.windows(2).any(is_put_in) || text.windows(3).any(is_control)
 }
 
 /// Whether a text has none of these signs but in escapes of JSON, shells, HTML and SQL. Quotes around it may themselves

@@ -8,7 +8,7 @@ use crate::{
         blob::BlobSource,
         model::{Cassette, Form},
     },
-    replay::matcher::bodies::{Body, Likeness},
+    replay::matcher::bodies::{Body, Likeness, Media},
     traffic::Direction,
     wire::jsonrpc::Message,
 };
@@ -16,6 +16,7 @@ use crate::{
 /// The body of the request at hand, and the recorded ones that it was compared with.
 #[derive(Debug)]
 pub(super) struct LiveBody {
+    media: Media,
     body: Body,
     /// It before redaction, where that changed it.
     plain: Option<Body>,
@@ -44,7 +45,7 @@ impl LiveBody {
             let had_none = entry.body.is_none() && self.is_empty;
             return (if had_none { Likeness::Equal } else { Likeness::Unkept }, 0);
         }
-        let recorded = Body::of(&bytes);
+        let recorded = Body::of(&bytes, self.media);
         (recorded.likeness(&self.body, self.plain.as_ref()), recorded.shared(&self.body))
     }
 
@@ -57,14 +58,16 @@ impl LiveBody {
 }
 
 impl Replayer {
-    /// Takes in the body of a request that is no message.
-    pub(super) fn take_body(&mut self, body: &[u8]) {
+    /// Takes in the body of a request that is no message, and what its content type says of it.
+    pub(super) fn take_body(&mut self, body: &[u8], content_type: Option<&[u8]>) {
+        let media = Media::of(content_type);
         let named = self.options.vars.hide(body);
         // Others may repeat its secrets.
         let redacted = self.redactor.message(Direction::ToServer, &named);
         self.at_hand.body = Some(LiveBody {
-            body: Body::of(&redacted),
-            plain: (redacted != named).then(|| Body::of(&named)),
+            media,
+            body: Body::of(&redacted, media),
+            plain: (redacted != named).then(|| Body::of(&named, media)),
             is_empty: body.is_empty(),
             wanted: Likeness::Equal,
             compared: RefCell::default(),

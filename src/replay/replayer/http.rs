@@ -72,7 +72,7 @@ impl Replayer {
                 self.message(now, lane, message);
             }
             method => {
-                self.take_body(request.body);
+                self.take_body(request.body, request.header("content-type"));
                 let line = format!("{method} {target}");
                 match method {
                     "GET" => self.get(now, lane, request, line),

@@ -98,7 +98,7 @@ fn within_a_text_a_blank_takes_a_value_however_it_is_spelled() {
     for (recorded, values) in [
         (
             "say <redacted:password-1> now",
-            &["a&amp;b&quot;12345", "x\\&y\\'z", "p@ss,w0rd?x#1$(9)", "it''s", "a%26b+c"][..],
+            &["a&amp;b&quot;12345", "x\\&y\\'z", "p@ss,w0rd?x#1(9)$", "it''s", "a%26b+c"][..],
         ),
         (
             "p='<redacted:password-1>' x",
@@ -133,6 +133,45 @@ fn within_a_text_a_blank_takes_a_value_however_it_is_spelled() {
         let live = recorded.replace("<redacted:password-1>", value).replace("<redacted:token-1>", value);
         let json = |text: &str| format!("[{}]", serde_json::to_string(text).unwrap());
         assert_eq!(filled(&json(recorded), &json(&live), true), None, "{recorded} {value}");
+    }
+}
+
+#[test]
+fn a_bare_blank_takes_no_command_and_no_line_end() {
+    for value in
+        ["$(reboot)", "$(reboot1)", "a${IFS}b12345", "x%0Aname:y", "x1%0d%0a", "%00a1b2c3d4", "a1b2c3d4%7f"]
+    {
+        for around in ["run <>", "?k=<>", "a:<> b", "https://h/<>/x"] {
+            let [recorded, live] =
+                ["<redacted:password-1>", value].map(|text| format!(r#"["{}"]"#, around.replace("<>", text)));
+            assert_eq!(filled(&recorded, &live, true), None, "{around} {value}");
+        }
+        let [recorded, live] = ["<redacted:password-1>", value].map(|text| format!(r#"["p='{text}' x"]"#));
+        assert!(filled(&recorded, &live, true).is_some(), "{value}");
+    }
+}
+
+#[test]
+fn the_blank_of_a_key_takes_a_key() {
+    let key =
+        |name: &str| format!("-----BEGIN {name}-----\\nMIIEpAIBAAKCAQEA1234abcd5678\\n-----END {name}-----");
+    let (key, two) = (key("PRIVATE KEY"), key("PRIVATE KEY") + "\\n" + &key("PRIVATE KEY"));
+    for (around, value, fills) in [
+        ("see\\n<>\\n", &*key, true),
+        ("it is: <>.", &key, true),
+        ("see\\n<>\\n", "list1234", false),
+        ("see\\n<>\\n", "Hunter2-Hunter2", false),
+        ("see <> now", "-----BEGIN PRIVATE KEY-----\\nand remove all1 of it now", false),
+        ("see <> now", "-----BEGIN it all", false),
+        ("see <> now", &two, false),
+        ("see <> now", &format!("{key} then list1234"), false),
+        ("key=<>", "list1234", true),
+        ("--key <> x", "list1234", true),
+        ("{'key': '<>'}", "any text", true),
+    ] {
+        let [recorded, live] =
+            ["<redacted:private-key-1>", value].map(|text| format!(r#"["{}"]"#, around.replace("<>", text)));
+        assert_eq!(filled(&recorded, &live, true).is_some(), fills, "{around} {value}");
     }
 }
 

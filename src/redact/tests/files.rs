@@ -1,0 +1,97 @@
+//! Files of programs that keep logins, and lists of names with their values.
+
+use super::settings::{hidden, stays};
+use super::{plain, session};
+
+#[test]
+fn an_entry_of_netrc_has_a_password() {
+    hidden(
+        "password",
+        "pw1",
+        &[
+            "machine h login u password <>",
+            "machine h.example\n  login u\n  password <>\n",
+            "machine a login b\nmachine h\nlogin u\npassword <>\nmachine c login d",
+            "default login anonymous password <>",
+            "echo \"machine h login u password <>\" >> ~/.netrc",
+            "machine h password <>",
+        ],
+    );
+    hidden("password", "it's\\1&x", &["machine h login u password <>"]);
+    stays(&[
+        "machine h login u password",
+        "machine h login u password $PASSWORD",
+        "machine and login and password words",
+        "by default login is on and password set",
+        "the default login admin password changes",
+        "login u password pw1",
+    ]);
+}
+
+#[test]
+fn settings_of_npm_are_behind_the_registry() {
+    hidden(
+        "token",
+        "abc-d",
+        &[
+            "//registry.npmjs.org/:_authToken=<>\n",
+            "a=b\n//r.x:8080/p/:_authToken = <>",
+            "_authToken=<>",
+            "npm config set //registry.npmjs.org/:_authToken <>",
+            "npm config set '//registry.npmjs.org/:_authToken' '<>'",
+        ],
+    );
+    hidden("password", "YWJj", &["//r.x/:_password=<>\n//r.x/:username=ann"]);
+    hidden("authorization", "YTpwdzEyMw==", &["_auth=<>\nalways-auth=true", "//r.x/:_auth=\"<>\""]);
+    stays(&[
+        "//r.x/:_authToken=${NPM_TOKEN}",
+        "//r.x/:_authToken=",
+        "//r.x/:username=ann",
+        "always-auth=true",
+        "is_authenticated=yes oauth_auth=1\n_authority=abc",
+        "self._auth = auth",
+        "see //r.x/:_authToken for it",
+    ]);
+}
+
+#[test]
+fn a_pair_of_a_name_and_its_value_is_known_in_json_and_yaml() {
+    session(
+        &mut plain(),
+        &[
+            (
+                r#"{"env":[{"Name":"DB_PASSWORD","Value":"p1"},{"ParameterKey":"ApiToken","ParameterValue":"t1"},{"key":"pin","val":"p2"}]}"#,
+                r#"{"env":[{"Name":"DB_PASSWORD","Value":"<redacted:password-1>"},{"ParameterKey":"ApiToken","ParameterValue":"<redacted:token-1>"},{"key":"pin","val":"p2"}]}"#,
+            ),
+            (
+                r#"{"t":"see [{\"name\": \"DB_PASSWORD\", \"type\": \"x\", \"value\": \"p3\"}] ok"}"#,
+                r#"{"t":"see [{\"name\": \"DB_PASSWORD\", \"type\": \"x\", \"value\": \"<redacted:password-2>\"}] ok"}"#,
+            ),
+        ],
+    );
+    hidden(
+        "password",
+        "pw1",
+        &[
+            "env:\n  - name: DB_PASSWORD\n    value: <>\n  - name: X\n    value: y\n",
+            "env:\n  - name: \"DB_PASSWORD\"\n    value: \"<>\"\n",
+            "env:\n  - name: DB_PASSWORD\n    sensitive: true\n    value: '<>' # here\n",
+            "- {name: DB_PASSWORD, value: <>}",
+            "- key: DB_PASSWORD\r\n  value: <>\r\n",
+            "name: DB_PASSWORD\nvalue: <> # here\n",
+            "name: DB_PASSWORD\nvalue: |-\n  <>\n",
+        ],
+    );
+    stays(&[
+        "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n      name: db\n      key: password\n",
+        "- name: token\n  description: the token\n  value: string\n",
+        "- name: password\n  value: $PW\n",
+        "- name: password\n  value: {{ pw }}\n",
+        "- name: password\n  value: *anchor1\n",
+        "- name: password\n  value:\n",
+        "- name: password\n- value: pw1\n",
+        "- name: password\n    value: pw1\n",
+        "{\"name\": \"password\", \"value\": \"${PW}\"} x",
+        "my name: password\nvalue: pw1",
+    ]);
+}
