@@ -16,6 +16,8 @@ use crate::{
 /// So many ends are tried of one blank, and so many fillings of one text.
 const MOST_ENDS: usize = 16;
 const MOST_TRIES: usize = 2_000;
+/// So much of a text is looked at for where a token with a look ends.
+const MOST_LOOKED_AT: usize = 512;
 
 /// A live text and the secrets in it.
 pub(super) struct Text<'a> {
@@ -375,7 +377,11 @@ impl<'a> Search<'_, '_, 'a> {
         let value = self.earlier(&next.placeholder, taken);
         let value = value.or_else(|| (self.known)(&next.placeholder)).filter(|value| !value.is_empty());
         let known = value.and_then(|value| Some(start + 1 + memmem::find(rest, &value)?));
-        secret.into_iter().chain(known).chain(self.equal_parts(index, start)).collect()
+        let told = secret.into_iter().chain(known).chain(self.equal_parts(index, start));
+        // What is known by its look shows where it ends.
+        let has_look = is_of_looks_alone(&blanks[index].placeholder.kind) && self.how == How::Sure;
+        let looks = if has_look { start + 1..text.len().min(start + MOST_LOOKED_AT) } else { 0..0 };
+        told.chain(looks).collect()
     }
 
     /// Where the first of equal blanks that touch may end, so that each takes the same.
