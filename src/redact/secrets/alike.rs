@@ -30,7 +30,7 @@ pub(crate) fn alike(one: &[u8], other: &[u8]) -> bool {
 pub(in crate::redact) fn without_padding(text: &[u8]) -> &[u8] {
     let digits = text.strip_suffix(b"=").map(|text| text.strip_suffix(b"=").unwrap_or(text));
     let decided =
-        digits.filter(|digits| (digits.len() + 3) / 4 * 4 == text.len() && sextets(digits).is_some());
+        digits.filter(|digits| digits.len().div_ceil(4) * 4 == text.len() && sextets(digits).is_some());
     decided.and_then(|digits| digits.split_last()).map_or(text, |(_, decided)| decided)
 }
 
