@@ -152,7 +152,7 @@ impl Secrets {
 
     /// The placeholder of the value that is looked for and of which all of this is another spelling.
     ///
-    /// None where it is told what placeholders stand for: there spellings are known to be [`alike`] by that, and what was
+    /// None where it is told what placeholders stand for: there spellings are known to be [`alike()`] by that, and what was
     /// recorded may have a number for each, for its server can have said one that is not heard here.
     fn spelled(&self, bytes: &[u8]) -> Option<Placeholder> {
         if self.said.is_some() || bytes.len() > LONGEST || self.known(bytes).is_some() {
