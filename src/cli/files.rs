@@ -8,7 +8,7 @@ use std::{
 
 use mcp_tapedeck::{
     cassette::{LoadError, model::Cassette},
-    store::{self, Loaded, StoreError},
+    store::{self, Loaded, StoreError, shell},
 };
 
 use serde::Serialize;
@@ -29,10 +29,10 @@ impl From<StoreError> for Failure {
             }
             StoreError::Unwritten { path, is_recording: true } => failure.hint(format_args!(
                 "its recorder still runs, and writes it when it ends; `tapedeck show {}` reads what there is",
-                path.display()
+                shell::word(&path)
             )),
             StoreError::Unwritten { path, .. } => {
-                failure.hint(format_args!("`tapedeck recover {}` writes it", path.display()))
+                failure.hint(format_args!("`tapedeck recover {}` writes it", shell::word(&path)))
             }
             StoreError::Cassette { source, .. } if source.is_no_cassette() => failure.hint(
                 "`tapedeck record` makes one; `tapedeck verdict` reads reports, `tapedeck events` files of `--events`",

@@ -31,7 +31,7 @@ pub(super) struct PrivacyArgs {
     #[arg(long, value_name = "NAME")]
     redact_env: Vec<String>,
 
-    /// Keep what stands at this JSON Pointer, whatever the rules say
+    /// Keep what stands at this JSON Pointer, whatever the rules say; a replay is given it as the recorder was
     #[arg(long, value_name = "POINTER")]
     keep: Vec<String>,
 

@@ -19,7 +19,7 @@ use mcp_tapedeck::{
         upstream::{Talk, Upstreams},
     },
     redact::Met,
-    store::FoldOptions,
+    store::{FoldOptions, shell},
     traffic::{Event, Exit, STDIO_TO_HTTP},
     transport::{http::connect::ConnectOptions, stdio::Server},
 };
@@ -198,8 +198,9 @@ fn file(cassette: &Path) -> Result<PathBuf, Failure> {
     });
     if is_journal {
         let path = cassette.display();
-        return Err(Failure::usage(format_args!("{path} is a journal, and nothing is added to one"))
-            .hint(format_args!("`tapedeck convert {path} session.json` makes a cassette of it")));
+        return Err(Failure::usage(format_args!("{path} is a journal, and nothing is added to one")).hint(
+            format_args!("`tapedeck convert {} session.json` makes a cassette of it", shell::word(cassette)),
+        ));
     }
     Ok(cassette.to_owned())
 }
@@ -326,8 +327,9 @@ impl Reals {
         {
             real.notices.warn(format_args!(
                 "the session with the real server did not end in time; what was recorded of it stays in a journal \
-                 beside {0}, which every command reads with it, and `tapedeck recover {0}` adds it",
-                path.display()
+                 beside {}, which every command reads with it, and `tapedeck recover {}` adds it",
+                path.display(),
+                shell::word(path)
             ));
         }
         real.keep(stop)

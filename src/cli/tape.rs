@@ -15,7 +15,7 @@ use mcp_tapedeck::{
     },
     record::{Joined, PAUSE_MS},
     report::{Report, Verdict},
-    store::{self, FoldOptions, FoldOutcome, Journal, StoreError},
+    store::{self, FoldOptions, FoldOutcome, Journal, StoreError, shell},
     traffic::{Event, Payload},
 };
 
@@ -125,9 +125,10 @@ impl Tape {
                 notices.warn(format_args!("secrets that were met late stay in the journal: {error}"));
             }
             notices.warn(format_args!(
-                "the server answered nothing, so the old recording stays; this one is in {0}, and `tapedeck recover {0}` \
+                "the server answered nothing, so the old recording stays; this one is in {}, and `tapedeck recover {}` \
                  adds it to the cassette",
-                journal.path().display()
+                journal.path().display(),
+                shell::word(journal.path())
             ));
         }
     }
@@ -218,13 +219,13 @@ pub(super) fn keep(
         let Ok(mut journal) = tape.journal else { continue };
         let path = journal.path().to_owned();
         if let Err(error) = clean(&mut journal, cleaner, time.asked) {
-            let path = path.display();
+            let (path, word) = (path.display(), shell::word(&path));
             if !matches!(error, JournalError::Io(_)) {
-                lacks.add(damaged(&path), notices);
+                lacks.add(damaged(journal.path()), notices);
             }
             notices.warn(format_args!(
                 "{what}, but stays in {path}, with secrets that were met only after they had been written: {error}\n\
-                 hint: the next recording puts it into the cassette as it is, and so does `tapedeck recover {path}`"
+                 hint: the next recording puts it into the cassette as it is, and so does `tapedeck recover {word}`"
             ));
             // As long as it is held nobody puts it there.
             unclean.push(journal);
@@ -247,7 +248,7 @@ pub(super) fn keep(
         Ok(outcome) => {
             outcome.notes.iter().for_each(|note| notices.warn(note));
             for path in ended.iter().filter(|path| outcome.left.contains(path)) {
-                lacks.add(damaged(&path.display()), notices);
+                lacks.add(damaged(path), notices);
             }
             match outcome.joined {
                 Some(joined) if joined.was_probe => notices.info(not_replaced(&outcome, joined)),
@@ -260,9 +261,9 @@ pub(super) fn keep(
             "{what}, but there was no time to put it into the cassette: it stays in {}, which every \
              command reads with the cassette; the next recording puts it there, and so does `tapedeck recover {}`",
             ended.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
-            cassette.display()
+            shell::word(cassette)
         )),
-        Err(error) => ended.iter().for_each(|path| notices.warn(stays(what, &path.display(), &error))),
+        Err(error) => ended.iter().for_each(|path| notices.warn(stays(what, path, &error))),
     }
 }
 
@@ -303,18 +304,22 @@ fn not_replaced(outcome: &FoldOutcome, joined: Joined) -> String {
 }
 
 /// That a journal was changed by somebody while it was written.
-fn damaged(path: &dyn fmt::Display) -> String {
+fn damaged(path: &Path) -> String {
     format!(
-        "the recording in {path} was damaged from outside; `tapedeck recover {path}` puts what can still be read of it, if \
-         anything, into the cassette"
+        "the recording in {} was damaged from outside; `tapedeck recover {}` puts what can still be read of it, if \
+         anything, into the cassette",
+        path.display(),
+        shell::word(path)
     )
 }
 
 /// That a recording is not in its cassette.
-fn stays(what: &str, path: &dyn fmt::Display, error: &dyn fmt::Display) -> String {
+fn stays(what: &str, path: &Path, error: &dyn fmt::Display) -> String {
     format!(
-        "{what}, but stays in {path}: {error}\nhint: the next recording puts it into the cassette, and so does \
-         `tapedeck recover {path}`"
+        "{what}, but stays in {}: {error}\nhint: the next recording puts it into the cassette, and so does \
+         `tapedeck recover {}`",
+        path.display(),
+        shell::word(path)
     )
 }
 

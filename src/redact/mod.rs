@@ -21,6 +21,7 @@ mod address;
 mod assignment;
 mod clean;
 mod clues;
+mod disguise;
 mod filter;
 mod finder;
 mod forms;
@@ -46,6 +47,7 @@ mod tests;
 pub mod vars;
 
 pub(crate) use address::form_decoded;
+pub(crate) use disguise::is_disguised_look;
 pub use met::Met;
 pub use names::is_credential;
 pub use pairing::{Broken, Exempt, Pairing, Pairs};

@@ -67,7 +67,8 @@ impl Pairing {
     }
 
     /// Whether pairs agree with each other and with those of the session. Of two live placeholders that are `alike` the
-    /// values are one, spelled in two ways: they stand for one recorded placeholder.
+    /// values are one, spelled in two ways: they stand for one recorded placeholder, or for two where the recorder gave a
+    /// number to each spelling.
     ///
     /// # Errors
     /// When one would break an earlier one.
@@ -77,12 +78,26 @@ impl Pairing {
         alike: impl Fn(&Placeholder, &Placeholder) -> bool,
     ) -> Result<(), Broken> {
         let mut own = Self::new();
+        let mut broken = Vec::new();
         for (live, recorded) in &pairs.0 {
-            self.admits(live, recorded, &alike)?;
-            own.admits(live, recorded, &alike)?;
-            own.insert(live.clone(), recorded.clone());
+            match self.admits(live, recorded, &alike).and_then(|()| own.admits(live, recorded, &alike)) {
+                Ok(()) => own.insert(live.clone(), recorded.clone()),
+                Err(error) => broken.push((live, recorded, error)),
+            }
         }
-        Ok(())
+        let is_known = |live: &Placeholder, recorded: &Placeholder| {
+            let known = [own.live_of.get(recorded), self.live_of.get(recorded)];
+            known.into_iter().flatten().any(|other| other == live || alike(live, other))
+        };
+        broken
+            .into_iter()
+            .find(|(live, recorded, _)| !is_known(live, recorded))
+            .map_or(Ok(()), |(.., error)| Err(error))
+    }
+
+    /// The live secret that a recorded one belongs to by now.
+    pub(crate) fn live(&self, recorded: &Placeholder) -> Option<&Placeholder> {
+        self.live_of.get(recorded)
     }
 
     /// Keeps pairs that [agree](Self::check) with those of the session.
@@ -113,7 +128,7 @@ impl Pairing {
 
     fn insert(&mut self, live: Placeholder, recorded: Placeholder) {
         self.live_of.insert(recorded.clone(), live.clone());
-        self.recorded_of.insert(live, recorded);
+        self.recorded_of.entry(live).or_insert(recorded);
     }
 }
 

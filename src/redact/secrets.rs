@@ -21,6 +21,7 @@ use super::rules::{Named, SHORTEST};
 use crate::wire::Span;
 
 pub(crate) use self::alike::alike;
+pub(super) use self::alike::{from_hex, sextets, without_padding};
 pub(crate) use self::encodings::entity;
 use self::encodings::{base64, forward, hex, is_base64_digit, plain, sturdy_five};
 pub(super) use self::spellings::Spelling;
@@ -135,6 +136,9 @@ impl Secrets {
         let named = self.values.iter().take_while(|value| value.named);
         let sent = named.filter(|value| value.is_sent).find(|value| *value.bytes == *bytes);
         let kind = sent.map_or(kind, |value| value.kind);
+        if let Some(known) = self.spelled(bytes) {
+            return known;
+        }
         let (is_new, placeholder) = match self.number(kind, bytes) {
             Ok(known) => (!self.unmet.is_empty() && self.unmet.remove(&hash(bytes)), known),
             Err(new) => (true, new),
@@ -149,6 +153,26 @@ impl Secrets {
             }
         }
         placeholder
+    }
+
+    /// The placeholder of the value that is looked for and of which all of this is another spelling.
+    ///
+    /// None where it is told what placeholders stand for: there spellings are known to be [`alike()`] by that, and what was
+    /// recorded may have a number for each, for its server can have said one that is not heard here.
+    fn spelled(&self, bytes: &[u8]) -> Option<Placeholder> {
+        if self.said.is_some() || bytes.len() > LONGEST || self.known(bytes).is_some() {
+            return None;
+        }
+        let ends = [bytes.len(), without_padding(bytes).len()];
+        let is_all = |span: Span| span.start == 0 && ends.contains(&span.end);
+        let mut from = 0;
+        while let Some(at) = self.filter.next(bytes, from) {
+            from = at + 2;
+            if let Some(Known::Found { value, .. }) = self.at(bytes, at, 0, is_all) {
+                return self.known(&self.values[value].bytes);
+            }
+        }
+        None
     }
 
     /// The placeholder of a value that has one by now.

@@ -129,15 +129,43 @@ pub(super) fn is_modern(cassette: &Cassette, session: u32) -> bool {
     protocol.is_some_and(|protocol| !revision(protocol).handshake)
 }
 
+/// What is missing in sessions, a sentence each; what is missing in one of several that one process recorded is told once.
 pub(super) fn gaps(cassette: &Cassette, sessions: &[u32]) -> Vec<String> {
-    let told = |&at: &u32| {
-        let Missed { messages, is_shared } = cassette.missed(at)?;
-        let number = cassette.sessions[at as usize].number;
-        let are = if messages == 1 { "message is" } else { "messages are" };
-        let whose = if is_shared { " in it or beside it" } else { "" };
-        Some(format!(
-            "session {number}: at least {messages} {are} missing{whose}: recording failed, or its journal was damaged"
-        ))
-    };
-    sessions.iter().filter_map(told).collect()
+    let mut told = Vec::new();
+    let mut shared: Vec<(u32, u64, Vec<u32>)> = Vec::new();
+    for &at in sessions {
+        let Some(Missed { messages, is_shared }) = cassette.missed(at) else { continue };
+        let session = &cassette.sessions[at as usize];
+        if !is_shared {
+            told.push(missing(&format!("session {}", session.number), messages, ""));
+            continue;
+        }
+        match shared.iter_mut().find(|(recording, ..)| *recording == session.recording) {
+            Some((.., numbers)) => numbers.push(session.number),
+            None => shared.push((session.recording, messages, vec![session.number])),
+        }
+    }
+    for (recording, messages, numbers) in shared {
+        let (them, all) = match &numbers[..] {
+            [number] => ("it", format!("session {number}")),
+            _ => {
+                let all: Vec<_> = numbers.iter().map(u32::to_string).collect();
+                ("them", format!("sessions {}", all.join(", ")))
+            }
+        };
+        let is_told = |&at: &u32| {
+            let missed = cassette.missed(at).is_some_and(|missed| !missed.is_shared);
+            missed && cassette.sessions[at as usize].recording == recording
+        };
+        told.push(match sessions.iter().any(is_told) {
+            true => format!("{all}: what is missing beside {them} may be theirs"),
+            false => missing(&all, messages, &format!(" in {them} or beside {them}")),
+        });
+    }
+    told
+}
+
+fn missing(what: &str, messages: u64, whose: &str) -> String {
+    let are = if messages == 1 { "message is" } else { "messages are" };
+    format!("{what}: at least {messages} {are} missing{whose}: recording failed, or its journal was damaged")
 }

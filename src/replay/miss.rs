@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::matcher::{canonical::holds_placeholder, is_volatile};
+use super::matcher::{bodies::Body, canonical::holds_placeholder, is_volatile};
 use crate::{
     report::{Difference, Miss, Reason, SuggestedRule},
     wire::{
@@ -217,13 +217,24 @@ pub(super) fn describe_line(line: &str, reason: Reason, nearest: Option<String>,
     Miss { reason, nearest, ..Miss::of_line(line.to_owned(), message) }
 }
 
-/// Describes a request that was recorded with other bodies only.
-pub(super) fn of_body(line: &str, key: String) -> Miss {
+/// Describes a request that was recorded with other bodies only, of which the nearest and the live one are given.
+pub(super) fn of_body(line: &str, key: String, recorded: &Body, live: &Body) -> Miss {
+    let differences = match (recorded.members(), live.members()) {
+        (Some(recorded), Some(live)) => differing(values_of(recorded, "/body"), values_of(live, "/body")),
+        _ => Vec::new(),
+    };
+    let places: Vec<String> = differences.iter().take(1).map(spell).collect();
+    let place = match differences.len() {
+        0 => format!("from byte {} on", recorded.shared(live) + 1),
+        1 => format!("at {}", places[0]),
+        count => format!("at {} and {} more", places[0], count - 1),
+    };
     let message = format!(
-        "tapedeck: `{line}` was recorded, but with another body (nearest: `{key}`); send it as it was recorded, or \
-         record it so"
+        "tapedeck: `{line}` was recorded, but with another body (nearest: `{key}`, which differs {place}); send it as it \
+         was recorded, or record it so"
     );
-    Miss { reason: Reason::ParamsDiffer, nearest: Some(key), ..Miss::of_line(line.to_owned(), message) }
+    let miss = Miss::of_line(line.to_owned(), message);
+    Miss { reason: Reason::ParamsDiffer, nearest: Some(key), differences, ..miss }
 }
 
 /// Describes a request whose body does not go on: so many bytes came, of so many where it told that.
@@ -283,8 +294,12 @@ const NOT_SHOWN: &str = "\"<not shown>\"";
 
 /// Where two messages' params differ.
 fn differences(recorded: &[u8], live: &[u8]) -> Vec<Difference> {
+    differing(values(recorded), values(live))
+}
+
+/// Where values differ, by their places.
+fn differing(recorded: BTreeMap<String, String>, live: BTreeMap<String, String>) -> Vec<Difference> {
     let is_redacted = |value: &String| holds_placeholder(value.as_bytes());
-    let (recorded, live) = (values(recorded), values(live));
     let mut places: Vec<&String> = recorded.keys().chain(live.keys()).collect();
     places.sort_unstable();
     places.dedup();
@@ -305,13 +320,16 @@ fn differences(recorded: &[u8], live: &[u8]) -> Vec<Difference> {
 
 /// The simple values of a message's params by JSON Pointer; empty containers count as values.
 fn values(message: &[u8]) -> BTreeMap<String, String> {
+    Message::read(message).params().map(|params| values_of(params, "/params")).unwrap_or_default()
+}
+
+/// The simple values of a JSON text that stands at `root`.
+fn values_of(params: &[u8], root: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    let message = Message::read(message);
-    let Some(params) = message.params() else { return found };
     let mut lexer = Lexer::new(params, 0);
     // Each open container with its pointer and, for an array, the next index.
     let mut open: Vec<(String, Option<usize>)> = Vec::new();
-    let mut here = "/params".to_owned();
+    let mut here = root.to_owned();
     while let Ok(Some((token, span))) = lexer.next() {
         if found.len() >= MOST_VALUES {
             break;

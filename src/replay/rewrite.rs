@@ -44,7 +44,10 @@ impl Correlators {
     }
 }
 
-/// The id an answer carries live, given the recorded ids of the request and of the answer.
+/// All integers of so many digits are floats too.
+const LONGEST_FLOAT: usize = 15;
+
+/// The id or token that a message carries live, given the recorded one of the request and that of the message.
 ///
 /// A server that spells an equal id anew answers the live id as that is spelled; one that answers `7` with `"7"` or `7.0`
 /// answers the live id in the same way. What is another id stays.
@@ -55,8 +58,9 @@ pub(super) fn answer_id(recorded_request: &[u8], recorded_answer: &[u8], live: &
     let (request, answer) = (id_key(recorded_request), id_key(recorded_answer));
     if request == answer {
         let fraction = recorded_answer.strip_prefix(recorded_request).filter(|rest| rest.starts_with(b"."));
-        let is_integer = live.iter().all(u8::is_ascii_digit);
-        return [live, fraction.filter(|_| is_integer).unwrap_or_default()].concat();
+        // A server that writes integers so reads them as floats: it would not have kept a longer one.
+        let is_float = live.len() <= LONGEST_FLOAT && live.iter().all(u8::is_ascii_digit);
+        return [live, fraction.filter(|_| is_float).unwrap_or_default()].concat();
     }
     let is_quoted = |key: &[u8], other: &[u8]| key.strip_prefix(b"\"") == Some(other);
     let retyped = if is_quoted(&answer, &request) {
@@ -95,10 +99,11 @@ pub(super) fn rewrite(bytes: &mut Vec<u8>, to: &Correlators) -> bool {
         Kind::Notification => {
             if message.method() == "notifications/progress"
                 && let Some(span) = message.param_span("/progressToken")
-                && to.recorded_token.as_deref().is_some_and(|token| same_id(token, span.of(bytes)))
+                && let Some(recorded) = to.recorded_token.as_deref()
+                && same_id(recorded, span.of(bytes))
             {
                 match &to.live_token {
-                    Some(token) => changes.push((span, token.to_vec())),
+                    Some(token) => changes.push((span, answer_id(recorded, span.of(bytes), token))),
                     None => return false,
                 }
             }
@@ -118,10 +123,11 @@ pub(super) fn rewrite(bytes: &mut Vec<u8>, to: &Correlators) -> bool {
 }
 
 fn push_if_own(span: Option<Span>, bytes: &[u8], to: &Correlators, changes: &mut Vec<(Span, Vec<u8>)>) {
+    let recorded = to.recorded_id();
     if let Some(span) = span
-        && same_id(span.of(bytes), &to.recorded_id())
+        && same_id(span.of(bytes), &recorded)
     {
-        changes.push((span, to.live_id.clone()));
+        changes.push((span, answer_id(&recorded, span.of(bytes), &to.live_id)));
     }
 }
 
@@ -136,9 +142,10 @@ pub(super) fn rewrite_batch(bytes: &mut Vec<u8>, ids: &[(Vec<u8>, Vec<u8>)]) {
         let Some((span, id)) = member.id_span().zip(member.id()) else { continue };
         let as_spelled = ids.iter().find(|(recorded, _)| recorded == id);
         let same = || ids.iter().find(|(recorded, _)| same_id(recorded, id));
-        let Some((_, live)) = as_spelled.or_else(same) else { continue };
+        let Some((recorded, live)) = as_spelled.or_else(same) else { continue };
         // A member's spans count from its own first byte.
-        changes.push((span.shift(member.bytes.as_ptr() as usize - base), live.clone()));
+        let span = span.shift(member.bytes.as_ptr() as usize - base);
+        changes.push((span, answer_id(recorded, id, live)));
     }
     changes.sort_unstable_by_key(|(span, _)| std::cmp::Reverse(span.start));
     for (span, id) in changes {
@@ -200,6 +207,8 @@ mod tests {
             ("0", "0.0", "5", "5.0"),
             ("0", "0.0", "\"x\"", "\"x\""),
             ("0", "0.0", "2.5", "2.5"),
+            ("0", "0.0", "123456789012345", "123456789012345.0"),
+            ("0", "0.0", "12345678901234567890", "12345678901234567890"),
             ("1.0", "1", "5", "5"),
             ("1.0", "1", "5.0", "5.0"),
             ("\"a/b\"", "\"a\\/b\"", "\"c/d\"", "\"c/d\""),
@@ -232,6 +241,15 @@ mod tests {
         );
         assert_eq!(rewritten(line, &correlators("1", "8", (Some("1"), None))), None);
         assert_eq!(rewritten(line, &correlators("1", "8", (Some("2"), None))).as_deref(), Some(line));
+        // It is spelled as an id would be.
+        let line = line.replace("\"progressToken\":1", "\"progressToken\":1.0");
+        for (live, spelled) in
+            [("8", "8.0"), ("12345678901234567890", "12345678901234567890"), ("\"p\"", "\"p\"")]
+        {
+            let to = correlators("1", "8", (Some("1"), Some(live)));
+            let wanted = line.replace("Token\":1.0", &format!("Token\":{spelled}"));
+            assert_eq!(rewritten(&line, &to), Some(wanted));
+        }
     }
 
     #[test]
@@ -246,6 +264,12 @@ mod tests {
         let to = correlators("\"listen-1\"", "4", (None, None));
         let line = r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"listen-1"}}}"#;
         assert_eq!(rewritten(line, &to), Some(line.replace("\"listen-1\"", "4")));
+        let line = line.replace("\"listen-1\"", "1.0");
+        let to = correlators("1", "4", (None, None));
+        assert_eq!(rewritten(&line, &to), Some(line.replace("1.0", "4.0")));
+        let mut batch = br#"[{"jsonrpc":"2.0","id":1.0,"result":{}}]"#.to_vec();
+        rewrite_batch(&mut batch, &[(b"1".to_vec(), b"4".to_vec())]);
+        assert_eq!(batch, br#"[{"jsonrpc":"2.0","id":4.0,"result":{}}]"#);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::{
     index::{Index, Lists, Queue, Recorded},
     matcher::{
         Matcher, RuleError,
+        blanks::BlankIndex,
         canonical::{Digest, holds_placeholder},
     },
     methods::Methods,
@@ -51,7 +52,7 @@ pub(super) struct Script {
     pub pushes: Vec<u32>,
     /// Requests without an end to which the server said or did something.
     pub parts: Vec<u32>,
-    blank: OnceLock<Vec<u32>>,
+    blank: OnceLock<Vec<BlankSteps>>,
     /// What its `initialize` says.
     begins: OnceLock<Option<(Digest, Option<usize>)>>,
     /// Of each step.
@@ -71,6 +72,14 @@ struct Ahead {
     answer: Place,
     /// Whether there is more, which the exchange tells.
     has_more: bool,
+}
+
+/// Steps whose client messages hold placeholders.
+#[derive(Debug)]
+pub(super) struct BlankSteps {
+    /// Their own table, if they have one.
+    pub own: Option<usize>,
+    pub index: BlankIndex,
 }
 
 impl Ahead {
@@ -306,16 +315,32 @@ impl Script {
         self.steps.iter().filter(move |step| step.kind == StepKind::Request && Some(step.method) == method)
     }
 
-    /// The steps whose client messages hold placeholders, in file order: found when they are first asked for.
-    pub(super) fn blank(&self, cassette: &Cassette, blobs: &dyn BlobSource) -> &[u32] {
+    /// The steps whose client messages hold placeholders, by the tables that they are compared with: found when they
+    /// are first asked for.
+    pub(super) fn blank(
+        &self,
+        cassette: &Cassette,
+        blobs: &dyn BlobSource,
+        matcher: &mut Matcher,
+    ) -> &[BlankSteps] {
         self.blank.get_or_init(|| {
             let mut bytes = Vec::new();
-            let mut is_blank = |step: &Step| {
+            let mut blank: Vec<BlankSteps> = Vec::new();
+            for (at, step) in (0..).zip(&self.steps) {
                 let entry = &cassette.exchanges[step.exchange as usize];
                 let message = if entry.is_partial { None } else { look(cassette, blobs, entry, &mut bytes) };
-                message.is_some_and(|message| holds_placeholder(message.bytes))
-            };
-            (0..).zip(&self.steps).filter(|(_, step)| is_blank(step)).map(|(at, _)| at).collect()
+                let Some(message) = message.filter(|message| holds_placeholder(message.bytes)) else {
+                    continue;
+                };
+                let own = self.index.own_table(at);
+                let Some(form) = matcher.numbered_form(&message, own, false) else { continue };
+                let known = blank.iter().position(|steps| steps.own == own).unwrap_or_else(|| {
+                    blank.push(BlankSteps { own, index: BlankIndex::default() });
+                    blank.len() - 1
+                });
+                blank[known].index.add(at, message.bytes, &form);
+            }
+            blank
         })
     }
 

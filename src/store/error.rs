@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::paths;
+use super::{paths, shell};
 use crate::cassette::{LoadError, journal::JournalError};
 
 /// A cassette's files cannot be read or written.
@@ -106,7 +106,7 @@ pub fn advice(journal: &Path, error: &JournalError) -> Option<String> {
 
 /// How what a journal holds gets into a cassette: a sentence without a full stop.
 pub fn way_out(journal: &Path) -> String {
-    let path = journal.display();
+    let path = shell::word(journal);
     match paths::cassette_of(journal) {
         Some(_) => format!("`tapedeck recover {path}` puts what can be read of it into its cassette"),
         None => format!("`tapedeck convert {path} NEW.json` makes a cassette of what can be read of it"),

@@ -26,6 +26,7 @@ mod library;
 mod matrix;
 #[cfg(unix)]
 mod on_miss;
+mod own_recording;
 mod readme;
 mod redaction;
 mod replay;

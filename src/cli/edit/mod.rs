@@ -13,7 +13,7 @@ use mcp_tapedeck::{
     cassette::check_json,
     edit::{self, Edit, EditError, Pointer, Position, Response, Value},
     exit_code::ExitCode,
-    store::{self, Loaded, StoreError},
+    store::{self, Loaded, StoreError, shell},
     wire::{Span, scan},
 };
 
@@ -286,10 +286,11 @@ impl Refused {
                     failure.hint("its recorder still runs: it can be edited once that has ended")
                 } else if in_journal == Some(false) {
                     failure.hint(format_args!(
-                        "it stands in a journal; `tapedeck recover {shown}` puts it into the cassette"
+                        "it stands in a journal; `tapedeck recover {}` puts it into the cassette",
+                        shell::word(&path)
                     ))
                 } else if alike.is_empty() {
-                    failure.hint(format_args!("`tapedeck show {shown}` lists the keys"))
+                    failure.hint(format_args!("`tapedeck show {}` lists the keys", shell::word(&path)))
                 } else {
                     failure.hint(format_args!("did you mean {}?", alike.join(" or ")))
                 }

@@ -5,7 +5,7 @@ use std::{io::Write, path::Path};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use mcp_tapedeck::{
     cassette::model::{Cassette, Exchange, Form, Message},
-    store::Loaded,
+    store::{Loaded, shell},
     wire::{Span, lines::one_line, scan},
 };
 
@@ -152,8 +152,8 @@ fn dedented(text: &[u8], place: Span) -> impl Iterator<Item = &[u8]> {
 
 /// No exchange has this key; those that look like it are named.
 fn unknown(cassette: &Cassette, path: &Path, key: &str) -> Failure {
-    let path = path.display();
-    let failure = Failure::file(format_args!("{path}: no exchange has the key `{}`", visible(key)));
+    let shown = path.display();
+    let failure = Failure::file(format_args!("{shown}: no exchange has the key `{}`", visible(key)));
     if Path::new(key).is_file() {
         return failure.hint("one cassette is shown at a time; the second word is a key");
     }
@@ -161,7 +161,7 @@ fn unknown(cassette: &Cassette, path: &Path, key: &str) -> Failure {
     let alike = cassette.exchanges.iter().filter(|exchange| exchange.key.to_lowercase().contains(&lowered));
     let alike: Vec<_> = alike.take(5).map(|exchange| format!("`{}`", visible(&exchange.key))).collect();
     if alike.is_empty() {
-        failure.hint(format_args!("`tapedeck show {path}` lists the keys"))
+        failure.hint(format_args!("`tapedeck show {}` lists the keys", shell::word(path)))
     } else {
         failure.hint(format_args!("did you mean {}?", alike.join(" or ")))
     }

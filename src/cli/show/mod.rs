@@ -17,7 +17,7 @@ use std::{
 use clap::Args;
 use mcp_tapedeck::{
     exit_code::ExitCode,
-    store::{self, Loaded, StoreError},
+    store::{self, Loaded, StoreError, shell},
 };
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -211,8 +211,9 @@ fn show_changes(path: &Path, view: &View, shown: &mut Shown) -> Result<(), Failu
     let path = loaded.path.display();
     for _ in shown.alive.iter().filter(|id| loaded.cut_off.contains(id)) {
         output::warning(format!(
-            "a recorder of {path} is gone and had not ended its recording; `tapedeck recover {path}` puts what there is \
-             into the cassette"
+            "a recorder of {path} is gone and had not ended its recording; `tapedeck recover {}` puts what there is \
+             into the cassette",
+            shell::word(&loaded.path)
         ));
     }
     shown.alive = loaded.alive;

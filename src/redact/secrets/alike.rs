@@ -16,6 +16,7 @@ const DEEPEST: usize = 6;
 /// Whether two texts are spellings of one value: as they are, percent-encoded, in hexadecimal digits or base64, escaped
 /// as in JSON, HTML, SQL, shells.
 pub(crate) fn alike(one: &[u8], other: &[u8]) -> bool {
+    let (one, other) = (without_padding(one), without_padding(other));
     if one == other {
         return true;
     }
@@ -23,6 +24,14 @@ pub(crate) fn alike(one: &[u8], other: &[u8]) -> bool {
     said.iter().any(|value| told.contains(value) || spells(other, value))
         || told.iter().any(|value| spells(one, value))
         || are_same_base64(one, other)
+}
+
+/// A text without what fills up base64, and the last digit, of which that leaves a part alone.
+pub(in crate::redact) fn without_padding(text: &[u8]) -> &[u8] {
+    let digits = text.strip_suffix(b"=").map(|text| text.strip_suffix(b"=").unwrap_or(text));
+    let decided =
+        digits.filter(|digits| digits.len().div_ceil(4) * 4 == text.len() && sextets(digits).is_some());
+    decided.and_then(|digits| digits.split_last()).map_or(text, |(_, decided)| decided)
 }
 
 /// Whether a text is one of the forms in which a value is looked for, and nothing else.
@@ -61,7 +70,7 @@ fn sayings(text: &[u8]) -> Vec<Cow<'_, [u8]>> {
     said
 }
 
-fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
+pub(in crate::redact) fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_chunks::<2>() else { return None };
     pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
 }
@@ -92,7 +101,7 @@ fn bit_of(sextets: &[u8], at: usize) -> u8 {
 }
 
 /// What the digits of base64 or base64url say.
-fn sextets(text: &[u8]) -> Option<Vec<u8>> {
+pub(in crate::redact) fn sextets(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: &u8| {
         Some(match byte {
             b'A'..=b'Z' => byte - b'A',

@@ -2,16 +2,24 @@
 //!
 //! Which values are secret is known by what was seen of a session, so it can differ between a recording and a live
 //! session, or be another kind of secret. Here a placeholder is a blank that any text fills: as a whole string, any
-//! that is not empty, or a number such as secrets are; within a longer one, what quotes around it keep together, or what
-//! reads as one word or password there, so that no further argument, path segment or member of a text goes unseen.
-//! Secrets that are known by their look alone are known wherever they stand: what has no such look fills no blank of
-//! their kinds.
+//! that is not empty, or a number such as secrets are; within a longer one, a value that the same placeholder has
+//! elsewhere, all of a line or of what a line says behind a name, what quotes around it keep together, or what reads as
+//! one word or password there, so that no further argument, path segment or member of a text goes unseen. Secrets that
+//! are known by their look alone are known wherever they stand: what has no such look fills no blank of their kinds.
+//!
+//! - `index`: which recorded messages are looked at; `fill`: the blanks of one text; `stand`: what may be all of a
+//!   secret within one
+
+mod fill;
+mod index;
+mod stand;
 
 use std::{borrow::Cow, ops::Range};
 
-use super::canonical::holds_placeholder;
+use self::fill::{Filled, How, Text, Values, fill};
+pub(in crate::replay) use self::index::BlankIndex;
 use crate::{
-    redact::{Placeholder, entity, is_look, is_of_looks_alone, is_spelled, placeholders},
+    redact::{Placeholder, alike, is_of_looks_alone, placeholders},
     wire::scan::integer_length,
 };
 
@@ -22,6 +30,8 @@ pub(in crate::replay) enum Filling<'a> {
     Secret(Placeholder),
     /// Text as it stands, or the digits of a number.
     Text(Cow<'a, [u8]>),
+    /// Some part of what fills it and the blanks that touch it.
+    Part,
 }
 
 /// Numbers that have fewer digits are no secrets.
@@ -29,44 +39,223 @@ const SHORTEST_NUMBER: usize = 4;
 /// Numbers that have more are none either: they measure something.
 const LONGEST_NUMBER: usize = 64;
 
+/// What is shorter stands twice by chance.
+const SHORTEST_GUESS: usize = 8;
+
 /// The kind of keys that fill lines.
 const PRIVATE_KEY: &str = "private-key";
 
-/// Shorter values are looked for nowhere but in their own places.
-const SHORTEST_PASSWORD: usize = 8;
-/// What is longer was not chosen by anybody.
-const LONGEST_PASSWORD: usize = 128;
+/// The form of a live message: as it is redacted, and as it came; each may be missing.
+#[derive(Clone, Copy)]
+pub(in crate::replay) struct Live<'a> {
+    pub redacted: Option<&'a [u8]>,
+    pub plain: Option<&'a [u8]>,
+}
+
+/// What placeholders are known to stand for.
+#[derive(Clone, Copy)]
+pub(in crate::replay) struct Known<'v> {
+    /// Recorded ones.
+    pub recorded: Values<'v>,
+    /// Those of the live session.
+    pub live: Values<'v>,
+    /// Where what is not the value of a placeholder fills its blank all the same, and breaks a pair.
+    pub broken: Broken,
+}
+
+/// Where a blank is filled by another value than that of its placeholder, if nothing else fills it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::replay) enum Broken {
+    Nowhere,
+    /// Where each text that is not filled has one blank: nothing but its value is another one.
+    Single,
+    Any,
+}
+
+impl Known<'_> {
+    /// Nothing is known.
+    pub(in crate::replay) const NOTHING: Self =
+        Self { recorded: &|_| None, live: &|_| None, broken: Broken::Single };
+}
+
+/// A recorded text with blanks, and what stands at its place in each version of a live message.
+struct Blanks<'r, 'a> {
+    recorded: &'r [u8],
+    live: [Option<Piece<'a>>; 2],
+}
 
 /// What fills the blanks of a recorded form, in order, in a live form that is equal but for them; none where it is not
-/// equal. Both keep the numbers of placeholders; in a live form that `is_redacted` these are the live session's.
+/// equal. Forms keep the numbers of placeholders; in the redacted one these are the live session's.
 pub(in crate::replay) fn fillings<'a>(
     recorded: &[u8],
-    live: &'a [u8],
-    is_redacted: bool,
+    live: Live<'a>,
+    known: Known<'_>,
 ) -> Option<Vec<(Placeholder, Filling<'a>)>> {
-    let (mut at, mut live_at) = (0, 0);
-    let mut filled = Vec::new();
-    while at < recorded.len() {
-        if recorded[at] != b'"' {
-            (live.get(live_at) == Some(&recorded[at])).then_some(())?;
-            (at, live_at) = (at + 1, live_at + 1);
-            continue;
+    let mut open: Vec<(usize, Blanks<'_, 'a>)> = texts(recorded, live)?.into_iter().enumerate().collect();
+    // What one blank alone takes tells of others.
+    open.sort_by_key(|(_, text)| {
+        (only_placeholder(text.recorded).is_none(), placeholders(text.recorded).count())
+    });
+    let mut filled: Vec<(usize, Filled<'a>)> = Vec::new();
+    let mut values: Vec<(Placeholder, Vec<u8>)> = Vec::new();
+    let mut how = How::Sure;
+    while !open.is_empty() {
+        let before = open.len();
+        let mut left = Vec::new();
+        for (at, text) in open {
+            let of_message = |placeholder: &Placeholder| {
+                let value = values.iter().find(|(known, _)| known == placeholder);
+                value.map(|(_, value)| value.clone()).or_else(|| (known.recorded)(placeholder))
+            };
+            let Some(found) = text.fill(&of_message, known.live, how) else {
+                left.push((at, text));
+                continue;
+            };
+            how = How::Sure;
+            values.extend(found.iter().filter_map(|by| Some((by.placeholder.clone(), value(by, known)?))));
+            filled.extend(found.into_iter().map(|found| (at, found)));
         }
-        let text = text_at(recorded, at)?;
-        at = text.end;
-        if live.get(live_at) == Some(&b'n') {
-            let placeholder = only_placeholder(&recorded[text])?;
-            let length =
-                memchr::memchr(b';', &live[live_at..]).filter(|_| !is_of_looks_alone(&placeholder.kind))?;
-            filled.push((placeholder, Filling::Text(digits(&live[live_at + 1..live_at + length])?)));
-            live_at += length + 1;
-            continue;
+        open = left;
+        if open.len() == before {
+            how = match how {
+                How::Sure if may_guess(&open) => How::Guess,
+                How::Sure | How::Guess
+                    if known.broken == Broken::Any || known.broken == Broken::Single && are_single(&open) =>
+                {
+                    How::Other
+                }
+                _ => return None,
+            };
         }
-        let live_text = text_at(live, live_at)?;
-        live_at = live_text.end;
-        fill(&recorded[text], &live[live_text], is_redacted, &mut filled)?;
     }
-    (live_at == live.len()).then_some(filled)
+    are_borne_out(&filled, known).then_some(())?;
+    filled.sort_by_key(|(at, _)| *at);
+    Some(filled.into_iter().map(|(_, Filled { placeholder, filling, .. })| (placeholder, filling)).collect())
+}
+
+/// Whether each of these texts has one blank.
+fn are_single(texts: &[(usize, Blanks<'_, '_>)]) -> bool {
+    texts.iter().all(|(_, text)| placeholders(text.recorded).count() == 1)
+}
+
+/// What fills a blank, where that is known.
+fn value(filled: &Filled<'_>, known: Known<'_>) -> Option<Vec<u8>> {
+    match &filled.filling {
+        Filling::Text(text) => Some(text.to_vec()),
+        Filling::Secret(secret) => (known.live)(secret),
+        Filling::Part => None,
+    }
+}
+
+/// Whether a secret that stands in these texts stands in them twice, or elsewhere too: only such a one can be guessed.
+fn may_guess(texts: &[(usize, Blanks<'_, '_>)]) -> bool {
+    let all = || texts.iter().flat_map(|(_, text)| placeholders(text.recorded));
+    all().count() > 1
+}
+
+/// Whether each secret that was guessed is the same where its placeholder stands again: that a text stands twice where a
+/// secret did is no chance.
+fn are_borne_out(filled: &[(usize, Filled<'_>)], known: Known<'_>) -> bool {
+    (0..filled.len()).filter(|&at| filled[at].1.is_guess).all(|at| {
+        let Some(guess) = value(&filled[at].1, known) else { return false };
+        let others = (0..filled.len()).filter(|&other| other != at).map(|other| &filled[other].1);
+        let mut equal = others.filter(|other| other.placeholder == filled[at].1.placeholder);
+        guess.len() >= SHORTEST_GUESS
+            && equal.any(|other| value(other, known).is_some_and(|other| alike(&guess, &other)))
+    })
+}
+
+impl<'a> Blanks<'_, 'a> {
+    fn fill(&self, recorded: Values<'_>, live: Values<'_>, how: How) -> Option<Vec<Filled<'a>>> {
+        let number = |piece: &Option<Piece<'a>>| match piece {
+            Some(Piece::Number(number)) => Some(*number),
+            _ => None,
+        };
+        if let Some(number) = self.live.iter().find_map(number) {
+            let placeholder = only_placeholder(self.recorded);
+            let placeholder = placeholder.filter(|placeholder| !is_of_looks_alone(&placeholder.kind));
+            if let Some((placeholder, digits)) = placeholder.zip(digits(number)) {
+                return Some(vec![Filled { placeholder, filling: Filling::Text(digits), is_guess: false }]);
+            }
+        }
+        let text = |piece: &Option<Piece<'a>>| match piece {
+            Some(Piece::Text(text)) => Some(*text),
+            _ => None,
+        };
+        let [redacted, plain] = self.live.each_ref().map(text);
+        let by_redacted =
+            redacted.and_then(|text| fill(self.recorded, &Text::redacted(text), recorded, live, how));
+        by_redacted.or_else(|| fill(self.recorded, &Text::plain(plain?, redacted, live), recorded, live, how))
+    }
+}
+
+/// The texts with blanks of a recorded form, if it equals a live one in all else.
+fn texts<'r, 'a>(recorded: &'r [u8], live: Live<'a>) -> Option<Vec<Blanks<'r, 'a>>> {
+    let mut forms = [live.redacted, live.plain];
+    let mut ends = [0; 2];
+    let mut texts = Vec::new();
+    // Which versions equal it, at each place that has no blanks.
+    let mut equal: Vec<[bool; 2]> = Vec::new();
+    let mut at = 0;
+    while at < recorded.len() {
+        let (piece, end) = Piece::at(recorded, at)?;
+        at = end;
+        let mut pieces = [None; 2];
+        for version in 0..2 {
+            let next = forms[version].and_then(|form| Piece::at(form, ends[version]));
+            match next.filter(|(other, _)| piece.may_be(other)) {
+                Some((other, end)) => (pieces[version], ends[version]) = (Some(other), end),
+                None => forms[version] = None,
+            }
+        }
+        match piece {
+            Piece::Text(text) if placeholders(text).next().is_some() => {
+                texts.push(Blanks { recorded: text, live: pieces });
+            }
+            _ => equal.push(pieces.map(|other| other == Some(piece))),
+        }
+        if forms == [None; 2] || equal.last().is_some_and(|equal| *equal == [false; 2]) {
+            return None;
+        }
+    }
+    let is_over = [0, 1].map(|version| forms[version].is_some_and(|form| form.len() == ends[version]));
+    let holds = |equal: &[bool; 2]| (0..2).any(|version| equal[version] && is_over[version]);
+    if is_over == [false; 2] || !equal.iter().all(holds) {
+        return None;
+    }
+    for text in &mut texts {
+        for version in (0..2).filter(|version| !is_over[*version]) {
+            text.live[version] = None;
+        }
+    }
+    Some(texts)
+}
+
+/// One piece of a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece<'f> {
+    Text(&'f [u8]),
+    Number(&'f [u8]),
+    /// A bracket, a word or what is exempt.
+    Other(&'f [u8]),
+}
+
+impl<'f> Piece<'f> {
+    /// The piece that begins here, and where it ends.
+    fn at(form: &'f [u8], at: usize) -> Option<(Self, usize)> {
+        let word = || Some(at + memchr::memchr(b';', &form[at..])?);
+        match *form.get(at)? {
+            b'"' => text_at(form, at).map(|text| (Self::Text(&form[text.clone()]), text.end)),
+            b'n' => word().map(|end| (Self::Number(&form[at + 1..end]), end + 1)),
+            b'w' => word().map(|end| (Self::Other(&form[at..end]), end + 1)),
+            _ => Some((Self::Other(&form[at..=at]), at + 1)),
+        }
+    }
+
+    /// Whether one may stand at the place of the other, whether or not what is secret is replaced there.
+    const fn may_be(&self, other: &Self) -> bool {
+        matches!(self, Self::Other(_)) == matches!(other, Self::Other(_))
+    }
 }
 
 /// Whether a member's name holds a placeholder: what fills it may be another one in the order of names.
@@ -92,7 +281,7 @@ pub(in crate::replay) fn agreed(recorded: &[u8], filled: &[(Placeholder, Filling
         let text = &recorded[text];
         let mut blanks = 0;
         for (span, _) in placeholders(text) {
-            let is_text = matches!(filled.next(), Some((_, Filling::Text(_))));
+            let is_text = matches!(filled.next(), Some((_, Filling::Text(_) | Filling::Part)));
             let joined = if is_text { joined(&text[..span.start], &text[span.end..]) } else { 0 };
             are_whole &= joined == 0;
             blanks += span.len() + joined;
@@ -121,7 +310,8 @@ fn text_at(form: &[u8], at: usize) -> Option<Range<usize>> {
 
 /// The placeholder that is all of a text.
 fn only_placeholder(text: &[u8]) -> Option<Placeholder> {
-    starts_with_secret(text).filter(|(_, length)| *length == text.len()).map(|(placeholder, _)| placeholder)
+    let first = placeholders(text).next();
+    first.filter(|(span, _)| span.len() == text.len()).map(|(_, placeholder)| placeholder)
 }
 
 /// The digits of a number that may be a secret, by its form: that has an exponent for the zeros at its end.
@@ -133,197 +323,6 @@ fn digits(form: &[u8]) -> Option<Cow<'_, [u8]>> {
         0 => digits.into(),
         zeros => [digits, &b"0".repeat(zeros)].concat().into(),
     })
-}
-
-/// Fills the blanks of one text.
-fn fill<'a>(
-    recorded: &[u8],
-    live: &'a [u8],
-    is_redacted: bool,
-    filled: &mut Vec<(Placeholder, Filling<'a>)>,
-) -> Option<()> {
-    let mut blanks = placeholders(recorded).peekable();
-    let first = blanks.peek().map_or(recorded.len(), |(span, _)| span.start);
-    let mut rest = live;
-    // What stands before the blank, and has to stand there.
-    let mut before = &recorded[..first];
-    while let Some((span, placeholder)) = blanks.next() {
-        let next = blanks.peek().map_or(recorded.len(), |(next, _)| next.start);
-        let behind = &recorded[span.end..next];
-        let has_look = is_of_looks_alone(&placeholder.kind);
-        if let Some((number, behind_it)) = bare_number(before, rest, behind).filter(|_| !has_look) {
-            filled.push((placeholder, Filling::Text(number.into())));
-            rest = behind_it;
-            before = &behind[quote(before).len()..];
-            continue;
-        }
-        rest = rest.strip_prefix(before)?;
-        let (filling, length) = match starts_with_secret(rest).filter(|_| is_redacted) {
-            Some((secret, length)) => (Filling::Secret(secret), length),
-            None => {
-                let length = match blanks.peek() {
-                    None => rest.strip_suffix(behind)?.len(),
-                    // Where one ends and the next begins only a secret tells.
-                    Some(_) if behind.is_empty() => {
-                        placeholders(rest).next().filter(|_| is_redacted)?.0.start
-                    }
-                    Some(_) => {
-                        // Quotes before the next one may be missing.
-                        let sure = &behind[..behind.len() - quote(behind).len()];
-                        let sure = if sure.is_empty() { behind } else { sure };
-                        memchr::memmem::find(rest.get(1..)?, sure)? + 1
-                    }
-                };
-                let text = &rest[..length];
-                let around = [&recorded[..span.start], &recorded[span.end..]];
-                let may_stand = !text.is_empty() && may_stand(text, around, &placeholder.kind);
-                // Part of it is a secret, and the rest is not: what the blank stands for is not told.
-                let is_mixed = holds_placeholder(text)
-                    && (is_redacted
-                        || starts_with_secret(text).is_none_or(|(_, length)| length < text.len()));
-                let may_be_one = !has_look || is_look(text) || is_spelled(text);
-                (may_stand && may_be_one && !is_mixed).then_some((Filling::Text(text.into()), length))?
-            }
-        };
-        rest = &rest[length..];
-        before = behind;
-        filled.push((placeholder, filling));
-    }
-    (rest == before).then_some(())
-}
-
-/// The number that stands where a blank in quotes does, and what follows it: in JSON inside a text, what is replaced gets
-/// quotes.
-fn bare_number<'a>(before: &[u8], live: &'a [u8], behind: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
-    let quote = quote(before);
-    if quote.is_empty() || !behind.starts_with(quote) {
-        return None;
-    }
-    let rest = live.strip_prefix(&before[..before.len() - quote.len()])?;
-    let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (number, rest) = rest.split_at(length);
-    let goes_on = rest
-        .first()
-        .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'+' | b'-'));
-    (length >= SHORTEST_NUMBER && !goes_on).then_some((number, rest))
-}
-
-/// The quote that a text ends with, and the backslashes before it.
-fn quote(text: &[u8]) -> &[u8] {
-    let Some(before) = text.strip_suffix(b"\"") else { return b"" };
-    let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
-    &text[before.len() - slashes..]
-}
-
-/// The placeholder that a text begins with, and its length.
-fn starts_with_secret(text: &[u8]) -> Option<(Placeholder, usize)> {
-    let mut found = text.starts_with(b"<").then(|| placeholders(text))?;
-    found.next().filter(|(span, _)| span.start == 0).map(|(span, secret)| (secret, span.end))
-}
-
-/// Whether a text may be all of a secret of this kind where a blank stands between these texts: it is all of a string, it
-/// stands in quotes that it does not end, or it is one word there.
-fn may_stand(text: &[u8], around: [&[u8]; 2], kind: &str) -> bool {
-    let [before, behind] = around;
-    if before.is_empty() && behind.is_empty() || only_placeholder(text).is_some() {
-        return true;
-    }
-    if kind == PRIVATE_KEY && is_block(text) {
-        return true;
-    }
-    let slashes = behind.iter().take_while(|byte| **byte == b'\\').count();
-    let closing = behind.get(slashes).copied().filter(|sign| b"\"'`".contains(sign));
-    let quote = closing.filter(|_| before.ends_with(&behind[..=slashes]));
-    if quote.is_none() && (says_more(text) || kind == PRIVATE_KEY && !is_named(before)) {
-        return false;
-    }
-    let signs = [before.last(), behind.first()].map(Option::<&u8>::copied);
-    // Base64 ends in `=`, and names end there; the others part no words, and passwords end in some.
-    let is_border = |byte: u8| {
-        !byte.is_ascii_alphanumeric() && !b"=-_.!^*~".contains(&byte) && signs.contains(&Some(byte))
-    };
-    let parts = |byte: u8| match quote {
-        Some(quote) => byte == quote,
-        None => byte.is_ascii_whitespace() || b"\"'`\\&|;,?#$(){}[]<>".contains(&byte) || is_border(byte),
-    };
-    holds_none(text, slashes, parts) || quote.is_none() && reads_as_password(text, is_border)
-}
-
-/// Whether a text is a key with the lines that begin and end it, and nothing else.
-fn is_block(text: &[u8]) -> bool {
-    const BEGIN: &[u8] = b"-----BEGIN ";
-    let text = text.trim_ascii();
-    text.starts_with(BEGIN)
-        && text.ends_with(b"-----")
-        && memchr::memmem::find_iter(text, BEGIN).count() == 1
-        && memchr::memmem::find_iter(text, b"-----END ").count() == 1
-        && is_look(text)
-}
-
-/// Whether a text ends as one does behind which a value is told: in a sign that assigns, or a flag. Where none tells it, a
-/// key is known by its look.
-fn is_named(before: &[u8]) -> bool {
-    let before = before.trim_ascii_end();
-    let word = before.rsplit(u8::is_ascii_whitespace).next().unwrap_or_default();
-    word.starts_with(b"-") || matches!(before.last(), Some(b'=' | b':' | b'>'))
-}
-
-/// Whether a word says what else is to be done, or done with: a command or variable that a shell puts in, `$(x)` and `${x}`,
-/// or a line end and the like in an address, `%0A`.
-fn says_more(text: &[u8]) -> bool {
-    let is_put_in = |pair: &[u8]| matches!(pair, b"$(" | b"${");
-    let is_control = |escape: &[u8]| match escape {
-        [b'%', b'0' | b'1', digit] => digit.is_ascii_hexdigit(),
-        [b'%', b'7', b'f' | b'F'] => true,
-        _ => false,
-    };
-    text.windows(2).any(is_put_in) || text.windows(3).any(is_control)
-}
-
-/// Whether a text has none of these signs but in escapes of JSON, shells, HTML and SQL. Quotes around it may themselves
-/// stand behind backslashes: such a one is no escape.
-fn holds_none(text: &[u8], slashes: usize, parts: impl Fn(u8) -> bool) -> bool {
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        let rest = &text[at..];
-        let run = rest.iter().take_while(|other| **other == byte).count();
-        let escape = match byte {
-            b'\\' if run > slashes => {
-                rest.get(run).filter(|sign| !sign.is_ascii_alphanumeric()).map(|_| run + 1)
-            }
-            b'&' => entity(rest).map(|(_, length)| length),
-            b'\'' | b'"' if slashes == 0 && run % 2 == 0 => Some(run),
-            _ => None,
-        };
-        if escape.is_none() && parts(byte) {
-            return false;
-        }
-        at += escape.unwrap_or(1);
-    }
-    true
-}
-
-/// Whether a text in no quotes reads as what people and programs choose as passwords, signs and all: but not where a
-/// sign begins another parameter or member.
-fn reads_as_password(text: &[u8], is_border: impl Fn(u8) -> bool) -> bool {
-    let has = |is: fn(&u8) -> bool| text.iter().any(is);
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let assigns = |rest: &[u8]| {
-        let name = rest.iter().take_while(|byte| is_name(byte)).count();
-        name > 0 && matches!(rest.get(name), Some(b'=' | b':'))
-    };
-    let may_stand = |at: usize| match text[at] {
-        b'"' | b'\'' | b'`' | b'\\' => false,
-        // Behind these shells read another command, or a file.
-        b'|' | b';' | b'&' | b'<' | b'>' => false,
-        byte if byte.is_ascii_whitespace() || is_border(byte) => false,
-        byte if is_name(&byte) => true,
-        _ => !assigns(&text[at + 1..]),
-    };
-    (SHORTEST_PASSWORD..=LONGEST_PASSWORD).contains(&text.len())
-        && has(u8::is_ascii_digit)
-        && has(u8::is_ascii_alphabetic)
-        && (0..text.len()).all(may_stand)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 
 use super::{
-    blanks::fillings,
+    blanks::{Known, Live, fillings},
     canonical::{Exemption, Places, Room, canonical, holds_placeholder, push_text},
 };
 use crate::{
@@ -143,6 +143,14 @@ impl Body {
         one.iter().zip(other).take_while(|(one, other)| one == other).count()
     }
 
+    /// The JSON text of it, or of its members; none where it is neither JSON nor a form.
+    pub(in crate::replay) fn members(&self) -> Option<&[u8]> {
+        match self {
+            Self::Json(text) | Self::Form(text) => Some(text),
+            Self::Other(_) => None,
+        }
+    }
+
     fn text(&self) -> &[u8] {
         let (Self::Json(text) | Self::Form(text) | Self::Other(text)) = self;
         text
@@ -159,8 +167,9 @@ impl Body {
         }
         let form = |body: &Self| body.form(places, Room::keeping_numbers(false));
         let recorded = form(self);
-        let fills = |live: &Self, is_redacted| fillings(&recorded, &form(live), is_redacted).is_some();
-        fills(live, true) || plain.is_some_and(|plain| fills(plain, false))
+        let (redacted, plain) = (form(live), plain.map(form));
+        let live = Live { redacted: Some(&redacted), plain: plain.as_deref() };
+        fillings(&recorded, live, Known::NOTHING).is_some()
     }
 
     fn form(&self, places: &Places, mut room: Room) -> Vec<u8> {

@@ -4,7 +4,10 @@
 //! it yet, or know it as another kind of secret. What fills a blank is paired with it as other secrets are. What is
 //! not known as a secret is looked at here and gets a number, but is told nowhere.
 
-use std::collections::BTreeMap;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
 
 use super::{
     Found, Replayer,
@@ -15,20 +18,20 @@ use crate::{
     replay::{
         matcher::{
             Matcher,
-            blanks::{Filling, agreed, fillings, is_in_a_name},
+            blanks::{Broken, Filling, Known, Live, agreed, fillings, is_in_a_name},
             canonical::holds_placeholder,
         },
-        script::{StepKind, look},
+        script::{BlankSteps, StepKind, look},
     },
     wire::jsonrpc::{Kind, Message},
 };
 
-/// So many recorded messages of a method are asked for their names.
-const MOST_ASKED: usize = 20_000;
-/// So many of the same name are compared with a live one.
+/// So many recorded messages that may equal a live one are compared with it.
 const MOST_COMPARED: usize = 1_000;
-/// Of so many one is chosen.
-const MOST_CHOICE: usize = 128;
+/// Of so many that say the same and break no pair one is chosen.
+const ENOUGH: usize = 16;
+/// So many that break a pair are kept.
+const MOST_BROKEN: usize = 128;
 
 /// A recorded message that equals a live one but for its blanks: its step, and what it would pair if that breaks no
 /// pair.
@@ -56,16 +59,41 @@ impl Replayer {
             _ => return None,
         };
         let unpaired = self.at_hand.unpaired;
-        let found = plays.into_iter().flatten().find_map(|play| self.find_blank_in(play, message, kind));
+        let mut found = None;
+        for broken in [Broken::Single, Broken::Any] {
+            if found.is_none() && (broken == Broken::Single || self.at_hand.unpaired.is_none()) {
+                let mut plays = plays.into_iter().flatten();
+                found = plays.find_map(|play| self.find_blank_in(play, message, kind, broken));
+            }
+        }
         // What equals it at the first look is nearer.
         self.at_hand.unpaired = unpaired.or(self.at_hand.unpaired);
         found
     }
 
+    /// Where the exchange stands whose message equals a live one as it came: the recorder may not have met as a secret
+    /// what this session has.
+    pub(super) fn find_plain(&mut self, plays: [Option<usize>; 2], message: &Message<'_>) -> Option<Found> {
+        let came = std::mem::take(&mut self.at_hand.plain);
+        let unpaired = self.at_hand.unpaired;
+        let plain = plain_of(&came, message);
+        let found = plain
+            .and_then(|plain| plays.into_iter().flatten().find_map(|play| self.find_in(play, &plain, None)));
+        self.at_hand.plain = came;
+        self.at_hand.unpaired = unpaired;
+        found
+    }
+
     /// The same in one play. What agrees with it in more is meant before what agrees in less, where a blank may take
     /// anything: if it would break a pair, nothing else is.
-    fn find_blank_in(&mut self, play: usize, message: &Message<'_>, kind: StepKind) -> Option<Found> {
-        for (_, alike) in self.filled_in(play, message, kind).into_iter().rev() {
+    fn find_blank_in(
+        &mut self,
+        play: usize,
+        message: &Message<'_>,
+        kind: StepKind,
+        broken: Broken,
+    ) -> Option<Found> {
+        for (_, alike) in self.filled_in(play, message, kind, broken).into_iter().rev() {
             let Alike { holding, in_words, broken } = alike;
             for filled in [holding, in_words, broken].into_iter().filter(|filled| !filled.is_empty()) {
                 let before = self.at_hand.unpaired.take();
@@ -80,25 +108,43 @@ impl Replayer {
     }
 
     /// What equals it so in one play, by how much agrees.
-    fn filled_in(&mut self, play: usize, message: &Message<'_>, kind: StepKind) -> BTreeMap<usize, Alike> {
+    fn filled_in(
+        &mut self,
+        play: usize,
+        message: &Message<'_>,
+        kind: StepKind,
+        broken: Broken,
+    ) -> BTreeMap<usize, Alike> {
         let mut found: BTreeMap<usize, Alike> = BTreeMap::new();
         let script = &self.scripts[self.plays[play].script];
         let (cassette, blobs) = (&self.cassette, &*self.blobs);
-        let blank = script.blank(cassette, blobs);
+        let blank = script.blank(cassette, blobs, &mut self.matcher);
         if blank.is_empty() {
             return found;
         }
-        let (method, name) = (message.method(), message.name());
-        let is_asked = |step: &&u32| {
-            let step = &script.steps[**step as usize];
-            let recorded = &**script.method(step);
-            step.kind == kind && (recorded == method || holds_placeholder(recorded.as_bytes()))
-        };
+        let name = message.name();
         let plain = plain_of(&self.at_hand.plain, message);
         let mut seen = Seen { matcher: &mut self.matcher, versions: [Some(*message), plain], forms: None };
         let fresh = Pairing::new();
-        let (mut room, mut compared, mut count) = (Vec::new(), 0, 0);
-        for &step in blank.iter().filter(is_asked).take(MOST_ASKED) {
+        let is_taken = |step: u32| self.plays[play].is_taken(step);
+        let mut steps = seen.candidates(blank);
+        steps.retain(|step| script.steps[*step as usize].kind == kind);
+        // What is left comes before what would be repeated.
+        steps.sort_unstable_by_key(|step| (is_taken(*step), *step));
+        steps.dedup();
+        let (mut room, mut compared) = (Vec::new(), 0);
+        let mut holding: HashMap<u64, usize> = HashMap::new();
+        for step in steps {
+            let said = blank.iter().find_map(|steps| steps.index.said(step)).unwrap_or_default();
+            if holding.get(&said).is_some_and(|count| *count >= ENOUGH) {
+                continue;
+            }
+            compared += 1;
+            if compared > MOST_COMPARED {
+                break;
+            }
+            #[cfg(test)]
+            tests::LOOKS.with(|looks| looks.set(looks.get() + 1));
             let exchange = script.steps[step as usize].exchange;
             let entry = &cassette.exchanges[exchange as usize];
             let Some(recorded) = look(cassette, blobs, entry, &mut room) else { continue };
@@ -107,46 +153,47 @@ impl Replayer {
             {
                 continue;
             }
-            compared += 1;
-            if compared > MOST_COMPARED {
-                break;
-            }
-            let Some(((agreed, are_whole), fills)) = seen.fillings(&recorded, script.index.own_table(step))
-            else {
-                continue;
-            };
-            // How an address spells a value is not told here.
-            if kind == StepKind::Line && fills.iter().any(|(_, by)| matches!(by, Filling::Text(_))) {
-                continue;
-            }
-            let (pairs, unknown) = paired(&self.redactor, fills);
             let pairing = self.pairings.get(&(play, numbered(cassette, exchange))).unwrap_or(&fresh);
+            let stands = |live: &Placeholder| self.redactor.said(live).map(<[u8]>::to_vec);
+            let known =
+                Known { recorded: &|recorded| stands(pairing.live(recorded)?), live: &stands, broken };
+            let own = script.index.own_table(step);
+            let Some(((agreed, are_whole), fills)) = seen.fillings(&recorded, own, known) else { continue };
+            // How an address spells a value is not told here.
+            if kind == StepKind::Line && fills.iter().any(|(_, by)| !matches!(by, Filling::Secret(_))) {
+                continue;
+            }
+            let check = |(pairs, unknown): &(Pairs, Vec<Box<[u8]>>)| {
+                pairing.check(pairs, are_alike(&self.redactor, unknown))
+            };
+            let (mut pairs, mut checked) = (paired(&self.redactor, fills), Ok(()));
+            if let Err(error) = check(&pairs) {
+                // The recorder may have had a number for each spelling of a value that has one here.
+                let by_plain = seen.fillings_by_plain(&recorded, own, known);
+                let by_plain = by_plain.map(|(_, fills)| paired(&self.redactor, fills));
+                match by_plain.filter(|pairs| kind != StepKind::Line && check(pairs).is_ok()) {
+                    Some(by_plain) => pairs = by_plain,
+                    None => checked = Err(error),
+                }
+            }
+            let (pairs, unknown) = pairs;
             let alike = found.entry(agreed).or_default();
-            match pairing.check(&pairs, are_alike(&self.redactor, &unknown)) {
-                Err(_) if alike.broken.len() < MOST_CHOICE => alike.broken.push((step, None)),
+            match checked {
+                Err(_) if alike.broken.len() < MOST_BROKEN => alike.broken.push((step, None)),
                 Err(_) => {}
                 Ok(()) => {
-                    let holding = if are_whole { &mut alike.holding } else { &mut alike.in_words };
-                    holding.push((step, Some(Paired { play, exchange, pairs, unknown })));
-                    count += 1;
-                    if count > MOST_CHOICE {
-                        count -= usize::from(drop_one(&mut found, |step| self.plays[play].is_taken(step)));
-                    }
+                    let list = if are_whole { &mut alike.holding } else { &mut alike.in_words };
+                    list.push((step, Some(Paired { play, exchange, pairs, unknown })));
+                    *holding.entry(said).or_default() += 1;
                 }
             }
         }
+        let recorded_order = |filled: &mut Vec<Filled>| filled.sort_unstable_by_key(|(step, _)| *step);
+        for alike in found.values_mut() {
+            [&mut alike.holding, &mut alike.in_words, &mut alike.broken].into_iter().for_each(recorded_order);
+        }
         found
     }
-}
-
-/// Drops one of those that break no pair and agree in least: the first that was played, as the last of them is
-/// repeated; else the last.
-fn drop_one(found: &mut BTreeMap<usize, Alike>, is_taken: impl Fn(u32) -> bool) -> bool {
-    let mut holding = found.values_mut().flat_map(|alike| [&mut alike.in_words, &mut alike.holding]);
-    let Some(least) = holding.find(|holding| !holding.is_empty()) else { return false };
-    let taken = least.iter().position(|(step, _)| is_taken(*step));
-    least.remove(taken.unwrap_or(least.len() - 1));
-    true
 }
 
 /// Forms of a message as it is redacted, and as it came; none where there is no such form.
@@ -162,15 +209,59 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
+    /// The steps that it may equal but for their blanks.
+    fn candidates(&mut self, blank: &[BlankSteps]) -> Vec<u32> {
+        let mut found = Vec::new();
+        for BlankSteps { own, index } in blank {
+            self.form(*own, false);
+            let forms = self.forms.iter().flat_map(|(_, forms)| forms.iter().flatten());
+            forms.for_each(|form| index.candidates(form, &mut found));
+        }
+        found
+    }
+
+    /// Its forms under a table.
+    fn form(&mut self, own: Option<usize>, keeps_order: bool) {
+        let Self { matcher, versions, forms } = self;
+        if forms.as_ref().is_none_or(|(of, _)| *of != (own, keeps_order)) {
+            let form =
+                |version: &Option<Message<'_>>| matcher.numbered_form(version.as_ref()?, own, keeps_order);
+            *forms = Some(((own, keeps_order), versions.each_ref().map(form)));
+        }
+    }
+
     /// What fills the blanks of a recorded message whose own table is given: by what is redacted, or else by what is
     /// not; and how much agrees. None where it has no blanks that count.
     fn fillings(
         &mut self,
         recorded: &Message<'_>,
         own: Option<usize>,
+        known: Known<'_>,
     ) -> Option<(Agreed, Vec<(Placeholder, Filling<'_>)>)> {
-        let keeps_order = is_in_a_name(recorded.bytes) && self.fillings_in(recorded, own, false).is_none();
-        self.fillings_in(recorded, own, keeps_order)
+        if is_in_a_name(recorded.bytes) {
+            let known = Known { broken: Broken::Nowhere, ..known };
+            for keeps_order in [false, true] {
+                if self.fillings_in(recorded, own, keeps_order, known).is_some() {
+                    return self.fillings_in(recorded, own, keeps_order, known);
+                }
+            }
+        }
+        self.fillings_in(recorded, own, false, known)
+    }
+
+    /// The same by what is not redacted alone.
+    fn fillings_by_plain(
+        &mut self,
+        recorded: &Message<'_>,
+        own: Option<usize>,
+        known: Known<'_>,
+    ) -> Option<(Agreed, Vec<(Placeholder, Filling<'_>)>)> {
+        self.versions[1]?;
+        let versions = self.versions;
+        (self.versions, self.forms) = ([None, versions[1]], None);
+        let fills = self.fillings(recorded, own, known).map(|(agreed, fills)| (agreed, owned(fills)));
+        (self.versions, self.forms) = (versions, None);
+        fills
     }
 
     fn fillings_in(
@@ -178,20 +269,24 @@ impl Seen<'_> {
         recorded: &Message<'_>,
         own: Option<usize>,
         keeps_order: bool,
+        known: Known<'_>,
     ) -> Option<(Agreed, Vec<(Placeholder, Filling<'_>)>)> {
         let recorded = self.matcher.numbered_form(recorded, own, keeps_order)?;
-        let Self { matcher, versions, forms } = self;
-        if forms.as_ref().is_none_or(|(of, _)| *of != (own, keeps_order)) {
-            let form =
-                |version: &Option<Message<'_>>| matcher.numbered_form(version.as_ref()?, own, keeps_order);
-            *forms = Some(((own, keeps_order), versions.each_ref().map(form)));
-        }
-        let [redacted, plain] = &forms.as_ref()?.1;
-        let by_redacted = redacted.as_ref().and_then(|form| fillings(&recorded, form, true));
-        let by_plain = || fillings(&recorded, plain.as_ref()?, false);
-        let filled = by_redacted.or_else(by_plain).filter(|fillings| !fillings.is_empty())?;
+        self.form(own, keeps_order);
+        let [redacted, plain] = &self.forms.as_ref()?.1;
+        let live = Live { redacted: redacted.as_deref(), plain: plain.as_deref() };
+        let filled = fillings(&recorded, live, known).filter(|fillings| !fillings.is_empty())?;
         Some((agreed(&recorded, &filled), filled))
     }
+}
+
+fn owned(fillings: Vec<(Placeholder, Filling<'_>)>) -> Vec<(Placeholder, Filling<'static>)> {
+    let own = |filling| match filling {
+        Filling::Text(text) => Filling::Text(Cow::Owned(text.into_owned())),
+        Filling::Secret(secret) => Filling::Secret(secret),
+        Filling::Part => Filling::Part,
+    };
+    fillings.into_iter().map(|(placeholder, filling)| (placeholder, own(filling))).collect()
 }
 
 /// The message at hand as it came, of a batch the one with the same id; none where redaction did not change it.
@@ -214,16 +309,17 @@ fn paired(redactor: &Redactor, fillings: Vec<(Placeholder, Filling<'_>)>) -> (Pa
         // Of no kind: it stands for none of those that are paired.
         Placeholder { kind: Box::default(), number: at as u32 }
     };
-    let pairs = fillings.into_iter().map(|(recorded, filling)| match filling {
-        Filling::Secret(secret) => (secret, recorded),
-        Filling::Text(text) => (redactor.known(&text).unwrap_or_else(|| number(&text)), recorded),
+    let pairs = fillings.into_iter().filter_map(|(recorded, filling)| match filling {
+        Filling::Secret(secret) => Some((secret, recorded)),
+        Filling::Text(text) => Some((redactor.known(&text).unwrap_or_else(|| number(&text)), recorded)),
+        Filling::Part => None,
     });
     (Pairs::these(pairs.collect()), unknown)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{cell::Cell, sync::Arc};
 
     use crate::{
         cassette::{blob::NoBlobs, model::Cassette},
@@ -254,6 +350,37 @@ mod tests {
             result.map_or("-".to_owned(), |result| result.trim_end_matches('}').to_owned())
         };
         calls.iter().map(ask).collect()
+    }
+
+    thread_local! {
+        /// How many recorded messages were compared with live ones.
+        pub(super) static LOOKS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[test]
+    fn a_replay_compares_each_call_with_few_whatever_their_number() {
+        let words = |call: usize| {
+            (0..50).map(|word| format!("w{} ", (call * 31 + word * 7) % 997)).collect::<String>()
+        };
+        let looks = |calls: usize, text: &dyn Fn(usize, &str) -> String| {
+            let texts = |secret: &dyn Fn(usize) -> String| -> Vec<String> {
+                (0..calls).map(|call| text(call, &secret(call))).collect()
+            };
+            let recorded = texts(&|call| format!("<redacted:password-{}>", call + 1));
+            let live = texts(&|call| format!("hunter{call}xyz"));
+            let [recorded, live] =
+                [&recorded, &live].map(|texts| texts.iter().map(|text| &**text).collect::<Vec<_>>());
+            LOOKS.set(0);
+            let all: String = (0..calls).map(|call| call.to_string()).collect();
+            assert_eq!(answers(&recorded, &live), all);
+            LOOKS.get()
+        };
+        // Those that differ are compared once; of those that differ in secrets alone, with so many as are chosen from.
+        let apart = |call: usize, secret: &str| format!("{}{secret} {}", words(call), words(call + 1));
+        assert!(looks(160, &apart) < 2 * 160);
+        let alike = |_: usize, secret: &str| format!("log in with {secret}");
+        let (few, many) = (looks(80, &alike), looks(160, &alike));
+        assert!(many < 3 * few, "{few} {many}");
     }
 
     #[test]

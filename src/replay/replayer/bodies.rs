@@ -8,7 +8,11 @@ use crate::{
         blob::BlobSource,
         model::{Cassette, Form},
     },
-    replay::matcher::bodies::{Body, Likeness, Media},
+    replay::{
+        matcher::bodies::{Body, Likeness, Media},
+        miss,
+    },
+    report::Miss,
     traffic::Direction,
     wire::jsonrpc::Message,
 };
@@ -36,17 +40,20 @@ impl LiveBody {
     }
 
     fn compare(&self, cassette: &Cassette, blobs: &dyn BlobSource, exchange: u32) -> (Likeness, usize) {
-        let entry = &cassette.exchanges[exchange as usize];
-        let kept = entry.body.as_ref().filter(|body| body.form != Form::Omitted && !entry.is_partial);
-        let mut bytes = Vec::new();
-        let is_kept = kept
-            .is_some_and(|body| cassette.wire(entry.session, true, body, None, blobs, &mut bytes).is_ok());
-        if !is_kept {
-            let had_none = entry.body.is_none() && self.is_empty;
+        let Some(recorded) = self.recorded(cassette, blobs, exchange) else {
+            let had_none = cassette.exchanges[exchange as usize].body.is_none() && self.is_empty;
             return (if had_none { Likeness::Equal } else { Likeness::Unkept }, 0);
-        }
-        let recorded = Body::of(&bytes, self.media);
+        };
         (recorded.likeness(&self.body, self.plain.as_ref()), recorded.shared(&self.body))
+    }
+
+    /// The body of a recorded request, as one of the same type; none where it is not kept, or not all of it.
+    fn recorded(&self, cassette: &Cassette, blobs: &dyn BlobSource, exchange: u32) -> Option<Body> {
+        let entry = &cassette.exchanges[exchange as usize];
+        let kept = entry.body.as_ref().filter(|body| body.form != Form::Omitted && !entry.is_partial)?;
+        let mut bytes = Vec::new();
+        let wire = cassette.wire(entry.session, true, kept, None, blobs, &mut bytes);
+        wire.ok().map(|_| Body::of(&bytes, self.media))
     }
 
     /// The exchange whose body shares most with it, of those that would have been played for it.
@@ -104,8 +111,11 @@ impl Replayer {
         Some(found)
     }
 
-    /// The exchange that would have been played if its body were the one at hand.
-    pub(super) fn of_other_body(&self) -> Option<u32> {
-        self.at_hand.body.as_ref().and_then(LiveBody::nearest)
+    /// That the request at hand would have been found if its body were another one.
+    pub(super) fn of_other_body(&self, line: &str) -> Option<Miss> {
+        let live = self.at_hand.body.as_ref()?;
+        let exchange = live.nearest()?;
+        let recorded = live.recorded(&self.cassette, &*self.blobs, exchange)?;
+        Some(miss::of_body(line, self.key(exchange), &recorded, &live.body))
     }
 }

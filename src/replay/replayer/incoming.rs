@@ -136,7 +136,8 @@ impl Replayer {
         self.at_hand.unpaired = None;
         let spelling = self.at_hand.spelling.take();
         let found = plays.into_iter().flatten().find_map(|play| self.find_in(play, message, spelling));
-        let found = found.or_else(|| self.find_blank(plays, message));
+        let found =
+            found.or_else(|| self.find_plain(plays, message)).or_else(|| self.find_blank(plays, message));
         self.at_hand.unpaired.take_if(|_| found.is_some());
         found
     }

@@ -132,8 +132,7 @@ impl Replayer {
                 self.refuse_method(lane, "");
             }
             _ => {
-                if let Some(exchange) = self.of_other_body() {
-                    let miss = miss::of_body(line, self.key(exchange));
+                if let Some(miss) = self.of_other_body(line) {
                     return self.tell_miss(lane, request, miss);
                 }
                 let (reason, nearest) = self.explain_line(line);

@@ -176,23 +176,33 @@ fn of_requests_that_differ_in_their_bodies_the_one_that_is_asked_is_played() {
         ("POST", "/x", "act=write&user=eve", Ok("eve")),
         ("POST", "/x", "user=%6Aoe&act=read", Ok("joe")),
         ("POST", "/x", "user=ann&password=Zk39dLw2x", Ok("ann")),
-        ("POST", "/x", "user=root&act=kill", Err("joe")),
-        ("POST", "/x", "", Err("joe")),
+        (
+            "POST",
+            "/x",
+            "user=root&act=kill",
+            Err(("joe", r#"at /body/act (recorded "read", live "kill") and 1 more"#)),
+        ),
+        ("POST", "/x", "", Err(("joe", "from byte 1 on"))),
         ("PUT", "/x", "two", Ok("two")),
         ("PUT", "/x", "one", Ok("one")),
-        ("PUT", "/x", "onetwo", Err("one")),
+        ("PUT", "/x", "onetwo", Err(("one", "from byte 4 on"))),
         ("POST", "/j", r#"{"b":2,"a":1.0}"#, Ok("json")),
-        ("POST", "/j", r#"{"b":2,"a":3}"#, Err("json")),
+        ("POST", "/j", r#"{"b":2,"a":3}"#, Err(("json", "at /body/a (recorded 1, live 3)"))),
         ("POST", "/token", "grant_type=refresh_token&refresh_token=Zk39dLw2xQ&client_id=c", Ok("first")),
         ("POST", "/token", "grant_type=refresh_token&refresh_token=Zk39dLw2xQ&client_id=a", Ok("second")),
-        ("POST", "/token", "grant_type=password&username=me&client_id=a", Err("first")),
+        (
+            "POST",
+            "/token",
+            "grant_type=password&username=me&client_id=a",
+            Err(("first", r#"at /body/grant_type (recorded "refresh_token", live "password") and 2 more"#)),
+        ),
     ] {
         let heard = stage.ask(method, target, &[&id], body);
         let wanted = match answer {
             Ok(answer) => format!("body {answer}"),
-            Err(nearest) => format!(
-                "body tapedeck: `{method} {target}` was recorded, but with another body (nearest: `{nearest}`); send it \
-                 as it was recorded, or record it so\n"
+            Err((nearest, differs)) => format!(
+                "body tapedeck: `{method} {target}` was recorded, but with another body (nearest: `{nearest}`, which \
+                 differs {differs}); send it as it was recorded, or record it so\n"
             ),
         };
         assert!(heard[1].ends_with(&wanted), "{method} {target} {body}: {heard:?}");

@@ -6,6 +6,10 @@ fn form(params: &str) -> Vec<u8> {
     Matcher::plain().numbered_form(&Message::read(text.as_bytes()), None, false).unwrap()
 }
 
+fn version(form: &[u8], is_redacted: bool) -> Live<'_> {
+    Live { redacted: Some(form).filter(|_| is_redacted), plain: Some(form).filter(|_| !is_redacted) }
+}
+
 /// `placeholder=filling` of each blank; secrets are `!kind-n`.
 #[track_caller]
 fn filled(recorded: &str, live: &str, is_redacted: bool) -> Option<Vec<String>> {
@@ -17,8 +21,9 @@ fn filled(recorded: &str, live: &str, is_redacted: bool) -> Option<Vec<String>> 
         Filling::Text(text) => {
             format!("{}-{}={}", blank.kind, blank.number, String::from_utf8_lossy(&text))
         }
+        Filling::Part => format!("{}-{}~", blank.kind, blank.number),
     };
-    Some(fillings(&recorded, &live, is_redacted)?.into_iter().map(told).collect())
+    Some(fillings(&recorded, version(&live, is_redacted), Known::NOTHING)?.into_iter().map(told).collect())
 }
 
 #[test]
@@ -38,14 +43,97 @@ fn any_text_fills_a_blank_in_whatever_order_members_stand() {
 #[test]
 fn several_blanks_of_a_text_are_told_apart_by_what_stands_between() {
     let recorded = r#"["-u <redacted:a-1>:<redacted:b-1> -x <redacted:a-1>!"]"#;
-    let three = ["a-1=me", "b-1=se=cret==", "a-1=you"].map(str::to_owned).to_vec();
-    assert_eq!(filled(recorded, r#"["-u me:se=cret== -x you!"]"#, true), Some(three));
+    let three = ["a-1=me", "b-1=se=cret==", "a-1=me"].map(str::to_owned).to_vec();
+    assert_eq!(filled(recorded, r#"["-u me:se=cret== -x me!"]"#, true), Some(three));
+    // What is another value breaks a pair.
+    let other = form(r#"["-u me:se=cret== -x you!"]"#);
+    let told = |broken| {
+        let known = Known { broken, ..Known::NOTHING };
+        fillings(&form(recorded), version(&other, true), known).map(|filled| filled.len())
+    };
+    assert_eq!([Broken::Nowhere, Broken::Single, Broken::Any].map(told), [None, None, Some(3)]);
     let adjacent = r#"["<redacted:a-1><redacted:b-1>"]"#;
-    assert_eq!(filled(adjacent, r#"["xy"]"#, true), None);
+    let parts = ["a-1~", "b-1~"].map(str::to_owned).to_vec();
+    assert_eq!(filled(adjacent, r#"["xy"]"#, true), Some(parts));
     let both = ["a-1=x", "b-1=!b-4"].map(str::to_owned).to_vec();
     assert_eq!(filled(adjacent, r#"["x<redacted:b-4>"]"#, true), Some(both));
     let both = ["a-1=!b-4", "b-1=!a-2"].map(str::to_owned).to_vec();
     assert_eq!(filled(adjacent, r#"["<redacted:b-4><redacted:a-2>"]"#, true), Some(both));
+}
+
+#[test]
+fn a_value_that_stands_elsewhere_in_a_message_tells_where_a_blank_ends() {
+    let phrase = r#"["say <redacted:a-1>!","<redacted:a-1>"]"#;
+    let told = |value: &str| vec![format!("a-1={value}"); 2];
+    assert_eq!(filled(phrase, r#"["say a b, c!","a b, c"]"#, true), Some(told("a b, c")));
+    assert_eq!(filled(phrase, r#"["say a b, d!","a b, c"]"#, true), None);
+    // That a text stands twice where a secret did is no chance, unless it is short.
+    let twice = r#"["say <redacted:a-1>, and <redacted:a-1>"]"#;
+    assert_eq!(
+        filled(twice, r#"["say correct horse, and correct horse"]"#, true),
+        Some(told("correct horse"))
+    );
+    assert_eq!(filled(twice, r#"["say correct horse, and corrupt horse"]"#, true), None);
+    assert_eq!(filled(twice, r#"["say a horse, and a horse"]"#, true), None);
+    // Equal ones that touch are equally long.
+    let touching = r#"["<redacted:a-1><redacted:a-1>: <redacted:b-1>"]"#;
+    let three = ["a-1=x, y", "a-1=x, y", "b-1=z"].map(str::to_owned).to_vec();
+    assert_eq!(filled(touching, r#"["x, yx, y: z"]"#, true), None);
+    assert_eq!(
+        filled(touching, r#"["xyzxyz: z"]"#, true).map(|told| told.join(" ")),
+        Some("a-1=xyz a-1=xyz b-1=z".into())
+    );
+    assert_eq!(
+        filled(r#"["<redacted:a-1><redacted:a-1>"]"#, r#"["x, yx, y"]"#, true),
+        Some(three[..2].to_vec())
+    );
+}
+
+#[test]
+fn what_can_end_in_two_places_is_told_by_none() {
+    let recorded = r#"["<redacted:a-1>-<redacted:b-1>"]"#;
+    let parts = ["a-1~", "b-1~"].map(str::to_owned).to_vec();
+    assert_eq!(filled(recorded, r#"["x-y-z"]"#, true), Some(parts));
+    let both = ["a-1=x", "b-1=y"].map(str::to_owned).to_vec();
+    assert_eq!(filled(recorded, r#"["x-y"]"#, true), Some(both));
+    let recorded = r#"["<redacted:a-1>-<redacted:b-1>","<redacted:b-1>"]"#;
+    let known = ["a-1=x", "b-1=y-z", "b-1=y-z"].map(str::to_owned).to_vec();
+    assert_eq!(filled(recorded, r#"["x-y-z","y-z"]"#, true), Some(known));
+}
+
+#[test]
+fn what_is_all_of_a_line_or_of_what_a_header_says_is_a_value() {
+    let json = |text: &str| format!("[{}]", serde_json::to_string(text).unwrap());
+    for (recorded, value, fills) in [
+        ("a\n<redacted:a-1>\nb", "correct horse, battery", true),
+        ("GET / HTTP/1.1\r\nX-Key: <redacted:a-1>\r\n\r\n", "Some (long) value", true),
+        ("a\nkey: <redacted:a-1>", "two words", true),
+        ("a\n<redacted:a-1>\nb", "one\ntwo", false),
+        ("key: <redacted:a-1>", "x1y2z3w4, other: 1", false),
+        ("to do: say <redacted:a-1>", "two words", false),
+    ] {
+        let live = recorded.replace("<redacted:a-1>", value);
+        assert_eq!(filled(&json(recorded), &json(&live), true).is_some(), fills, "{recorded} {value}");
+    }
+}
+
+#[test]
+fn what_is_redacted_and_what_is_not_are_told_for_each_text() {
+    let recorded = form(r#"["<redacted:a-1> x","say <redacted:b-1>"]"#);
+    let redacted = form(r#"["<redacted:t-1> x","say <redacted:t-2>34"]"#);
+    let plain = form(r#"["a, b x","say abcd1234"]"#);
+    let live = Live { redacted: Some(&redacted), plain: Some(&plain) };
+    let told = fillings(&recorded, live, Known::NOTHING).unwrap();
+    assert!(matches!(&told[0].1, Filling::Secret(secret) if &*secret.kind == "t"), "{told:?}");
+    assert_eq!(told[1].1, Filling::Text(b"abcd1234".into()));
+    // Each alone is none of it.
+    for version in [Live { plain: None, ..live }, Live { redacted: None, ..live }] {
+        assert_eq!(fillings(&recorded, version, Known::NOTHING), None);
+    }
+    // What stands between is one of theirs as a whole.
+    let other = form(r#"["a, b x","say abcd1234",1]"#);
+    let live = Live { redacted: Some(&redacted), plain: Some(&other) };
+    assert_eq!(fillings(&recorded, live, Known::NOTHING), None);
 }
 
 #[test]
@@ -179,6 +267,7 @@ fn the_blank_of_a_key_takes_a_key() {
 fn a_blank_of_a_kind_that_is_known_by_its_look_takes_nothing_without_one() {
     let token = format!("ghp_{}", "a1B2".repeat(9));
     let around = [("", ""), ("say ", " now"), ("{\"k\": \"", "\"}")];
+    let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
     let json = |text: &str, [before, behind]: [&str; 2]| {
         format!("[{}]", serde_json::to_string(&format!("{before}{text}{behind}")).unwrap())
     };
@@ -190,6 +279,11 @@ fn a_blank_of_a_kind_that_is_known_by_its_look_takes_nothing_without_one() {
         ("github-token", "<redacted:token-3>", true, true),
         ("github-token", "<redacted:token-3>", false, true),
         ("github-token", "%3Credacted:token-3%3E", false, true),
+        ("github-token", &token.replace('_', "%5F"), false, true),
+        ("github-token", &hex(&token), false, true),
+        ("github-token", &hex("list1234"), false, false),
+        ("github-token", "Z2hwX2ExQjJhMUIyYTFCMmExQjJhMUIyYTFCMmExQjJhMUIyYTFCMg==", false, true),
+        ("github-token", "bGlzdDEyMzQ=", false, false),
         ("github-token", &token, false, true),
         ("jwt", &token, false, true),
         ("token", "list1234", true, true),
@@ -245,7 +339,7 @@ fn what_stands_around_blanks_is_what_agrees() {
 fn the_rest_of_a_word_agrees_in_nothing_where_text_fills_the_blank() {
     let agreed = |recorded: &str, live: &str| {
         let (recorded, live) = (form(recorded), form(live));
-        agreed(&recorded, &fillings(&recorded, &live, true).unwrap())
+        agreed(&recorded, &fillings(&recorded, version(&live, true), Known::NOTHING).unwrap())
     };
     let (whole, are_whole) = agreed(r#"["see <redacted:a-1>"]"#, r#"["see Hunter2xy!"]"#);
     assert!(are_whole);
@@ -266,9 +360,10 @@ fn the_rest_of_a_word_agrees_in_nothing_where_text_fills_the_blank() {
 #[test]
 fn forms_that_are_none_are_read_to_their_ends() {
     for recorded in [&b"\""[..], b"\"9:a", b"\"99999999999999999999:", b"\"x:", b"\":", b"\"1:ab"] {
-        assert_eq!(fillings(recorded, recorded, true).is_some(), recorded == b"\"1:ab", "{recorded:?}");
+        let filled = fillings(recorded, version(recorded, true), Known::NOTHING);
+        assert_eq!(filled.is_some(), recorded == b"\"1:ab", "{recorded:?}");
         assert!(agreed(recorded, &[]).0 <= recorded.len());
     }
-    assert_eq!(fillings(b"{", b"", true), None);
-    assert_eq!(fillings(b"", b"{", true), None);
+    assert_eq!(fillings(b"{", version(b"", true), Known::NOTHING), None);
+    assert_eq!(fillings(b"", version(b"{", true), Known::NOTHING), None);
 }
