@@ -26,7 +26,7 @@ use super::{
     connect::ServeTlsArgs,
     deck::{Place, Serving},
     failure::Failure,
-    files, real,
+    files, output, real,
     replay::{self, Session},
     report_file::{Telling, status},
     values,
@@ -282,6 +282,14 @@ impl Opened {
         let mut ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
         let mut all_written = telling.tell(&ended.report) && events.is_none_or(|events| events.is_whole());
         replay::say_unused(&ended.report, &notices);
+        if let Some(first) = ended.report.refused.first() {
+            let count: u64 = ended.report.refused.iter().map(|refused| refused.count).sum();
+            let requests = output::counted(count, "request was", "requests were");
+            notices.warn(format_args!(
+                "{requests} refused, which no verdict depends on; the first: {}",
+                first.why
+            ));
+        }
         // A command that failed has said so itself.
         let has_passed = ended.command.as_ref().is_some_and(|end| end.status == Some(0));
         if has_passed && ended.report.calls.is_empty() {
