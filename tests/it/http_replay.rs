@@ -631,7 +631,12 @@ fn the_ready_file_names_the_recorded_endpoint() {
     let deck = Deck::new(&text, &[]);
     let url = deck.front.as_ref().expect("it runs").url.clone();
     assert_eq!(url, format!("http://{}/base/rpc", deck.host()));
-    deck.ends_well();
+    // It is there as long as it is true.
+    let ready = deck.folder.path().join("replay.ready");
+    assert!(ready.exists());
+    let Deck { folder: _folder, front } = deck;
+    front.expect("it runs").end();
+    assert!(!ready.exists());
     // Of several, that of the first session.
     let two = cassette(&recorded_call("a", r#""server": [{"result": {}}]"#));
     let begin = two.find("{\"key\": \"initialize @1\"").expect("an exchange");

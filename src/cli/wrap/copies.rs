@@ -130,6 +130,12 @@ fn numbered(first: &Path, n: usize) -> PathBuf {
     name.into()
 }
 
+/// Another `wrap` may have removed it meanwhile.
 fn remove(copy: &Copy) -> Result<(), Failure> {
-    fs::remove_file(&copy.path).map_err(|error| Failure::io("remove", &copy.path, &error))
+    match fs::remove_file(&copy.path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::io("remove", &copy.path, &error))
+        }
+        _ => Ok(()),
+    }
 }
