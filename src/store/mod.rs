@@ -9,6 +9,7 @@
 //! - [`load()`]: a cassette and its journals, read together
 //! - [`rewrite()`]: puts another text in a cassette's place; [`write_variant()`]: puts it elsewhere
 //! - [`EventLog`]: what became of the messages of a replay
+//! - [`shell`]: paths in commands that people are told to run
 //! - [`fold()`]: puts the journals of recorders that ended into their cassette
 
 mod blobs;
@@ -25,6 +26,7 @@ mod other;
 mod paths;
 mod recover;
 mod rewrite;
+pub mod shell;
 mod siblings;
 
 pub use blobs::Blobs;

@@ -139,3 +139,21 @@ fn remove(copy: &Copy) -> Result<(), Failure> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_another_wrap_has_removed_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mcp.json");
+        let text = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
+        fs::write(folder.path().join("mcp.json.before-tapedeck"), text).unwrap();
+        let copies = Copies::read(&file).unwrap();
+        let sheet = Sheet::parse(Syntax::Json, text).unwrap();
+        assert_eq!(copies.remove(&sheet).unwrap(), None);
+        assert!(Copies::read(&file).unwrap().is_empty());
+        assert_eq!(copies.remove(&sheet).unwrap(), None);
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, env, path::Path};
 
-use mcp_tapedeck::transport::http::origin::Origin;
+use mcp_tapedeck::{store::shell, transport::http::origin::Origin};
 
 use super::{
     super::connect,
@@ -239,10 +239,11 @@ impl Mode {
         let address = address.map_err(|error| format!("`tapedeck record` does not reach {url}: {error}"))?;
         if sent.is_empty() {
             let path = address.map_or_else(String::new, |(_, path)| path);
+            let (at, into) = (shell::word(Path::new(url)), shell::word(Path::new(cassette)));
             return Err(format!(
                 "no header of it stands here, so clients may have to log in to {url} themselves, which nothing on stdio \
                  can do for them; to record it, run \
-                 `tapedeck record --url {url} --listen 127.0.0.1:8123 --cassette {cassette}` \
+                 `tapedeck record --url {at} --listen 127.0.0.1:8123 --cassette {into}` \
                  and give the client http://127.0.0.1:8123{path}"
             ));
         }
@@ -287,6 +288,10 @@ mod tests {
             assert!(why.contains("--url https://h/mcp --listen"), "{why}");
             assert!(why.ends_with("give the client http://127.0.0.1:8123/mcp"), "{why}");
         }
+        let entry = Entry { url: Some("https://h/mcp?a=1&b=2".into()), ..Entry::default() };
+        let why = mode(false).decide(&entry, "/my tapes/a.json", false).unwrap_err();
+        assert!(why.contains("--url 'https://h/mcp?a=1&b=2' --listen"), "{why}");
+        assert!(why.contains("--cassette '/my tapes/a.json'`") && why.ends_with("8123/mcp?a=1&b=2"), "{why}");
     }
 
     #[test]

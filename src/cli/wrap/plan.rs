@@ -2,6 +2,8 @@
 
 use std::{fs, path::Path, time::SystemTime};
 
+use mcp_tapedeck::store::shell;
+
 use super::{
     super::{failure::Failure, files},
     back::{self, Back},
@@ -106,13 +108,13 @@ fn rewrite(file: &Path, text: &str, copies: &Copies, mode: Option<&Mode>) -> Res
             has_left |= mode.is_none() || !copies.is_empty();
             let program = entry.command.as_deref().unwrap_or_default();
             let undo =
-                format!("put `tapedeck` in its place and run `tapedeck wrap {} --undo`", file.display());
+                format!("put `tapedeck` in its place and run `tapedeck wrap {} --undo`", shell::word(file));
             Some(format!(
                 "{program} stands before it, and nothing tells that it is tapedeck; if it is, {undo}"
             ))
         } else if old.is_none() && mode.is_some() {
             has_left |= !copies.is_empty();
-            let undo = format!("`tapedeck wrap {} --undo` takes it away", file.display());
+            let undo = format!("`tapedeck wrap {} --undo` takes it away", shell::word(file));
             Some(format!("tapedeck stands before it already; {undo}"))
         } else {
             let back = back::take_back(&mut without, index, old);
