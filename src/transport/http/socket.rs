@@ -166,12 +166,13 @@ impl Socket {
 
     /// Whether this is what hyper answers to a head that it cannot read, which is said in our words.
     fn refuses(&mut self, written: &[u8]) -> bool {
-        if self.refusal.is_empty() && self.control.head_age().is_some() {
-            if let Some((sentence, refusal)) = unread::refusal(written) {
-                self.refusal = refusal;
-                // A connection has one: it ends with that.
-                let _ = self.control.refusal.set(sentence);
-            }
+        if self.refusal.is_empty()
+            && self.control.head_age().is_some()
+            && let Some((sentence, refusal)) = unread::refusal(written)
+        {
+            self.refusal = refusal;
+            // A connection has one: it ends with that.
+            let _ = self.control.refusal.set(sentence);
         }
         !self.refusal.is_empty()
     }
