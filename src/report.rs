@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use rows::{
     AnswerReport, AssertReport, Difference, FaultReport, Firing, Miss, NotJoined, PassedOn, ProtocolReport,
-    Reason, Repeat, RuleReport, SuggestedRule, Wait,
+    Reason, Refused, Repeat, RuleReport, SuggestedRule, Wait,
 };
 
 /// How many methods [`Report::sequence`] holds.
@@ -56,6 +56,9 @@ pub struct Report {
     /// Why processes could not join the run, or broke off.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub not_joined: Vec<NotJoined>,
+    /// Requests over HTTP that were refused: of strangers as a rule, so that they make nothing bad.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub refused: Vec<Refused>,
     /// What was answered without a recording, by method.
     pub self_answered: BTreeMap<String, u64>,
     /// What decided what happened by chance, where fault rules were to act.
@@ -107,6 +110,7 @@ impl Report {
             left_over: Vec::new(),
             passed_on: Vec::new(),
             not_joined: Vec::new(),
+            refused: Vec::new(),
             self_answered: BTreeMap::new(),
             seed: None,
             faults: Vec::new(),

@@ -70,7 +70,8 @@ pub(super) struct PlayArgs {
     #[arg(long, value_name = "N", conflicts_with = "recording")]
     pub session: Option<u32>,
 
-    /// Answer instantly, with the recorded waits, or so many times faster
+    /// Answer instantly, with the recorded waits (for clients that lose progress which comes with its result), or so many
+    /// times faster
     #[arg(long, value_name = "instant|recorded|2x", default_value = "instant", value_parser = values::timing)]
     pub timing: Timing,
 

@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{self, BufWriter, IntoInnerError, Write},
     path::Path,
+    time::{Duration, SystemTime},
 };
 
 use mcp_tapedeck::{
@@ -90,6 +91,36 @@ pub(super) fn replace(path: &Path, document: &impl Serialize) -> io::Result<()> 
     })
 }
 
+/// What files are called until they are whole.
+const UNFINISHED: (&str, &str) = (".tapedeck-", ".tmp");
+
+/// How old one has to be to be nobody's any more: what is under way takes no longer.
+const LEFT_BEHIND: Duration = Duration::from_secs(60);
+
+/// Removes what a process left beside a file that was killed while it replaced one. Where that fails it stays.
+pub(super) fn clean(beside: &Path, now: SystemTime) {
+    let beside = fs::canonicalize(beside).unwrap_or_else(|_| beside.to_owned());
+    let Some(folder) = beside.parent() else { return };
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten().filter(|entry| is_unfinished(&entry.file_name().to_string_lossy())) {
+        let age = entry
+            .metadata()
+            .ok()
+            .filter(fs::Metadata::is_file)
+            .and_then(|known| now.duration_since(known.modified().ok()?).ok());
+        if age.is_some_and(|age| age > LEFT_BEHIND) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether it is called as `tempfile` calls ours.
+fn is_unfinished(name: &str) -> bool {
+    let (before, behind) = UNFINISHED;
+    let middle = name.strip_prefix(before).and_then(|name| name.strip_suffix(behind));
+    middle.is_some_and(|middle| middle.len() == 6 && middle.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
 /// Puts into a file what is written. A reader never sees half of it; it is as private as it was, and a new one is
 /// private. What is no file, such as `/dev/null` or a pipe, stays what it is, and is written to.
 pub(super) fn replace_by(
@@ -105,7 +136,7 @@ pub(super) fn replace_by(
     }
     output::create_parent(path)?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let file = tempfile::Builder::new().prefix(".tapedeck-").suffix(".tmp").tempfile_in(folder)?;
+    let file = tempfile::Builder::new().prefix(UNFINISHED.0).suffix(UNFINISHED.1).tempfile_in(folder)?;
     // Documents come in very small pieces.
     let mut file = BufWriter::new(file);
     write(&mut file)?;
@@ -114,4 +145,30 @@ pub(super) fn replace_by(
         fs::set_permissions(file.path(), known.permissions())?;
     }
     file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_behind_is_removed_and_nothing_else_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let ours = ".tapedeck-a1B2c3.tmp";
+        let others = ["c.json", ".tapedeck-a1B2c.tmp", ".tapedeck-a1-2c3.tmp", ".tapedeck-a1B2c3.tmp.bak"];
+        others.iter().chain([&ours]).for_each(|name| fs::write(path(name), "").unwrap());
+        fs::create_dir(path(".tapedeck-folder.tmp")).unwrap();
+        let written = fs::metadata(path(ours)).unwrap().modified().unwrap();
+        // Another process may be about to finish it.
+        clean(&path("c.json"), written + LEFT_BEHIND);
+        assert!(path(ours).exists());
+        clean(&path("c.json"), written + LEFT_BEHIND + Duration::from_secs(1));
+        assert!(!path(ours).exists());
+        assert!(others.iter().all(|name| path(name).exists()) && path(".tapedeck-folder.tmp").exists());
+        // It has the names that are given.
+        let file =
+            tempfile::Builder::new().prefix(UNFINISHED.0).suffix(UNFINISHED.1).tempfile_in(folder.path());
+        assert!(is_unfinished(&file.unwrap().path().file_name().unwrap().to_string_lossy()));
+    }
 }

@@ -22,11 +22,12 @@ use mcp_tapedeck::{
 use serde::Serialize;
 
 use super::{
-    args,
     connect::ServeTlsArgs,
     deck::{Place, Serving},
     failure::Failure,
-    files, real,
+    output,
+    ready_file::ReadyFile,
+    real,
     replay::{self, Session},
     report_file::{Telling, status},
     values,
@@ -40,7 +41,7 @@ pub(super) struct FrontArgs {
     #[arg(long, value_name = "HOST:PORT", value_parser = values::address)]
     listen: Option<String>,
 
-    /// Write where tapedeck listens to this file, as soon as it does
+    /// Write where tapedeck listens to this file, as soon as it does; it goes when tapedeck ends
     #[arg(long, value_name = "FILE", requires = "listen")]
     ready_file: Option<PathBuf>,
 
@@ -64,11 +65,9 @@ impl FrontArgs {
         refused("--listen", self.listen.as_deref().unwrap_or_default(), error)
     }
 
-    /// Writes the ready file.
-    pub(super) fn tell(&self, ready: &Ready<'_>) -> Result<(), Failure> {
-        let Some(path) = &self.ready_file else { return Ok(()) };
-        let path = args::absolute(path)?;
-        files::replace(&path, ready).map_err(|error| Failure::io("write", &path, &error))
+    /// Writes the ready file, which is to be kept until the end.
+    pub(super) fn tell(&self, ready: &Ready<'_>) -> Result<ReadyFile, Failure> {
+        ReadyFile::write(self.ready_file.as_deref(), ready)
     }
 }
 
@@ -234,7 +233,7 @@ impl ListenArgs {
         }
         let origin = front.origin();
         let places = session.decks.places(&origin);
-        self.front.tell(&Ready {
+        let ready = self.front.tell(&Ready {
             url: places.first().map_or("", |place| &place.url),
             origin: &origin,
             pid: process::id(),
@@ -253,7 +252,7 @@ impl ListenArgs {
             happened: None,
             manual_clock: self.tend.clock == ClockKind::Manual,
         };
-        Ok(Opened { front, session, options })
+        Ok(Opened { front, session, options, ready })
     }
 }
 
@@ -262,12 +261,13 @@ pub(super) struct Opened {
     pub(super) front: Listen,
     pub(super) session: Session,
     options: ListenOptions,
+    ready: ReadyFile,
 }
 
 impl Opened {
     /// Serves clients until the command has ended (how), or without one until a signal comes; and the verdict.
     pub(super) fn serve(self, command: Option<TestCommand>) -> Result<(Option<Exit>, ExitCode), Failure> {
-        let Self { front, session: Session { decks, report, events, notices, reals }, options } = self;
+        let Self { front, session: Session { decks, report, events, notices, reals }, options, ready } = self;
         let mut telling = Telling::new(report.as_ref(), &notices);
         let mut missed = |latest: &Report| {
             telling.tell(latest);
@@ -279,9 +279,18 @@ impl Opened {
         let options = ListenOptions { happened, ..options };
         let served = decks.into_served(reals.as_ref().map(|reals| Arc::clone(&reals.upstreams)));
         let ended = front.serve(served, command, options, &mut missed);
+        drop(ready);
         let mut ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
         let mut all_written = telling.tell(&ended.report) && events.is_none_or(|events| events.is_whole());
         replay::say_unused(&ended.report, &notices);
+        if let Some(first) = ended.report.refused.first() {
+            let count: u64 = ended.report.refused.iter().map(|refused| refused.count).sum();
+            let requests = output::counted(count, "request was", "requests were");
+            notices.warn(format_args!(
+                "{requests} refused, which no verdict depends on; the first: {}",
+                first.why
+            ));
+        }
         // A command that failed has said so itself.
         let has_passed = ended.command.as_ref().is_some_and(|end| end.status == Some(0));
         if has_passed && ended.report.calls.is_empty() {

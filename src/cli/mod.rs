@@ -31,6 +31,7 @@ mod output;
 mod privacy;
 mod proxy;
 mod proxy_url;
+mod ready_file;
 mod real;
 mod record;
 mod record_bridge;

@@ -25,7 +25,7 @@ use super::{
 pub(super) fn run(url: &str, listen: &str, args: &ProxyArgs) -> Result<ExitCode, Failure> {
     let (acting, notices) = prepare(url, true, args)?;
     let headers = args.url.server.headers()?;
-    let front = args.url.tell(args.url.open(url, listen, &notices)?)?;
+    let (front, _ready) = args.url.tell(args.url.open(url, listen, &notices)?)?;
     let privacy = args.privacy.sending(&args.url.server)?.compile()?;
     let (url, clients) = (privacy.address(url), privacy.address(&front.url()));
     notices.info(format_args!("passing {url} on; clients use {clients}"));

@@ -17,6 +17,7 @@ use super::{
     live::{Acting, told},
     output::Notices,
     privacy::Cleaner,
+    ready_file::ReadyFile,
     record::{self, RecordArgs},
     tape::{Lacks, Tape},
 };
@@ -62,10 +63,10 @@ impl UrlArgs {
     }
 
     /// Tells where the front listens. Whoever waits for that may end us at once, so from then on it heeds signals.
-    pub(super) fn tell(&self, front: Reverse) -> Result<Reverse, Failure> {
+    pub(super) fn tell(&self, front: Reverse) -> Result<(Reverse, ReadyFile), Failure> {
         let front = front.heeding_signals().map_err(Failure::peer)?;
-        self.front.tell(&Ready::of(&front.url(), &front.origin()))?;
-        Ok(front)
+        let ready = self.front.tell(&Ready::of(&front.url(), &front.origin()))?;
+        Ok((front, ready))
     }
 }
 
@@ -81,7 +82,7 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
     let tape = Tape::begin(&cassette, "http", args.replace, &privacy, args.tape.require_recording)?;
     let (url, clients) = (privacy.address(url), privacy.address(&front.url()));
     let cleaner = Cleaner::new(privacy);
-    let front = args.url.tell(front)?;
+    let (front, _ready) = args.url.tell(front)?;
     notices.info(format_args!("recording {url} into {}; clients use {clients}", cassette.display()));
     let (faults, files) = acting.map(Acting::over_http).unzip();
     let warner = Arc::clone(&notices);

@@ -10,7 +10,7 @@ use mcp_tapedeck::{
         shutdown::end_like,
         stop::Stop,
     },
-    report::{AssertReport, Report, Verdict, events::Event},
+    report::{AssertReport, Miss, Reason, Report, Verdict, events::Event},
     traffic::Exit,
     transport::stdio::Client,
 };
@@ -235,14 +235,24 @@ pub(super) fn failed(assert: &AssertReport) -> String {
 
 /// Why a verdict is bad.
 pub(super) fn in_short(report: &Report) -> String {
-    let misses: u64 = report.misses.iter().map(|miss| miss.count).sum();
     let mut why = Vec::new();
-    if let Some(first) = report.misses.first() {
+    // What came in another order was answered all the same.
+    let (moved, missed): (Vec<_>, Vec<_>) =
+        report.misses.iter().partition(|miss| miss.reason == Reason::OutOfOrder);
+    let requests =
+        |misses: &[&Miss]| output::counted(misses.iter().map(|miss| miss.count).sum(), "request", "requests");
+    let first = |first: &Miss| {
         let name = first.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-        let requests = output::counted(misses, "request", "requests");
+        format!("first {}{name}: {}", first.method, first.message)
+    };
+    if let Some(miss) = missed.first() {
+        why.push(format!("no recorded answer for {}, {}", requests(&missed), first(miss)));
+    }
+    if let Some(miss) = moved.first() {
         why.push(format!(
-            "no recorded answer for {requests}, first {}{name}: {}",
-            first.method, first.message
+            "--strict, and {} in another order than recorded, {}",
+            requests(&moved),
+            first(miss)
         ));
     }
     let unheard: u64 = report.passed_on.iter().map(|passed| passed.failed).sum();
@@ -283,4 +293,36 @@ pub(super) fn in_short(report: &Report) -> String {
         why.push(format!("--strict, and {exchanges} not asked for, first `{first}`"));
     }
     format!("{}: {}", report.cassette, why.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_in_another_order_was_answered_and_the_summary_says_no_other() {
+        let miss = |method: &str, reason, count| Miss {
+            server: None,
+            method: method.to_owned(),
+            name: None,
+            reason,
+            message: format!("why {method}"),
+            nearest: None,
+            differences: Vec::new(),
+            rule: None,
+            count,
+        };
+        let moved = miss("a", Reason::OutOfOrder, 2);
+        let mut report = Report { misses: vec![moved], ..Report::open("c.json") };
+        assert_eq!(
+            in_short(&report),
+            "c.json: --strict, and 2 requests in another order than recorded, first a: why a"
+        );
+        report.misses.push(miss("b", Reason::NeverRecorded, 1));
+        assert_eq!(
+            in_short(&report),
+            "c.json: no recorded answer for 1 request, first b: why b; --strict, and 2 requests in another order than \
+             recorded, first a: why a"
+        );
+    }
 }

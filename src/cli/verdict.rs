@@ -25,7 +25,7 @@ use super::{args, failure::Failure, junit, output, replay, unfit};
   pytest; tapedeck verdict reports/ --junit tapedeck.xml
 
 A replay writes its report where `--report reports/` says so. A report that is still open tells of a replay that is
-running or was killed.")]
+running or was killed; one of an earlier run counts as any other, so give each run of a test suite an empty folder.")]
 pub(super) struct VerdictArgs {
     /// Reports, or folders of reports
     #[arg(value_name = "PATH", required = true)]
@@ -82,7 +82,7 @@ impl Found {
         match self.report.verdict {
             Verdict::Good => "good",
             Verdict::Bad => "bad",
-            Verdict::Open => "still open: the replay is running or was killed",
+            Verdict::Open => "still open: the replay runs until its client ends, or was killed",
         }
     }
 
@@ -108,6 +108,10 @@ impl Found {
         for joined in &report.not_joined {
             let times = if joined.count > 1 { format!(", {} times", joined.count) } else { String::new() };
             let _ = writeln!(text, "could not join{times}: {}", joined.why);
+        }
+        for refused in &report.refused {
+            let requests = output::counted(refused.count, "request", "requests");
+            let _ = writeln!(text, "refused: {requests}: {}", refused.why);
         }
         for wait in &report.waits {
             let waited_for = &wait.waited_for;

@@ -5,6 +5,7 @@
 //! - `connection`: a client's connection
 //! - `admin`: tending the run
 //! - `pipe`: a process that has joined, for a client on stdio
+//! - `unserved`: what came and was for none of the servers
 
 pub mod admin;
 mod clock;
@@ -14,12 +15,13 @@ mod early;
 mod pipe;
 mod route;
 mod take;
+mod unserved;
 
 use std::{
     io,
     net::{SocketAddr, TcpListener, ToSocketAddrs},
     path::Path,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
@@ -33,29 +35,22 @@ use self::{
     admin::{Admin, Recent},
     clock::Clock,
     deck::Deck,
+    unserved::Unserved,
 };
-use super::{join::Meeting, lock, pace::Pace, run::TestCommand, signals::Signals, upstream::Upstreams};
+use super::{join::Meeting, pace::Pace, run::TestCommand, signals::Signals, upstream::Upstreams};
 use crate::{
-    redact::{self, Redactor},
-    replay::{self, Due, Replayer},
-    report::{Miss, Report, Verdict, events::Event},
+    replay::{Due, Replayer},
+    report::{Report, Verdict, events::Event},
     traffic::Exit,
     transport::http::{
         guard::Guard,
         server::{self, scheme},
         tls::Acceptor,
     },
-    wire::http::path_of,
 };
 
 /// How long clients may take to hear the end of their responses when a signal ends the front.
 const LAST_RESPONSES: Duration = Duration::from_millis(500);
-
-/// So many processes are told of that could not join.
-const MOST_NOT_JOINED: usize = 1_000;
-
-/// So many different requests are told of that are for no server.
-const MOST_ASTRAY: usize = 1_000;
 
 /// How clients are served.
 pub struct ListenOptions {
@@ -222,10 +217,7 @@ impl Listen {
                 max_message: options.max_message,
                 cors: options.cors,
                 closing: watch::Sender::new(false),
-                not_joined: Mutex::default(),
-                astray: Mutex::default(),
-                rules: redact::Rules::new(&redact::Options::default())
-                    .expect("the built-in rules are in order"),
+                unserved: Unserved::default(),
             })
         };
         let doors = Doors { listener, meeting, admin, signals: Some(signals), command };
@@ -322,48 +314,25 @@ struct Front {
     cors: bool,
     /// Each connection listens to it as long as it lives.
     closing: watch::Sender<bool>,
-    /// Why processes could not join.
-    not_joined: Mutex<Vec<String>>,
-    /// Requests for none of the servers.
-    astray: Mutex<Vec<Miss>>,
-    /// What is hidden in those.
-    rules: redact::Rules,
+    unserved: Unserved,
 }
 
 impl Front {
     /// A process could not join.
     fn could_not_join(&self, why: String) {
-        let mut told = lock(&self.not_joined);
-        if told.len() < MOST_NOT_JOINED {
-            told.push(why);
-        }
-        drop(told);
+        self.tell(|unserved| unserved.could_not_join(why));
+    }
+
+    /// Tells whoever keeps the report that there is something new.
+    fn tell(&self, was_unserved: impl FnOnce(&Unserved)) {
+        was_unserved(&self.unserved);
         self.shared.missing.notify_one();
     }
 
-    /// A request is for none of the servers: a miss, unless clients look there by themselves.
-    fn went_astray(&self, method: &str, target: &str, why: &str) {
-        let path = path_of(target);
-        if method == "HEAD" || method == "GET" && replay::is_lookup(path) {
-            return;
-        }
-        let line = format!("{method} {}", Redactor::new(&self.rules).url(path));
-        let mut astray = lock(&self.astray);
-        let message = format!("tapedeck: `{line}` is for no server of this run: {why}");
-        let is_full = astray.len() >= MOST_ASTRAY;
-        match astray.iter_mut().rev().find(|known| is_full || known.message == message) {
-            Some(known) => known.count += 1,
-            None => astray.push(Miss::of_line(line, message)),
-        }
-        drop(astray);
-        self.shared.missing.notify_one();
-    }
-
-    /// The report of all servers, of processes that could not join, and of requests for no server.
+    /// The report of all servers, and of what came and was for none of them.
     fn report(&self, is_last: bool) -> Report {
         let mut report = self.report_of_servers(is_last);
-        lock(&self.not_joined).iter().for_each(|why| report.could_not_join(why.clone()));
-        report.misses.extend(lock(&self.astray).iter().cloned());
+        self.unserved.add_to(&mut report);
         if is_last && !(report.not_joined.is_empty() && report.misses.is_empty()) {
             report.verdict = Verdict::Bad;
         }

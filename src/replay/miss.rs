@@ -97,6 +97,10 @@ fn sentence(asked: &str, reason: Reason, nearest: Option<&str>, differences: &[D
                 "tapedeck: `{asked}` was never recorded in this cassette{near}; record it, or add it by hand"
             )
         }
+        Reason::ParamsDiffer if differences.is_empty() => format!(
+            "tapedeck: `{asked}` differs from the recorded `{key}` in a place that cannot be named (a member that stands \
+             twice, or one behind the first {MOST_VALUES} values); record it again"
+        ),
         Reason::ParamsDiffer => {
             let places: Vec<String> = differences.iter().take(3).map(spell).collect();
             let more = differences.len().saturating_sub(3);
@@ -135,7 +139,8 @@ fn sentence(asked: &str, reason: Reason, nearest: Option<&str>, differences: &[D
         ),
         Reason::OtherSession => format!(
             "tapedeck: this session has no answer to `{asked}`, but another recorded session has: `{key}`; \
-             begin that session, or choose it with --session"
+             have clients begin their sessions in the recorded order, such that run side by side each in a take of its \
+             own (`/take/NAME/…`, or `join --take NAME`), or replay that session alone with --session"
         ),
         Reason::OtherEra => format!(
             "tapedeck: `{asked}` is of another protocol era than this recording ({key}); \
@@ -190,6 +195,29 @@ pub(super) fn of_too_long(miss: Miss, what: &str) -> Miss {
         "tapedeck: `{asked}` cannot be answered from `{key}`, whose {what} was longer than the recorder kept, or \
          compressed so that it could not be read; record it again with a larger --max-message, or without compression"
     );
+    Miss { message, ..miss }
+}
+
+/// The same where what was recorded is a refusal for want of credentials, or because of them, with this status, and such
+/// are left out (`is_skipped`), or the credentials are the other way round: there then, or missing (`had`).
+pub(super) fn of_challenge(miss: Miss, status: u16, is_skipped: bool, had: bool) -> Miss {
+    let asked =
+        miss.name.as_ref().map_or_else(|| miss.method.clone(), |name| format!("{} {name}", miss.method));
+    let key = miss.nearest.as_deref().unwrap_or("another exchange");
+    let message = match (is_skipped, had) {
+        (true, _) => format!(
+            "tapedeck: `{asked}` was recorded as refused alone (`{key}`, status {status}), which --auth skip leaves out; \
+             record it with credentials that the server takes, or replay without --auth skip"
+        ),
+        (false, true) => format!(
+            "tapedeck: `{asked}` was recorded with credentials, which the server refused (`{key}`, status {status}), and \
+             comes without; send some, or record it without"
+        ),
+        (false, false) => format!(
+            "tapedeck: `{asked}` was recorded without credentials, which the server refused (`{key}`, status {status}), \
+             and comes with some; record it with credentials, or replay with --auth skip"
+        ),
+    };
     Miss { message, ..miss }
 }
 

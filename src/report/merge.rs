@@ -101,6 +101,7 @@ impl Report {
         }
         self.waits.extend(other.waits);
         self.not_joined.extend(other.not_joined);
+        self.refused.extend(other.refused);
         for fault in other.faults {
             match self.faults.iter_mut().find(|known| known.rule == fault.rule) {
                 Some(known) => known.add(fault),

@@ -212,6 +212,15 @@ pub struct NotJoined {
     pub count: u64,
 }
 
+/// Requests over HTTP that were refused before anybody asked what was recorded.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// Why, in the sentence that their client was told.
+    pub why: String,
+    /// How many there were.
+    pub count: u64,
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0

@@ -141,7 +141,7 @@ pub enum StartFailure {
     /// A bare name that is in no folder of `PATH`.
     #[error("no folder of PATH has it ({path}); give its absolute path")]
     NotInPath {
-        /// What was searched.
+        /// What was searched: the first folders of it.
         path: String,
     },
     /// A path where nothing is.
@@ -170,7 +170,7 @@ impl StartError {
         let is_bare = path.components().count() == 1 && !program.to_string_lossy().contains('/');
         let why = match source.kind() {
             io::ErrorKind::NotFound if is_bare => StartFailure::NotInPath {
-                path: std::env::var_os("PATH").unwrap_or_default().to_string_lossy().into_owned(),
+                path: in_short(&std::env::var_os("PATH").unwrap_or_default().to_string_lossy()),
             },
             io::ErrorKind::NotFound if path.exists() => StartFailure::NoInterpreter,
             io::ErrorKind::NotFound => StartFailure::NotFound {
@@ -182,6 +182,16 @@ impl StartError {
             _ => StartFailure::Other(source.to_string()),
         };
         Self { command: program.to_string_lossy().into_owned(), why, source }
+    }
+}
+
+/// The first folders of a `PATH`, which tell whether it is the one that a shell has, and how many more there are.
+fn in_short(path: &str) -> String {
+    const SHOWN: usize = 3;
+    let folders: Vec<&str> = path.split(':').collect();
+    match folders.len().checked_sub(SHOWN) {
+        Some(more) if more > 0 => format!("{} and {more} more", folders[..SHOWN].join(":")),
+        _ => path.to_owned(),
     }
 }
 
@@ -309,6 +319,14 @@ mod tests {
             written.join().unwrap().unwrap();
         });
         assert_eq!(outlet.write(b"more").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn of_a_long_path_the_first_folders_are_told() {
+        assert_eq!(in_short("/usr/bin:/bin"), "/usr/bin:/bin");
+        assert_eq!(in_short("/a:/b:/c"), "/a:/b:/c");
+        assert_eq!(in_short("/a:/b:/c:/d:/e"), "/a:/b:/c and 2 more");
+        assert_eq!(in_short(""), "");
     }
 
     #[test]

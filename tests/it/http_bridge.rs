@@ -40,6 +40,10 @@ struct Asked {
 
 impl Scene {
     fn new() -> Self {
+        Self::with(ConnectOptions::default())
+    }
+
+    fn with(connect: ConnectOptions) -> Self {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", server.local_addr().unwrap());
         let (input, writer) = std::io::pipe().unwrap();
@@ -52,7 +56,7 @@ impl Scene {
             headers: vec![("authorization".parse().unwrap(), "Bearer hidden-token".parse().unwrap())],
             ..BridgeOptions::default()
         };
-        let bridge = Bridge::to(&url, ConnectOptions::default()).unwrap();
+        let bridge = Bridge::to(&url, connect).unwrap();
         let client = Client { input: input.into(), output: output.into() };
         let bridge = std::thread::spawn(move || bridge.record(client, sink, options).unwrap());
         Self { server, input: Some(writer), output: BufReader::new(reader), lines, bridge }
@@ -618,6 +622,28 @@ fn what_has_another_id_answers_nothing_and_an_error_without_one_does() {
         assert_eq!(scene.hears(), heard);
     }
     drop(scene.end(true));
+}
+
+#[test]
+fn a_server_of_another_version_of_http_is_told_of_with_the_next_step() {
+    // Frames of HTTP/2: no settings, and the end because of a bad preface.
+    let http2 = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\x01";
+    let http1 = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    for (is_http2, answer, advice) in [
+        (true, &http1[..], "it does not speak HTTP/2; leave out --http2"),
+        (false, &http2[..], "where it speaks HTTP/2 alone, add --http2"),
+    ] {
+        let mut scene = Scene::with(ConnectOptions { http2: is_http2, ..ConnectOptions::default() });
+        scene.say(INITIALIZE);
+        let mut peer = Peer::new(scene.server.accept().unwrap().0);
+        // Its first bytes are enough to answer so.
+        peer.0.read_exact(&mut [0; 24]).unwrap();
+        peer.say(answer);
+        let heard = scene.hears();
+        assert!(heard.contains("\"code\":-33001") && heard.contains(advice), "{heard}");
+        drop(peer);
+        drop(scene.end(false));
+    }
 }
 
 #[test]

@@ -551,12 +551,61 @@ fn pages_are_told_what_they_may_send() {
 }
 
 #[test]
-fn what_is_too_long_or_too_much_is_refused() {
+fn what_is_too_long_is_refused_and_missed() {
     let deck =
         Deck::new(&cassette(&recorded_call("a", r#""server": [{"result": {}}]"#)), &["--max-message", "1kB"]);
     let (head, body, _) = deck.asks("POST /mcp", "", &"x".repeat(2_000));
     assert!(head.starts_with("HTTP/1.1 413 ") && body.contains("1000 bytes"), "{head}{body}");
-    deck.ends_well();
+    let said = deck.front.expect("it runs").end_with(1);
+    assert!(said.contains("`POST /mcp` came with a body of more than 1000 bytes"), "{said}");
+}
+
+/// Whoever is refused may be a stranger, who fails no run; but it may be the client that the run is for, too.
+#[test]
+fn what_is_refused_is_told_and_no_miss() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("report.json");
+    let report_option = report.to_str().expect("text");
+    let deck = Deck::new(
+        &cassette(&recorded_call("a", r#""server": [{"result": {}}]"#)),
+        &["--report", report_option],
+    );
+    let host = format!("Host: {}\r\n", deck.host());
+    for (head, status) in [
+        ("POST /mcp HTTP/1.1\r\nHost: evil.example\r\n", 403),
+        (&*format!("POST /mcp HTTP/1.1\r\n{host}Origin: http://evil.example\r\n"), 403),
+        ("POST /mcp HTTP/1.1\r\n", 400),
+        (&*format!("POST /mcp HTTP/1.1\r\n{host}{host}"), 400),
+        (&*format!("POST /mcp HTTP/1.1\r\n{host}no name: 1\r\n"), 400),
+        (&*format!("GET /{} HTTP/1.1\r\n{host}", "a".repeat(70_000)), 414),
+    ] {
+        let mut peer = deck.connect();
+        peer.say(format!("{head}Connection: close\r\nContent-Length: 0\r\n\r\n"));
+        let answer = peer.head();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{head}: {answer}");
+        drop(peer.rest());
+    }
+    deck.call(&deck.initialize(), "a");
+    let said = deck.front.expect("it runs").end_with(0);
+    assert!(said.contains("6 requests were refused") && said.contains("--allow-host evil.example"), "{said}");
+    let text = fs::read(&report).expect("it is written");
+    assert_eq!(crate::schema::faults("report", &text), [""; 0]);
+    let report: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let whys: Vec<_> = report["refused"].as_array().expect("a list").iter().map(|one| &one["why"]).collect();
+    for (why, part) in whys.iter().zip([
+        "--allow-host evil.example",
+        "--allow-origin http://evil.example",
+        "names no host",
+        "names two hosts",
+        "no request of HTTP/1.1",
+        "target of this request is too long",
+    ]) {
+        assert!(why.as_str().expect("text").contains(part), "{part}: {whys:?}");
+    }
+    assert_eq!(
+        (whys.len(), &report["verdict"], &report["misses"]),
+        (6, &"good".into(), &serde_json::json!([]))
+    );
 }
 
 #[test]
@@ -582,7 +631,12 @@ fn the_ready_file_names_the_recorded_endpoint() {
     let deck = Deck::new(&text, &[]);
     let url = deck.front.as_ref().expect("it runs").url.clone();
     assert_eq!(url, format!("http://{}/base/rpc", deck.host()));
-    deck.ends_well();
+    // It is there as long as it is true.
+    let ready = deck.folder.path().join("replay.ready");
+    assert!(ready.exists());
+    let Deck { folder: _folder, front } = deck;
+    front.expect("it runs").end();
+    assert!(!ready.exists());
     // Of several, that of the first session.
     let two = cassette(&recorded_call("a", r#""server": [{"result": {}}]"#));
     let begin = two.find("{\"key\": \"initialize @1\"").expect("an exchange");

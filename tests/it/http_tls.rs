@@ -302,6 +302,19 @@ fn http2_is_spoken_with_a_server_that_speaks_nothing_else_and_where_it_was_asked
     }
 }
 
+#[test]
+fn a_server_that_does_not_speak_the_only_version_that_is_offered_is_told_of() {
+    let issuer = Issuer::new();
+    let (listener, port) = listener();
+    let server = serve_once(listener, config(&issuer.issue("localhost", |_| ()), &["http/1.1"]), ANSWER);
+    let options = ConnectOptions { http2: true, ..trusting(&issuer) };
+    let front = Front::of(&format!("https://localhost:{port}/mcp"), options);
+    let heard = front.heard();
+    assert!(heard.starts_with("HTTP/1.1 502") && heard.contains("leave out --http2"), "{heard}");
+    assert_eq!(server.join().unwrap(), None);
+    drop(front.end());
+}
+
 /// Answers one request in HTTP/2; which authority it named, and its headers.
 async fn serve_http2(listener: TcpListener, config: Arc<rustls::ServerConfig>) -> (String, String) {
     listener.set_nonblocking(true).unwrap();

@@ -130,6 +130,30 @@ fn numbered(first: &Path, n: usize) -> PathBuf {
     name.into()
 }
 
+/// Another `wrap` may have removed it meanwhile.
 fn remove(copy: &Copy) -> Result<(), Failure> {
-    fs::remove_file(&copy.path).map_err(|error| Failure::io("remove", &copy.path, &error))
+    match fs::remove_file(&copy.path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::io("remove", &copy.path, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_another_wrap_has_removed_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mcp.json");
+        let text = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
+        fs::write(folder.path().join("mcp.json.before-tapedeck"), text).unwrap();
+        let copies = Copies::read(&file).unwrap();
+        let sheet = Sheet::parse(Syntax::Json, text).unwrap();
+        assert_eq!(copies.remove(&sheet).unwrap(), None);
+        assert!(Copies::read(&file).unwrap().is_empty());
+        assert_eq!(copies.remove(&sheet).unwrap(), None);
+    }
 }

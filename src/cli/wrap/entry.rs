@@ -2,6 +2,8 @@
 
 use std::{collections::HashSet, env, path::Path};
 
+use mcp_tapedeck::{store::shell, transport::http::origin::Origin};
+
 use super::{
     super::connect,
     sheet::{Member, Server, Syntax},
@@ -232,11 +234,17 @@ impl Mode {
             return Ok(Change::Before(words(&["record", "--cassette", cassette, "--log", &log, "--"])));
         };
         let sent = entry.sent();
+        // What clients fill in, only they know.
+        let address = (!url.contains("${")).then(|| Origin::of_url(url)).transpose();
+        let address = address.map_err(|error| format!("`tapedeck record` does not reach {url}: {error}"))?;
         if sent.is_empty() {
+            let path = address.map_or_else(String::new, |(_, path)| path);
+            let (at, into) = (shell::word(Path::new(url)), shell::word(Path::new(cassette)));
             return Err(format!(
-                "clients log in to {url} themselves, which nothing between can do for them; to record it, run \
-                 `tapedeck record --url {url} --listen 127.0.0.1:8123 --cassette {cassette}` \
-                 and give the client http://127.0.0.1:8123 with the same path"
+                "no header of it stands here, so clients may have to log in to {url} themselves, which nothing on stdio \
+                 can do for them; to record it, run \
+                 `tapedeck record --url {at} --listen 127.0.0.1:8123 --cassette {into}` \
+                 and give the client http://127.0.0.1:8123{path}"
             ));
         }
         let mut words = words(&["record", "--cassette", cassette, "--log", &log, "--url", url]);
@@ -278,7 +286,29 @@ mod tests {
             entry.headers = headers;
             let why = mode(false).decide(&entry, "/c/a.json", false).unwrap_err();
             assert!(why.contains("--url https://h/mcp --listen"), "{why}");
+            assert!(why.ends_with("give the client http://127.0.0.1:8123/mcp"), "{why}");
         }
+        let entry = Entry { url: Some("https://h/mcp?a=1&b=2".into()), ..Entry::default() };
+        let why = mode(false).decide(&entry, "/my tapes/a.json", false).unwrap_err();
+        assert!(why.contains("--url 'https://h/mcp?a=1&b=2' --listen"), "{why}");
+        assert!(why.contains("--cassette '/my tapes/a.json'`") && why.ends_with("8123/mcp?a=1&b=2"), "{why}");
+    }
+
+    #[test]
+    fn a_server_that_no_recorder_reaches_stays_with_the_reason() {
+        let entry = |url: &str, headers| Entry { url: Some(url.into()), headers, ..Entry::default() };
+        let header = vec![("X-Key".to_owned(), "k".to_owned())];
+        for (url, why) in [
+            ("ws://h/mcp", "neither with http:// nor with https://"),
+            ("unix:///s.sock", "no address of a server"),
+            ("http://a:b@h/mcp", "a name or a password"),
+        ] {
+            for headers in [vec![], header.clone()] {
+                let told = mode(false).decide(&entry(url, headers), "/c/a.json", false).unwrap_err();
+                assert!(told.contains(why) && !told.contains("--url"), "{told}");
+            }
+        }
+        assert!(mode(false).decide(&entry("https://${HOST}/mcp", header), "/c/a.json", false).is_ok());
     }
 
     #[test]

@@ -44,7 +44,8 @@ use super::{args, failure::Failure, files, output};
 
 Clients: claude-code, claude-desktop, codex, cursor, vscode; or the path of a configuration. Restart the client, or
 have it start its servers again, for the change to work. A server reached over HTTP with a fixed header is recorded
-too: the header's value goes into the entry's `env`. One that clients log in to themselves is left as it is.")]
+too: the header's value goes into the entry's `env`. One without, to which clients may have to log in themselves, is
+left as it is, and wrap says how to record it.")]
 pub(super) struct WrapArgs {
     /// The client, or the file of its configuration
     #[arg(value_name = "CLIENT|FILE")]

@@ -1,11 +1,11 @@
 //! What becomes of a configuration.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::SystemTime};
 
 use mcp_tapedeck::store::shell;
 
 use super::{
-    super::failure::Failure,
+    super::{failure::Failure, files},
     back::{self, Back},
     copies::Copies,
     entry::{Front, Mode},
@@ -49,6 +49,7 @@ impl Plan {
 
     /// Changes the file and its copies; what else there is to say.
     pub(super) fn carry_out(&self, file: &Path) -> Result<Option<String>, Failure> {
+        files::clean(file, SystemTime::now());
         if self.new != self.old {
             if fs::metadata(file).is_ok_and(|known| known.permissions().readonly()) {
                 return Err(Failure::file(format_args!(

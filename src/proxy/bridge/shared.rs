@@ -35,7 +35,7 @@ use crate::{
         coding::Decoder,
         headers::{is_coded, is_type},
         origin::Origin,
-        upstream::Sender,
+        upstream::{Sender, in_other_version},
     },
     wire::{
         jsonrpc::{Kind, Message},
@@ -333,9 +333,13 @@ pub(super) async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, Fail
 }
 
 fn broken(error: &hyper::Error) -> Failure {
-    Failure::Broken(match error.source() {
+    let why = match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
+    };
+    Failure::Broken(match in_other_version(error) {
+        Some(advice) => format!("{why}; {advice}"),
+        None => why,
     })
 }
 

@@ -82,8 +82,13 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
             socket.with_shortcut(Box::new(Direct { link: Arc::clone(&link), head, host, origin }))
         }
     };
+    let front = Arc::clone(&link.front);
     let service = service_fn(move |request| handle(Arc::clone(&link), request));
-    server::serve_http1(&server::http1(), (socket, control), service, closing, HEAD_TIME, || false).await;
+    let ends = (socket, Arc::clone(&control));
+    server::serve_http1(&server::http1(), ends, service, closing, HEAD_TIME, || false).await;
+    if let Some(sentence) = control.refusal() {
+        front.tell(|unserved| unserved.was_refused(sentence));
+    }
 }
 
 impl Shortcut for Direct {
@@ -157,7 +162,10 @@ async fn handle(link: Arc<Link>, request: Request<Incoming>) -> Result<Response<
             reply::respond(reply, &link.control).await?
         }
         None => match refusal(&link.front, &request) {
-            Some((status, text)) => own(status, text),
+            Some((status, text)) => {
+                link.front.tell(|unserved| unserved.was_refused(&text));
+                own(status, text)
+            }
             None => answer(&link, request).await?,
         },
     };
@@ -204,12 +212,14 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
     };
     let expects = asks.header("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
     let Some((body, rest)) = early::read(body, expects, limit, &Patience::USUAL, wants).await? else {
-        return Ok(own(StatusCode::PAYLOAD_TOO_LARGE, format!("the body has more than {limit} bytes\n")));
+        let mut sentence = String::new();
+        link.front.tell(|unserved| sentence = unserved.was_too_long(head.method.as_str(), target, limit));
+        return Ok(own(StatusCode::PAYLOAD_TOO_LARGE, format!("{sentence}\n")));
     };
     let route = match route {
         Ok(route) => route,
         Err(NoRoute { status, sentence }) => {
-            link.front.went_astray(head.method.as_str(), target, &sentence);
+            link.front.tell(|unserved| unserved.went_astray(head.method.as_str(), target, &sentence));
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::NOT_FOUND);
             return Ok(own(status, format!("{sentence}\n")));
         }

@@ -34,7 +34,7 @@ use crate::{
         body::next_data,
         headers::{all_go_on, is_coded, pairs, pass_on},
         origin::Origin,
-        upstream::Answer,
+        upstream::{Answer, in_other_version},
     },
     wire::{
         jsonrpc::{self, Kind, Message},
@@ -108,6 +108,8 @@ pub(super) async fn forward(
             let reset = is_reset(&error);
             if error.is_parse() {
                 lane.tell(Odd::Response);
+            } else if in_other_version(&error).is_some() {
+                lane.tell(Odd::Http2);
             }
             lane.note(|| Item::Broken { reset });
             let _ = lane.write();

@@ -48,6 +48,8 @@ pub(super) enum Odd {
     Head,
     /// The client sent what is no body.
     Request,
+    /// The server does not speak HTTP/2.
+    Http2,
 }
 
 impl Odd {
@@ -55,8 +57,11 @@ impl Odd {
         match self {
             Self::Response => format!(
                 "the server sent a response that cannot be read, so its client is cut off, and a recording says `cut` \
-                 (said once): a head or chunks not as HTTP has them, lengths that differ, more than {MAX_HEADERS} headers"
+                 (said once): a head or chunks not as HTTP has them, lengths that differ, more than {MAX_HEADERS} headers; \
+                 where it speaks HTTP/2 alone, add --http2"
             ),
+            Self::Http2 => "the server does not speak HTTP/2, so its client is cut off (said once); leave out --http2"
+                .to_owned(),
             Self::Head => "the server ended its connection within the head of a response, so its client is cut off \
                            without it, and a recording has no more of it than the end (said once)"
                 .to_owned(),

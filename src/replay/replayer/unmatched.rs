@@ -227,7 +227,14 @@ impl Replayer {
         let key = key.or_else(|| (reason == Reason::OtherEra).then(|| self.era()));
         let candidate = key.as_deref().map(|key| Candidate { key, message: &bytes, company });
         let miss = miss::describe(message, reason, candidate.as_ref());
-        if reason == Reason::Incomplete && is_too_long { miss::of_too_long(miss, "request") } else { miss }
+        let http = nearest.and_then(|exchange| self.cassette.exchanges[exchange as usize].http.as_deref());
+        match (reason, http.and_then(|http| Some((http.status?, http.auth)))) {
+            (Reason::Incomplete, _) if is_too_long => miss::of_too_long(miss, "request"),
+            (Reason::ParamsDiffer, Some((status @ (401 | 403), had))) if miss.differences.is_empty() => {
+                miss::of_challenge(miss, status, self.options.skip_auth, had)
+            }
+            _ => miss,
+        }
     }
 
     /// A request from which on another protocol was spoken, of which nothing is recorded.

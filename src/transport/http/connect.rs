@@ -202,7 +202,8 @@ impl Connector {
     async fn handshake(&self, tls: &Tls, config: &Arc<ClientConfig>) -> Result<TlsStream<TcpStream>, Why> {
         let stream = self.dial().await?;
         let connector = TlsConnector::from(Arc::clone(config));
-        connector.connect(tls.name.clone(), stream).await.map_err(Why::Handshake)
+        let failed = |error| Why::Handshake { error, is_http2_alone: tls.second.is_none() };
+        connector.connect(tls.name.clone(), stream).await.map_err(failed)
     }
 
     /// A connection to the server itself, or one that leads there.
@@ -291,13 +292,13 @@ enum Why {
     Dial(io::Error),
     Proxy { at: String, variable: &'static str, source: io::Error },
     Refused { at: String, variable: &'static str, answer: String },
-    Handshake(io::Error),
+    Handshake { error: io::Error, is_http2_alone: bool },
 }
 
 impl Error for ConnectError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.why {
-            Why::Dial(error) | Why::Handshake(error) | Why::Proxy { source: error, .. } => Some(error),
+            Why::Dial(error) | Why::Handshake { error, .. } | Why::Proxy { source: error, .. } => Some(error),
             Why::Slow(_) | Why::Refused { .. } => None,
         }
     }
@@ -328,7 +329,10 @@ impl fmt::Display for ConnectError {
                 f,
                 "the proxy {at} that {variable} names opens no tunnel (`{answer}`); NO_PROXY lists servers reached without it"
             ),
-            Why::Handshake(error) => tell_handshake(f, error, &self.origin),
+            why @ Why::Handshake { is_http2_alone: true, .. } if why.is_about_protocols() => {
+                f.write_str("it does not speak HTTP/2, which alone was offered; leave out --http2")
+            }
+            Why::Handshake { error, .. } => tell_handshake(f, error, &self.origin),
         }
     }
 }
@@ -336,7 +340,7 @@ impl fmt::Display for ConnectError {
 impl Why {
     /// Whether the handshake failed because the protocol that was offered is not spoken.
     fn is_about_protocols(&self) -> bool {
-        let Self::Handshake(error) = self else { return false };
+        let Self::Handshake { error, .. } = self else { return false };
         matches!(
             tls_error(error),
             Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol))

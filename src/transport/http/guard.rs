@@ -61,11 +61,11 @@ impl Guard {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().map(HeaderValue::as_bytes);
         if hosts.next().is_some() {
-            return bad("the request names two hosts");
+            return bad("tapedeck: the request names two hosts; send one `Host` header");
         }
         // Clients of HTTP/1.0 need not say it (RFC 9112, 3.2).
         if host.is_none() && request.version() == Version::HTTP_11 {
-            return bad("the request names no host");
+            return bad("tapedeck: the request names no host; HTTP/1.1 wants a `Host` header");
         }
         // That of an absolute target counts before `Host` (RFC 9112, 3.2.2).
         let target = request.uri().authority().and_then(|authority| authority.as_str().rsplit('@').next());

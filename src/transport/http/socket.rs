@@ -9,7 +9,7 @@ use std::{
     io::{self, IoSlice},
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, Waker, ready},
@@ -102,6 +102,8 @@ pub struct Control {
     is_idle: AtomicBool,
     /// Since when a head is coming in, in milliseconds after the start, and one.
     head_since: AtomicU64,
+    /// Why a head could not be read.
+    refusal: OnceLock<String>,
 }
 
 /// What a control is of.
@@ -164,8 +166,13 @@ impl Socket {
 
     /// Whether this is what hyper answers to a head that it cannot read, which is said in our words.
     fn refuses(&mut self, written: &[u8]) -> bool {
-        if self.refusal.is_empty() && self.control.head_age().is_some() {
-            self.refusal = unread::refusal(written).unwrap_or_default();
+        if self.refusal.is_empty()
+            && self.control.head_age().is_some()
+            && let Some((sentence, refusal)) = unread::refusal(written)
+        {
+            self.refusal = refusal;
+            // A connection has one: it ends with that.
+            let _ = self.control.refusal.set(sentence);
         }
         !self.refusal.is_empty()
     }
@@ -223,6 +230,7 @@ impl Control {
             handing_over: Mutex::new(None),
             is_idle: AtomicBool::new(true),
             head_since: AtomicU64::new(0),
+            refusal: OnceLock::new(),
         }
     }
 
@@ -298,6 +306,11 @@ impl Control {
     pub fn head_age(&self) -> Option<Duration> {
         let since = self.head_since.load(Ordering::Relaxed).checked_sub(1)?;
         Some(self.start.elapsed().saturating_sub(Duration::from_millis(since)))
+    }
+
+    /// What its client was told if it sent a head that could not be read.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.get().map(String::as_str)
     }
 
     pub(super) fn has_read(&self) {

@@ -2,8 +2,9 @@
 
 use super::{MAX_HEAD, MAX_HEADERS};
 
-/// What is said in the place of what hyper writes, if that is its answer to a head that it could not read.
-pub(super) fn refusal(written: &[u8]) -> Option<Vec<u8>> {
+/// What is said in the place of what hyper writes, if that is its answer to a head that it could not read: the sentence,
+/// and the response with it.
+pub(super) fn refusal(written: &[u8]) -> Option<(String, Vec<u8>)> {
     let head = written.strip_suffix(b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")?;
     let line = std::str::from_utf8(head.strip_prefix(b"HTTP/1.1 ")?).ok()?;
     let sentence = match line.get(..3)? {
@@ -18,11 +19,13 @@ pub(super) fn refusal(written: &[u8]) -> Option<Vec<u8>> {
         ),
         _ => return None,
     };
-    let length = "tapedeck: \n".len() + sentence.len();
+    let sentence = format!("tapedeck: {sentence}");
+    let length = sentence.len() + 1;
     let head = format!(
         "HTTP/1.1 {line}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}"
     );
-    Some(format!("{head}\r\n\r\ntapedeck: {sentence}\n").into_bytes())
+    let response = format!("{head}\r\n\r\n{sentence}\n").into_bytes();
+    Some((sentence, response))
 }
 
 #[cfg(test)]
@@ -33,8 +36,9 @@ mod tests {
     fn only_what_hyper_says_by_itself_is_said_in_other_words() {
         let empty = "\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
         for line in ["400 Bad Request", "414 URI Too Long", "431 Request Header Fields Too Large"] {
-            let said =
-                String::from_utf8(refusal(format!("HTTP/1.1 {line}{empty}").as_bytes()).unwrap()).unwrap();
+            let (sentence, said) = refusal(format!("HTTP/1.1 {line}{empty}").as_bytes()).unwrap();
+            let said = String::from_utf8(said).unwrap();
+            assert!(said.ends_with(&format!("\r\n\r\n{sentence}\n")), "{said}");
             let (head, body) = said.split_once("\r\n\r\n").unwrap();
             assert!(head.starts_with(&format!("HTTP/1.1 {line}\r\n")), "{said}");
             assert!(head.ends_with(&format!("content-length: {}", body.len())) && body.len() > 40, "{said}");

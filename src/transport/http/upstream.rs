@@ -1,6 +1,6 @@
 //! HTTP on the connection to a server: version 1.1 where nothing else was agreed on.
 
-use std::pin::Pin;
+use std::{error::Error as _, pin::Pin};
 
 use hyper::{
     HeaderMap, Request, Response, Uri, Version,
@@ -34,6 +34,18 @@ pub struct Sender<B> {
 enum Inner<B> {
     Http1(http1::SendRequest<B>),
     Http2(http2::SendRequest<B>),
+}
+
+/// What to do about an answer that could not be read because the server speaks another version of HTTP; none where that is
+/// not the reason.
+pub fn in_other_version(error: &hyper::Error) -> Option<&'static str> {
+    let source = error.source().map(ToString::to_string).unwrap_or_default();
+    // `HTT` is no length of a frame.
+    if source.ends_with("frame with invalid size") {
+        return Some("it does not speak HTTP/2; leave out --http2");
+    }
+    (error.is_parse() && error.to_string().starts_with("invalid HTTP version"))
+        .then_some("it does not answer in HTTP/1.1; where it speaks HTTP/2 alone, add --http2")
 }
 
 /// Opens a connection. The second of what it gives does the work.

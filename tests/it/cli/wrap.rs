@@ -247,8 +247,8 @@ fn odd_entries_are_named_and_stay() {
   "a": {"command": "x", "command": "y"},
   "b": "x", "c": {"command": 1}, "d": {"command": "x", "args": "-y"},
   "e": {"command": "x"}, "e": {"command": "y"},
-  "f": {"url": "u", "headers": {"A": 1}}, "g": {},
-  "h": {"url": "u", "headers": {}, "env": {"A": "b"}}
+  "f": {"url": "http://h/u", "headers": {"A": 1}}, "g": {},
+  "h": {"url": "http://h/u", "headers": {}, "env": {"A": "b"}}
 }}"#;
     let deck = Deck::new().with("mcp.json", text);
     let ran = deck.run("wrap mcp.json").status(ExitCode::Good).silent();
@@ -265,7 +265,7 @@ fn odd_entries_are_named_and_stay() {
         assert!(ran.stdout.contains(line), "{ran:#?}");
     }
     assert_eq!(deck.read("mcp.json"), text);
-    let apart = "[mcp_servers.t]\nurl = 'u'\n[mcp_servers.t.env_http_headers]\nX = 'V'\n";
+    let apart = "[mcp_servers.t]\nurl = 'http://h/u'\n[mcp_servers.t.env_http_headers]\nX = 'V'\n";
     let deck = Deck::new().with("config.toml", apart);
     deck.run("wrap config.toml")
         .status(ExitCode::Good)

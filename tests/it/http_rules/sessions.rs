@@ -168,6 +168,29 @@ fn challenges_are_for_those_without_credentials_and_may_be_skipped() {
     stage.good();
 }
 
+/// Nothing differs that a match rule could ignore: it is the credentials, and what was asked for.
+#[test]
+fn a_call_that_was_refused_when_recorded_says_what_its_credentials_have_to_do_with_it() {
+    let said = |refused: &str, skip_auth: bool, headers: &[&str]| {
+        let options = Options { skip_auth, ..Options::default() };
+        let refused = tool("r @1", "r", &format!(r#""http": {{{refused}}}, "unanswered": "ended""#));
+        let mut stage = Stage::with(HTTP, &(with_id(1) + &refused), options);
+        let id = stage.begin();
+        let headers: Vec<&str> = headers.iter().copied().chain([&*id]).collect();
+        stage.post(&headers, &call(1, "r"));
+        let report = stage.report();
+        let [miss] = &*report.misses else { panic!("one: {:?}", report.misses) };
+        assert_eq!((miss.reason, miss.nearest.as_deref()), (Reason::ParamsDiffer, Some("r @1")));
+        miss.message.clone()
+    };
+    let skipped = said(r#""status": 401"#, true, &[]);
+    assert!(skipped.contains("(`r @1`, status 401), which --auth skip leaves out"), "{skipped}");
+    let with_some = said(r#""status": 401"#, false, &["authorization: Bearer x"]);
+    assert!(with_some.contains("recorded without credentials") && with_some.contains("comes with some"));
+    let without = said(r#""auth": true, "status": 403"#, false, &[]);
+    assert!(without.contains("recorded with credentials") && without.contains("comes without"), "{without}");
+}
+
 #[test]
 fn a_legacy_client_that_leaves_may_come_back_and_a_modern_one_has_cancelled() {
     let answer = r#""http": {"stream": true}, "server": [{"sse": {"id": "a"}, "notification": {"method": "n"}}, {"after_ms": 20, "sse": {"id": "b"}, "result": 1}]"#;
