@@ -149,11 +149,13 @@ pub(super) static HTTP: Shape = Shape {
         ("status", Value),
         ("stream", Value),
         ("headers", Object(&HEADERS)),
+        ("again", Value),
+        ("until_delete", Value),
         ("end", Value),
         ("partial", Value),
         ("partial_base64", Value),
     ],
-    unknown_at: 10,
+    unknown_at: 12,
 };
 
 /// Every member is a header.

@@ -15,6 +15,7 @@
 //! - `tape`, `item`: what all connections record with, and `queue`, how they write at once; `onlooker`: who else is told
 //!   of it
 
+mod absent;
 mod connection;
 mod endpoint;
 mod exchange;

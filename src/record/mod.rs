@@ -161,6 +161,10 @@ pub struct Carrier {
     pub content: Content,
     /// What it had sent of a message or event when it ended.
     pub partial: Option<FramePlace>,
+    /// The ids of its events that had come elsewhere before.
+    pub again: Vec<Box<str>>,
+    /// The server ended it once `DELETE` had come, before it answered that.
+    pub until_delete: bool,
     /// How it ended, where not in good order.
     pub end: Option<StreamEnd>,
 }

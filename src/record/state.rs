@@ -1,6 +1,6 @@
 //! What only folding needs to know of sessions and exchanges.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
     Session,
@@ -46,8 +46,10 @@ pub(super) struct Open {
     pub(super) gap_at: Option<u32>,
     /// Of a session that an `initialize` over HTTP may have begun: where its exchanges belong if it has not.
     pub(super) instead: Option<usize>,
-    /// Over HTTP: its client has sent `DELETE`.
-    pub(super) is_deleted: bool,
+    /// Over HTTP: how far its `DELETE` has come.
+    pub(super) delete: Delete,
+    /// Over HTTP: hashes of the ids and data of its events, those that have ids.
+    pub(super) events: HashSet<u64>,
     /// Over HTTP+SSE: the server has ended its event stream.
     pub(super) stream_is_over: bool,
     /// Events of streams that ended without their answer, by id: a `GET` may go on behind one (F10.4).
@@ -71,6 +73,18 @@ pub(super) struct State {
     pub(super) is_plain: bool,
     /// Over HTTP: the head of its response is among what was not recorded, or all that was behind it.
     pub(super) lacks_response: bool,
+}
+
+/// How far a session's `DELETE` has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Delete {
+    /// There is none, or it was refused.
+    #[default]
+    No,
+    /// The client has asked for it.
+    Asked,
+    /// The server has said yes.
+    Done,
 }
 
 /// What became of the response that carries an exchange over HTTP.

@@ -5,6 +5,7 @@ mod clients;
 mod faults;
 mod passing;
 mod relay;
+mod resumed;
 mod servers;
 mod spelled;
 

@@ -404,6 +404,29 @@ fn the_rest_of_a_stream_is_fetched_from_an_event_on() {
     deck.ends_well();
 }
 
+/// The official TypeScript client ends its stream as soon as `DELETE` is answered, and calls that an error.
+#[test]
+fn a_stream_that_ended_before_delete_was_answered_has_its_end_first() {
+    let get = r#"{"key": "g", "client": {"http": "GET /mcp"}, "http": {"status": 200, "stream": true, "until_delete": true}},
+        {"key": "d", "client": {"http": "DELETE /mcp"}, "http": {"status": 200}}"#;
+    let deck = Deck::new(&cassette(get), &["--strict"]);
+    let session = format!("Mcp-Session-Id: {}\r\n", deck.initialize());
+    let ask = |method: &str| {
+        let mut peer = deck.connect();
+        peer.say(format!("{method} /mcp HTTP/1.1\r\nHost: {}\r\n{session}\r\n", deck.host()));
+        peer
+    };
+    let mut stream = ask("GET");
+    assert!(stream.head().starts_with("HTTP/1.1 200 OK\r\n"));
+    let mut delete = ask("DELETE");
+    assert!(delete.head().starts_with("HTTP/1.1 200 OK\r\n"));
+    stream.0.set_nonblocking(true).expect("a socket");
+    let mut end = [0; 5];
+    stream.0.read_exact(&mut end).expect("it is there");
+    assert_eq!(&end, b"0\r\n\r\n");
+    deck.ends_well();
+}
+
 #[test]
 fn takes_are_apart_and_strangers_are_refused() {
     let answers = [r#""server": [{"result": {"n": 1}}]"#, r#""server": [{"result": {"n": 2}}]"#];

@@ -6,6 +6,7 @@ mod ends;
 mod lines;
 mod paths;
 mod pipes;
+mod resumed;
 mod secrets;
 mod sessions;
 mod spread;

@@ -33,6 +33,8 @@ impl Loader<'_> {
                 "status" => http.status = Some(self.status()?),
                 "stream" => http.stream = self.boolean("stream")?,
                 "headers" => http.headers = self.headers(false)?,
+                "again" => http.again = self.again()?,
+                "until_delete" => http.until_delete = self.boolean("until_delete")?,
                 "end" => http.end = Some(self.stream_end()?),
                 "partial" => {
                     http.partial = Some(self.text("partial")?.into_owned().into_bytes().into());
@@ -78,6 +80,15 @@ impl Loader<'_> {
             Some(end) => Ok(end),
             None => self.wrong(span.start, "end", EXPECTED),
         }
+    }
+
+    fn again(&mut self) -> Result<Vec<Box<str>>> {
+        let mut ids = Vec::new();
+        self.list("again", |loader| {
+            ids.push(loader.field("again")?);
+            Ok(())
+        })?;
+        Ok(ids)
     }
 
     fn headers(&mut self, of_request: bool) -> Result<Vec<Header>> {
@@ -216,7 +227,7 @@ mod tests {
             r#"{"key": "a", "client": {"request": {"method": "x"}},
               "http": {"path": "/x?y=1", "request": {"last-event-id": "7"}, "auth": true, "status": 404,
                 "stream": true, "headers": {"set-cookie": ["a", "b"], "content-type": [], "x-e": "\u00e9"},
-                "end": "reset", "partial": "da"},
+                "again": ["a", "b"], "until_delete": true, "end": "reset", "partial": "da"},
               "server": [
                 {"sse": {"id": "p", "event": null, "retry": 5}, "body": ""},
                 {"on": "resume", "sse": {"event": "ping"}, "body": {"$lines": ["a", "b"]}}
@@ -240,6 +251,8 @@ mod tests {
                 header("content-type", &[]),
                 header("x-e", &[b"\xe9"]),
             ],
+            again: vec!["a".into(), "b".into()],
+            until_delete: true,
             end: Some(StreamEnd::Reset),
             partial: Some(b"da".as_slice().into()),
         };
@@ -301,6 +314,12 @@ mod tests {
                 r#"{"key": "a", "http": {"request": {"connection": []}}, "client": {"http": "GET /"}}"#,
                 "leave it out",
             ),
+            (r#"{"key": "a", "http": {"again": "7"}, "client": {"http": "GET /"}}"#, "an array"),
+            (
+                r#"{"key": "a", "http": {"again": ["a\nb"]}, "client": {"http": "GET /"}}"#,
+                "without line ends",
+            ),
+            (r#"{"key": "a", "http": {"until_delete": 1}, "client": {"http": "GET /"}}"#, "true or false"),
             (r#"{"key": "a", "http": {"end": "off"}, "client": {"http": "GET /"}}"#, "`cut` or `reset`"),
             (r#"{"key": "a", "server": [{"on": "put", "body": ""}]}"#, "`get`, `resume`"),
             (r#"{"key": "a", "server": [{"sse": {"id": "a\nb"}, "body": ""}]}"#, "without line ends"),

@@ -19,6 +19,11 @@ pub struct Http {
     pub stream: bool,
     /// `headers`: the response's headers that are not derived, names in lower case.
     pub headers: Vec<Header>,
+    /// `again`: ids of events that had come elsewhere in the session and came once more on this response.
+    pub again: Vec<Box<str>>,
+    /// `until_delete`: whether the server ended the stream once the session's `DELETE` had come, before it answered
+    /// that.
+    pub until_delete: bool,
     /// `end`: how the response ended, where not in good order.
     pub end: Option<StreamEnd>,
     /// `partial`, `partial_base64`: what the response had sent of a message, or of the lines of an event, when it ended

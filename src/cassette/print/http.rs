@@ -34,6 +34,12 @@ pub(super) fn push_http(http: &Http, out: &mut Vec<u8>) {
     if !http.headers.is_empty() {
         push_headers(&http.headers, members.name("headers"));
     }
+    if !http.again.is_empty() {
+        push_texts(&http.again, members.name("again"));
+    }
+    if http.until_delete {
+        members.name("until_delete").extend_from_slice(b"true");
+    }
     members.text("end", http.end.map(|end| end.word()));
     if let Some(partial) = &http.partial {
         members.bytes("partial", "partial_base64", partial);
@@ -53,16 +59,24 @@ fn push_headers(headers: &[Header], out: &mut Vec<u8>) {
             push(value, out);
             continue;
         }
-        out.push(b'[');
-        for (n, value) in values.iter().enumerate() {
-            if n > 0 {
-                out.push(b',');
-            }
-            push(value, out);
-        }
-        out.push(b']');
+        push_list(values, out, |value, out| push(value, out));
     }
     members.finish();
+}
+
+fn push_texts(texts: &[Box<str>], out: &mut Vec<u8>) {
+    push_list(texts, out, |text, out| scan::push_string(text, out));
+}
+
+fn push_list<T>(values: &[T], out: &mut Vec<u8>, push: impl Fn(&T, &mut Vec<u8>)) {
+    out.push(b'[');
+    for (n, value) in values.iter().enumerate() {
+        if n > 0 {
+            out.push(b',');
+        }
+        push(value, out);
+    }
+    out.push(b']');
 }
 
 /// Appends `on` and `sse` of an item, each with a comma behind it.

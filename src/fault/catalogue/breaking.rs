@@ -14,17 +14,15 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Breaking {
     pub lane: Lane,
-    /// How much of the answer comes; none: not even the head of a response that is nothing but the answer.
+    /// How much of the answer comes; none: not even the head of a response.
     pub bytes: Option<usize>,
     pub end: StreamEnd,
-    /// A head that is held back.
-    head: Option<Output>,
     is_broken: bool,
 }
 
 impl Breaking {
     pub(super) const fn new(lane: Lane, bytes: Option<usize>, end: StreamEnd) -> Self {
-        Self { lane, bytes, end, head: None, is_broken: false }
+        Self { lane, bytes, end, is_broken: false }
     }
 }
 
@@ -36,13 +34,9 @@ impl Effect for Breaking {
         if self.is_broken {
             return;
         }
-        if self.bytes.is_none() && matches!(&output, Output::Head { head, .. } if !head.stream) {
-            self.head = Some(output);
-            return;
-        }
+        let is_head = self.bytes.is_none() && matches!(output, Output::Head { .. });
         let is_end = matches!(output, Output::EndLane { .. });
-        if !is_end && !output.is_response() {
-            out.extend(self.head.take().map(Step::Do));
+        if !is_head && !is_end && !output.is_response() {
             return out.push(Step::Do(output));
         }
         self.is_broken = true;

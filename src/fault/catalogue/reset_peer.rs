@@ -1,4 +1,4 @@
-//! The connection is reset where the answer would come.
+//! The connection is reset where the response would come, or within the answer.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ mod tests {
     const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 
     #[test]
-    fn the_answer_is_a_reset() {
+    fn the_response_is_a_reset() {
         let mut stand = Stand::http(r#""reset_peer""#);
         stand.answers(ANSWER);
         assert_eq!(stand.seen(), "reset\n");
@@ -41,7 +41,15 @@ mod tests {
         stand.says(PROGRESS);
         stand.answers(ANSWER);
         stand.ends();
-        assert_eq!(stand.seen(), format!("200 content-type: text/event-stream\nevent {PROGRESS}\nreset\n"));
+        assert_eq!(stand.seen(), "reset\n");
+    }
+
+    #[test]
+    fn on_a_stream_that_was_there_before_it_is_the_answer() {
+        let mut stand = Stand::http(r#""reset_peer""#);
+        stand.says(PROGRESS);
+        stand.answers(ANSWER);
+        assert_eq!(stand.seen(), format!("{PROGRESS}\nreset\n"));
     }
 
     #[test]

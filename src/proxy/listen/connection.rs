@@ -235,7 +235,11 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
         opens_connection: !link.is_used.swap(true, Ordering::Relaxed),
         ..asks
     };
-    let reply = route.take.ask(&request);
+    let (reply, is_behind) = route.take.ask(&request);
+    if is_behind {
+        // What ended first is heard first: its task has been woken.
+        tokio::task::yield_now().await;
+    }
     let is_early = rest.is_some();
     rest.into_iter().for_each(early::Rest::goes_nowhere);
     let mut response = reply::respond(reply, &link.control).await?;

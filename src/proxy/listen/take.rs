@@ -73,6 +73,8 @@ struct State {
     misses: u64,
     /// Room for what goes to the client whose request is dealt with.
     own: Vec<Output>,
+    /// A response ended before anything was said to the request that is dealt with.
+    other_ended: bool,
     /// The ways to its real servers.
     links: HashMap<u32, Link>,
     /// The deadline that the task that keeps the time waits for.
@@ -100,6 +102,7 @@ impl Take {
             last_lane: 0,
             misses: 0,
             own: Vec::new(),
+            other_ended: false,
             awaited: Due::NEVER,
             has_ended: false,
         };
@@ -136,11 +139,13 @@ impl Take {
         lock(&self.state).replayer.wants(request, pace)
     }
 
-    /// Takes in a request, and gives its response as far as it is known.
-    pub(super) fn ask(self: &Arc<Self>, request: &HttpRequest<'_>) -> Reply {
+    /// Takes in a request, and gives its response as far as it is known; and whether another one ended before that.
+    pub(super) fn ask(self: &Arc<Self>, request: &HttpRequest<'_>) -> (Reply, bool) {
         let mut state = lock(&self.state);
+        state.other_ended = false;
         let (lane, outputs) = self.take_in(&mut state, request);
-        self.reply(&mut state, lane, outputs)
+        let is_behind = state.other_ended;
+        (self.reply(&mut state, lane, outputs), is_behind)
     }
 
     /// The same for a client that is answered directly: none where its response is whole, and has been appended.
@@ -276,6 +281,7 @@ impl Take {
                 let _ = sender.send(piece);
             }
             if is_end {
+                state.other_ended |= own.as_ref().is_some_and(|(_, outputs)| outputs.is_empty());
                 state.lanes.remove(&lane.0);
             }
         }

@@ -18,6 +18,7 @@ use hyper::{
 
 use super::{
     Cut, Upstream,
+    absent::{LAST_EVENT_ID, SESSION_ID},
     connection::Link,
     endpoint::Endpoint,
     heads::{moved, recorded_request, recorded_response, values},
@@ -92,6 +93,10 @@ pub(super) async fn forward(
         Item::Request(head.method.clone(), target(&head.uri), Arc::new(headers))
     });
     let is_coded = is_coded(&head.headers);
+    if head.method == Method::GET {
+        let value = |name| head.headers.get(name).map(HeaderValue::as_bytes);
+        link.front.tape.absent.let_go(value(SESSION_ID), value(LAST_EVENT_ID)).await;
+    }
     if !link.connect().await {
         return unreachable(link, &lane, RequestBody::new(body, Arc::clone(&lane), is_coded)).await;
     }

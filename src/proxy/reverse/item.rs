@@ -34,6 +34,11 @@ impl Heads {
         self.bytes.extend_from_slice(value);
     }
 
+    /// The value of the first header with this name.
+    pub(super) fn get(&self, name: &str) -> Option<&[u8]> {
+        self.iter().find(|(known, _)| *known == name.as_bytes()).map(|(_, value)| value)
+    }
+
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         let mut rest = &*self.bytes;
         self.lengths.iter().map(move |&(name_length, value_length)| {

@@ -34,7 +34,14 @@ use self::{
     exchange::{Exchange, Outcome},
     request::{Asked, Next},
 };
-use super::{super::lock, Front, is_reset, item::Heads, response::READ_ON};
+use super::{
+    super::lock,
+    Front,
+    absent::{LAST_EVENT_ID, SESSION_ID},
+    is_reset,
+    item::Heads,
+    response::READ_ON,
+};
 use crate::transport::http::{
     apart::Apart,
     connect::{ConnectError, Connection, Stream},
@@ -134,6 +141,11 @@ pub(super) async fn serve(
         }
         let server = server.as_mut()?;
         let opens = !std::mem::replace(&mut is_used, true);
+        if asked.bearing.got.is_some()
+            && let Some((_, _, heads)) = &asked.noted
+        {
+            front.tape.absent.let_go(heads.get(SESSION_ID), heads.get(LAST_EVENT_ID)).await;
+        }
         let mut exchange = Exchange::begin(asked, front, &mut client.inbox, &mut ways.to_server, opens)?;
         match poll_fn(|cx| exchange.poll(cx, &mut client, server, &mut ways, front)).await {
             Outcome::Whole { is_last: false } => {
@@ -155,10 +167,15 @@ pub(super) async fn serve(
             Outcome::Left { goes_on } => {
                 let Side { stream, mut inbox } = client;
                 drop(stream);
+                let back = exchange.lane.is_alone();
                 let mut more = goes_on;
                 while more {
                     let next = poll_fn(|cx| exchange.poll_alone(cx, &mut inbox, server, &mut ways, front));
-                    more = timeout(READ_ON, next).await.unwrap_or(false);
+                    more = tokio::select! {
+                        biased;
+                        () = back.comes() => false,
+                        next = timeout(READ_ON, next) => next.unwrap_or(false),
+                    };
                 }
                 return None;
             }

@@ -89,6 +89,16 @@ impl ResponseBody {
     }
 }
 
+impl ResponseBody {
+    /// Nobody hears the rest of it, and it is not read on.
+    pub(super) fn let_go(&mut self) {
+        let Self::Passing(passing) = self else { return };
+        let Some(mut passing) = passing.take() else { return };
+        passing.heard.breaks_off();
+        passing.lane.client_left();
+    }
+}
+
 impl Passing {
     /// Takes in what the server has sent, writes what it ends, and has it ready to be passed on.
     fn take_in(&mut self, cx: &mut Context<'_>) {
@@ -171,10 +181,15 @@ impl Passing {
             passing.ready.clear();
             if has_more { Poll::Ready(()) } else { Poll::Pending }
         };
+        let back = self.lane.is_alone();
         while self.end.is_none() {
             let taken = timeout(READ_ON, std::future::poll_fn(|cx| next(&mut self, cx)));
-            if taken.await.is_err() {
-                break;
+            tokio::select! {
+                biased;
+                () = back.comes() => break,
+                taken = taken => if taken.is_err() {
+                    break;
+                },
             }
         }
         self.link.has_read_on();

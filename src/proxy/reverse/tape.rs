@@ -18,8 +18,9 @@ use super::{
         lock,
         recorder::{Recorder, Room, Sink, Tapped, event},
     },
+    absent::{Absent, Back, SESSION_ID},
     faulty::Stand,
-    item::Item,
+    item::{Heads, Item},
     onlooker::Onlooker,
     queue::{self, Queue, Ticket},
 };
@@ -85,6 +86,8 @@ pub(super) struct Tape {
     settled: Notify,
     /// What is under way ends since all does: nobody leaves.
     is_ending: AtomicBool,
+    /// The calls that are read on without a client.
+    pub(super) absent: Absent,
     told: UnboundedSender<Told>,
     /// What of that has been told.
     odd: AtomicU8,
@@ -108,6 +111,7 @@ impl Tape {
             calls: AtomicUsize::new(0),
             settled: Notify::new(),
             is_ending: AtomicBool::new(false),
+            absent: Absent::default(),
             told,
             odd: AtomicU8::new(0),
             max_message,
@@ -197,6 +201,10 @@ struct State {
     /// What was to be written with what others have to write.
     ticket: Option<Ticket>,
     call: Call,
+    /// The request's headers.
+    asked: Option<Arc<Heads>>,
+    /// An event of its stream had an id, behind which its client can go on with it.
+    has_ids: bool,
     is_over: bool,
     /// More of the request's body may come.
     is_asking: bool,
@@ -326,6 +334,13 @@ impl Lane {
         self.goes_on(&lock(&self.state))
     }
 
+    /// It is read on without its client: what tells when that comes back for it.
+    pub(super) fn is_alone(&self) -> Back {
+        let state = lock(&self.state);
+        let asked = state.asked.as_deref().filter(|_| state.has_ids);
+        self.tape.absent.add(asked.and_then(|heads| heads.get(SESSION_ID)))
+    }
+
     fn goes_on(&self, state: &State) -> bool {
         !state.is_over && state.call == Call::Legacy && self.tape.recorder.is_some()
     }
@@ -349,16 +364,18 @@ impl State {
     fn note(&mut self, mut item: Item) {
         match &mut item {
             _ if self.is_broken_off => return,
+            Item::Request(_, _, heads) => self.asked = Some(Arc::clone(heads)),
             Item::RequestBody(bytes) => {
                 self.call = Call::begun(bytes);
                 if self.call == Call::None {
                     item = Item::OtherBody(std::mem::take(bytes));
                 }
             }
-            Item::Event(event)
-                if self.call != Call::None && Message::read(&event.data).kind.is_response() =>
-            {
-                self.call = Call::Answered;
+            Item::Event(event) => {
+                self.has_ids |= event.id.is_some();
+                if self.call != Call::None && Message::read(&event.data).kind.is_response() {
+                    self.call = Call::Answered;
+                }
             }
             Item::End => self.is_over = true,
             Item::Broken { .. } | Item::ClientClosed => {

@@ -98,7 +98,8 @@ impl Heads<'_> {
         client: Option<&Event<'_>>,
         body: &mut Option<MessageDraft<'e>>,
     ) -> Option<Http> {
-        let mut http = Http { end: carrier.end, ..Http::default() };
+        let (again, until_delete, end) = (carrier.again.clone(), carrier.until_delete, carrier.end);
+        let mut http = Http { again, until_delete, end, ..Http::default() };
         let line = client.and_then(|event| line(event.direction, &event.payload));
         let message = Message::read(line.as_deref().unwrap_or_default());
         let asked = Asked::of(client, &message);
@@ -282,15 +283,18 @@ fn bytes<'e>(event: &'e Event<'_>) -> &'e [u8] {
 }
 
 fn fields(event: &SseEvent<'_>) -> Sse {
-    let text =
-        |bytes: &[u8]| -> Box<str> { String::from_utf8_lossy(bytes).replace(['\r', '\n', '\0'], "").into() };
     let event_type = match event.event.as_deref() {
         None | Some(b"") => EventType::Unnamed,
         Some(b"message") => EventType::Message,
-        Some(name) => EventType::Named(text(name)),
+        Some(name) => EventType::Named(line_of(name)),
     };
     let no_data = event.no_data && event.data.is_empty();
-    Sse { id: event.id.as_deref().map(text), event: event_type, retry: event.retry, no_data }
+    Sse { id: event.id.as_deref().map(line_of), event: event_type, retry: event.retry, no_data }
+}
+
+/// A field of an event as the file has it.
+pub(super) fn line_of(bytes: &[u8]) -> Box<str> {
+    String::from_utf8_lossy(bytes).replace(['\r', '\n', '\0'], "").into()
 }
 
 fn is_unusual(sse: &Sse) -> bool {

@@ -14,6 +14,9 @@
 //! the oldest request of its session and id (F10.5): on a `GET` stream, and in a session that has a name on the stream of
 //! a call. All else that comes as a response answers its own request, whole or in part, or nothing: two clients without
 //! a session may have the same ids. What is no message stays with the request on whose response it came.
+//!
+//! An event that comes once more (the same id and data, on a `GET` with `Last-Event-ID`, or to a client that has left and
+//! may have come back so) is no second message: it stands where it came first, and the `GET` says that it had it again.
 
 mod heads;
 mod over;
@@ -35,7 +38,7 @@ use super::{
     filing::{Filed, Way},
     fold::line,
     requests::Owner,
-    state::Fate,
+    state::{Delete, Fate},
 };
 use crate::{
     cassette::{
@@ -77,6 +80,10 @@ struct Lane {
     begins: Option<usize>,
     /// The ids of the events it had, where they may be gone on with.
     event_ids: Vec<Box<[u8]>>,
+    /// The ids of those that had come elsewhere before.
+    again: Vec<Box<str>>,
+    /// Its client has left, and may have come back elsewhere.
+    is_left: bool,
     /// A body comes, and says where the request belongs.
     has_body: bool,
     /// What came of the response before that.
@@ -133,9 +140,11 @@ impl Fold {
             }
             Direction::ToClient => self.part_of_response(&mut lane, event, place),
         };
-        self.keep(&lane);
         if stays {
+            self.keep(&lane);
             self.lanes.under_way.insert(number, lane);
+        } else {
+            self.lets_go(lane);
         }
     }
 
@@ -147,6 +156,8 @@ impl Fold {
             response: None,
             content: Content::Empty,
             partial: None,
+            again: Vec::new(),
+            until_delete: false,
             end: None,
         };
         let mut lane = Lane {
@@ -163,6 +174,8 @@ impl Fold {
             is_modern: false,
             begins: None,
             event_ids: Vec::new(),
+            again: Vec::new(),
+            is_left: false,
             has_body: all(&head.headers, "content-length").any(|length| length != b"0")
                 || all(&head.headers, "transfer-encoding").next().is_some(),
             early: Vec::new(),
@@ -343,7 +356,8 @@ impl Fold {
         let state = self.state(owner);
         (state.http, state.is_plain) = (Some(Fate::Pending), true);
         if lane.method == "DELETE" {
-            self.sessions[session].is_deleted = lane.session_id.is_some();
+            let names_it = lane.session_id.is_some();
+            self.sessions[session].delete = if names_it { Delete::Asked } else { Delete::No };
         }
         lane.role = Some(Role::Exchange(owner));
         owner

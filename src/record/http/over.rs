@@ -1,7 +1,11 @@
 //! How a request and its response end, and what that says of their exchange.
 
 use super::{Lane, Role};
-use crate::record::{Content, Fold, requests::Owner, state::Fate};
+use crate::record::{
+    Content, Fold,
+    requests::Owner,
+    state::{Delete, Fate},
+};
 
 impl Fold {
     /// The client has left before the response was over; whether more of it can come.
@@ -12,6 +16,7 @@ impl Fold {
         if matches!(lane.role, Some(Role::Answer(..))) {
             return true;
         }
+        lane.is_left = true;
         state.http = Some(Fate::Left);
         if let Some(Role::Resumed(_, of)) = lane.role {
             self.state(of).http = Some(Fate::Left);
@@ -50,7 +55,8 @@ impl Fold {
                 self.may_go_on(lane, owner);
             }
             Some(Role::Stream(_)) => {
-                let fate = if open.is_deleted { Fate::Left } else { fate };
+                lane.carrier.until_delete = open.delete == Delete::Asked;
+                let fate = if open.delete == Delete::Done { Fate::Left } else { fate };
                 open.states[owner.exchange].http = Some(fate);
                 open.stream_is_over |= open.session.is_sse && fate == Fate::Ended;
             }
@@ -71,6 +77,12 @@ impl Fold {
         }
         let ids = std::mem::take(&mut lane.event_ids);
         self.sessions[owner.session].resumable.extend(ids.into_iter().map(|id| (id, owner.exchange)));
+    }
+
+    /// Nothing more comes of it.
+    pub(super) fn lets_go(&mut self, mut lane: Lane) {
+        lane.carrier.again = std::mem::take(&mut lane.again);
+        self.keep(&lane);
     }
 
     /// Has the exchange, or the answer, know what carried it.
@@ -94,7 +106,7 @@ impl Fold {
         while let Some((_, mut lane)) = self.lanes.under_way.pop_first() {
             self.catches_up(&mut lane);
             self.settle(&mut lane);
-            self.keep(&lane);
+            self.lets_go(lane);
         }
     }
 }

@@ -1,9 +1,19 @@
 //! What a server says as the response to a request: which exchange it belongs to, and how it is marked there.
 
-use super::{Lane, Role, all, heads::is_message_event};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use super::{
+    Lane, Role, all,
+    heads::{is_message_event, line_of},
+};
 use crate::{
     cassette::{journal::FramePlace, model::On},
-    record::{Content, Fold, Moment, filing::Way, requests::Owner, state::Fate},
+    record::{
+        Content, Fold, Moment,
+        filing::Way,
+        requests::Owner,
+        state::{Delete, Fate},
+    },
     traffic::{Event, ResponseHead, SseEvent},
     wire::{
         http::is_type,
@@ -25,8 +35,9 @@ impl Fold {
         let is_get_stream = lane.method == "GET" && lane.is_stream && (200..300).contains(&head.status);
         if !is_get_stream {
             let owner = self.plain(lane);
-            if lane.method == "DELETE" && head.status >= 400 {
-                self.sessions[owner.session].is_deleted = false;
+            let delete = &mut self.sessions[owner.session].delete;
+            if lane.method == "DELETE" && *delete == Delete::Asked {
+                *delete = if head.status < 400 { Delete::Done } else { Delete::No };
             }
         } else if let Some(Role::Exchange(owner)) = lane.role {
             lane.role = Some(self.stream(lane, owner));
@@ -78,12 +89,32 @@ impl Fold {
         if let Some(id) = sent.id.as_deref().filter(|_| lane.resumable().is_some()) {
             lane.event_ids.push(id.into());
         }
+        if self.comes_again(lane, sent) {
+            return;
+        }
         if !is_message_event(sent) {
             return self.is_no_message(lane, moment);
         }
         let message = Message::read(&sent.data);
         self.server_says(lane, &message, moment);
         self.sessions[lane.owner().session].spelling.observe(event.direction, &message);
+    }
+
+    /// Whether an event had come before, on another stream of its session (specification 2025-11-25, basic/transports,
+    /// resumability). Ids alone do not tell: not all servers have those of a session differ.
+    fn comes_again(&mut self, lane: &mut Lane, sent: &SseEvent<'_>) -> bool {
+        let Some(id) = sent.id.as_deref().filter(|_| is_message_event(sent)) else { return false };
+        let mut hasher = DefaultHasher::new();
+        (id, &*sent.data).hash(&mut hasher);
+        let is_new = self.sessions[lane.owner().session].events.insert(hasher.finish());
+        let is_resumed = lane.method == "GET" && lane.last_event_id.is_some();
+        if is_new || !(is_resumed || lane.is_left) {
+            return false;
+        }
+        if is_resumed {
+            lane.again.push(line_of(id));
+        }
+        true
     }
 
     /// Files a server's message.

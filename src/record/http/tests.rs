@@ -25,7 +25,8 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","param
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"}}}"#;
 
 /// Reads one line: lane, arrow, what. Behind `>` stands `METHOD /target [name=value …]`, behind `<` a status and the
-/// like; `.` is the end, `cut` and `reset` are others; `event …|data` is an event with its fields (`bare`: it has no data); `partial …` and
+/// like; `.` is the end, `cut` and `reset` are others; `event …|data` is an event with its fields (`bare`: it has no
+/// data; `again`: it is none of its own); `partial …` and
 /// `body …` are what they say; all else is a message.
 fn event(at: u64, line: &str) -> (Event<'_>, Option<&str>) {
     let (lane, rest) = line.split_once(' ').unwrap();
@@ -55,7 +56,7 @@ fn event(at: u64, line: &str) -> (Event<'_>, Option<&str>) {
         }
         "event" => {
             let (fields, data) = more.split_once('|').unwrap();
-            wire = Some(data);
+            wire = Some(data).filter(|_| !fields.contains("again"));
             let field = |name: &str| {
                 let found = fields.split(' ').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
                 found.map(|value| Cow::Owned(value.as_bytes().to_vec()))

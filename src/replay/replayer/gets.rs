@@ -23,6 +23,8 @@ pub(super) enum Until {
     Behind(GetEnd),
     /// The server ended it before anything of the session's was sent on it.
     Now,
+    /// To the session's `DELETE`, before that was answered.
+    Delete(GetEnd),
 }
 
 impl Replayer {
@@ -77,8 +79,11 @@ impl Replayer {
     /// This lane is its session's `GET` stream, as long as the recorded one was.
     pub(super) fn is_get_until(&mut self, lane: Lane, until: Until) {
         match until {
-            Until::Open => self.is_get(lane, None),
-            Until::Behind(until) => self.is_get(lane, Some(until)),
+            Until::Open => {
+                self.is_get(lane, None);
+                self.stays_open_on(lane);
+            }
+            Until::Behind(until) | Until::Delete(until) => self.is_get(lane, Some(until)),
             Until::Now => {}
         }
     }
@@ -105,15 +110,21 @@ impl Replayer {
         if self.stays_open(exchange) {
             return Until::Open;
         }
+        let ends = |behind, own| {
+            let (end, partial) = match entry.http.as_deref() {
+                Some(http) => (http.end, http.partial.clone().unwrap_or_default()),
+                None => (None, Box::default()),
+            };
+            GetEnd { behind, own, end, partial }
+        };
+        if entry.http.as_deref().is_some_and(|http| http.until_delete) {
+            return Until::Delete(ends(None, None));
+        }
         let script = &self.scripts[self.plays[found.play].script];
         match self.last_on_get(script, &script.steps[found.step as usize]) {
             Some(behind) => {
-                let (end, partial) = match entry.http.as_deref() {
-                    Some(http) => (http.end, http.partial.clone().unwrap_or_default()),
-                    None => (None, Box::default()),
-                };
                 let own = entry.server.len().checked_sub(1).map(|last| (exchange, last as u32));
-                Until::Behind(GetEnd { behind: Some(behind), own, end, partial })
+                Until::Behind(ends(Some(behind), own))
             }
             None => Until::Now,
         }

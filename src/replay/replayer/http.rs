@@ -2,12 +2,13 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use super::{AtHand, Found, Now, Replayer, facts::Facts, paths::Scope, streams::Stream};
+use super::{AtHand, Found, Now, Replayer, facts::Facts, lives::GetEnd, paths::Scope, streams::Stream};
 use crate::{
     cassette::model::Unanswered,
     redact::is_credential,
     replay::{
         exchange::HttpRequest,
+        rewrite::Correlators,
         script::{Step, client_message},
     },
     report::events::Outcome,
@@ -126,6 +127,7 @@ impl Replayer {
         let live = &mut self.lives[stream.live];
         live.get.take_if(|get| *get == lane);
         live.resumed.retain(|(_, resumed)| *resumed != lane);
+        live.stay_open.retain(|open| *open != lane);
         if let Some((_, endpoint)) = live.sse.take_if(|(sse, _)| *sse == lane) {
             live.is_over = true;
             self.by_endpoint.remove(&endpoint);
@@ -165,13 +167,29 @@ impl Replayer {
         *self.report.self_answered.entry(what.to_owned()).or_default() += 1;
     }
 
-    /// An ended session: its streams end, and what comes for it is refused unless it was answered then.
-    pub(super) fn is_over(&mut self, live: usize) {
+    /// An ended session: its streams end, before or behind what `answers` that, and what comes for it is refused unless
+    /// it was answered then.
+    pub(super) fn is_over(&mut self, live: usize, answers: impl FnOnce(&mut Self)) {
         self.lives[live].is_over = true;
         self.end_upstream_of(live);
-        if let Some(lane) = self.lives[live].get.take() {
-            self.end(lane, None, &[]);
+        let stay_open = std::mem::take(&mut self.lives[live].stay_open);
+        self.end_streams(live, |lane| !stay_open.contains(&lane));
+        answers(self);
+        self.end_streams(live, |lane| stay_open.contains(&lane));
+    }
+
+    /// Ends those of a session's streams by which a client waits for whatever comes.
+    fn end_streams(&mut self, live: usize, which: impl Fn(Lane) -> bool) {
+        if let Some(lane) = self.lives[live].get.take_if(|lane| which(*lane)) {
+            let until = self.lives[live].get_until.take().filter(GetEnd::is_delete);
+            let (end, partial) = until.map_or_else(Default::default, |until| (until.end, until.partial));
+            self.end(lane, end, &partial);
         }
+        let resumed = std::mem::take(&mut self.lives[live].resumed);
+        let ends = |(to, lane): &(Arc<Correlators>, Lane)| which(*lane) && !self.is_running(to);
+        let (ending, kept): (Vec<_>, Vec<_>) = resumed.into_iter().partition(ends);
+        self.lives[live].resumed = kept;
+        ending.into_iter().for_each(|(_, lane)| self.end(lane, None, &[]));
     }
 
     pub(super) fn session_not_found(&mut self, lane: Lane, id: &[u8]) {

@@ -259,10 +259,20 @@ impl Replayer {
         self.release_on_get(live, lane, 0);
     }
 
+    /// The recorded server did not end this stream before it answered a `DELETE`.
+    pub(super) fn stays_open_on(&mut self, lane: Lane) {
+        if let Some(live) = self.streams.get(&lane.0).map(|stream| stream.live) {
+            self.lives[live].stay_open.push(lane);
+        }
+    }
+
     /// Ends a `GET` stream behind the last items that were sent on it, where the recorded server ended it there.
     pub(super) fn end_of_get(&mut self, live: usize, exchange: u32, item: u32) {
         let live = &mut self.lives[live];
         let is_over = |until: &mut GetEnd| {
+            if until.is_delete() {
+                return false;
+            }
             for last in [&mut until.behind, &mut until.own] {
                 last.take_if(|last| *last == (exchange, item));
             }

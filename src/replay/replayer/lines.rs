@@ -33,7 +33,7 @@ impl Replayer {
         let http = self.cassette.exchanges[exchange as usize].http.as_ref();
         let is_accepted = http.and_then(|http| http.status).is_none_or(|status| status < 300);
         if request.method == "DELETE" && live > 0 && is_accepted {
-            self.is_over(live);
+            self.is_over(live, |replayer| replayer.advance(now));
             let rank = self.step_of(found).rank;
             self.lives[live].ended_at = Some(rank).filter(|_| self.playing(live) == Some(found.play));
         }
@@ -116,7 +116,7 @@ impl Replayer {
             "DELETE" if self.lives[live].is_over => self.session_not_found(lane, b"null"),
             "DELETE" if live > 0 => {
                 self.count_own("DELETE");
-                self.is_over(live);
+                self.is_over(live, |_| ());
                 self.plain(lane, 200, "");
             }
             _ if self.at_hand.unpaired.is_some() && !self.takes_at(path_of(request.target)) => {

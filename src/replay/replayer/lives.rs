@@ -44,6 +44,8 @@ pub(super) struct Live {
     pub sent: VecDeque<Sent>,
     /// Streams of calls that a client went on with.
     pub resumed: Vec<(Arc<Correlators>, Lane)>,
+    /// `GET` streams that the recorded server left open when it answered a `DELETE`.
+    pub stay_open: Vec<Lane>,
     /// It was ended, by a DELETE or by its server.
     pub is_over: bool,
     /// Where in its script the DELETE stood that ended it: what was answered behind that still is.
@@ -68,12 +70,20 @@ pub(super) struct Pending {
 /// How the recorded server ended a stream of a session's.
 #[derive(Debug)]
 pub(super) struct GetEnd {
-    /// The exchange, and the item of it, that was the last of the session's on it; none once that was sent.
+    /// The exchange, and the item of it, that was the last of the session's on it; none once that was sent. Where there
+    /// is neither from the start, it ends with the session.
     pub behind: Option<(u32, u32)>,
     /// The same of its own exchange: what it carried beside messages.
     pub own: Option<(u32, u32)>,
     pub end: Option<StreamEnd>,
     pub partial: Box<[u8]>,
+}
+
+impl GetEnd {
+    /// Whether the stream was open until `DELETE`.
+    pub(super) const fn is_delete(&self) -> bool {
+        self.behind.is_none() && self.own.is_none()
+    }
 }
 
 /// A message that waits for a stream.

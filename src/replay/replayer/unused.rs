@@ -88,9 +88,9 @@ impl Replayer {
     fn may_be_left_over(&self, script: &Script, step: &Step) -> bool {
         let entry = &self.cassette.exchanges[step.exchange as usize];
         if entry.client.as_ref().is_some_and(|client| client.kind.is_response())
-            && self.cassette.has_gap(entry.session)
+            && (self.cassette.has_gap(entry.session) || self.says_again(entry.session))
         {
-            // What it answers may not be recorded, so nobody is asked for it.
+            // What it answers may not be recorded, or have come again, so nobody is asked for it.
             return true;
         }
         if step.kind != StepKind::Line {
@@ -106,6 +106,12 @@ impl Replayer {
             // What a login asked for that nobody has to make.
             _ => self.options.skip_auth && !self.takes_at(path_of(target)),
         }
+    }
+
+    /// Whether the server of a session said something again to a client that came back.
+    fn says_again(&self, session: u32) -> bool {
+        let mut of_session = self.cassette.exchanges.iter().filter(|entry| entry.session == session);
+        of_session.any(|entry| entry.http.as_ref().is_some_and(|http| !http.again.is_empty()))
     }
 
     /// Whether a `GET` goes on with a stream of its session: when that broke off was a matter of time.

@@ -28,6 +28,9 @@ use super::{
 /// How many requests may be under way on one connection (HTTP/2): a client opens streams that stay open.
 const MAX_STREAMS: u32 = 1024;
 
+/// What a client begins with that speaks HTTP/2 (RFC 9113, 3.4).
+const HTTP2: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 /// How long nobody is taken in where that has failed: descriptors that are used up come back.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -63,9 +66,16 @@ pub async fn open(stream: TcpStream, acceptor: Option<&Acceptor>) -> Option<Acce
     // Without it small messages would wait for acknowledgements; where it fails they do.
     let _ = stream.set_nodelay(true);
     match acceptor {
+        None if begins_http2(&stream).await => Some(Accepted::Prior(stream)),
         None => Some(Accepted::Plain(stream)),
         Some(acceptor) => acceptor.accept(stream).await.ok(),
     }
+}
+
+/// Whether a client's first words are those of HTTP/2, which come in one piece.
+async fn begins_http2(stream: &TcpStream) -> bool {
+    let mut first = [0; HTTP2.len()];
+    stream.peek(&mut first).await.is_ok_and(|_| first == *HTTP2)
 }
 
 /// HTTP/1.1 as it is spoken with clients.

@@ -51,6 +51,8 @@ pub struct Socket {
 pub enum Accepted {
     /// Bytes as they are.
     Plain(TcpStream),
+    /// The same, of a client that begins with HTTP/2 unasked (RFC 9113, 3.3).
+    Prior(TcpStream),
     /// Bytes under TLS.
     Tls(Box<TlsStream<TcpStream>>),
 }
@@ -60,13 +62,14 @@ impl Accepted {
     pub fn is_http2(&self) -> bool {
         match self {
             Self::Plain(_) => false,
+            Self::Prior(_) => true,
             Self::Tls(stream) => is_http2(stream.get_ref().1.alpn_protocol()),
         }
     }
 
     fn tcp(&self) -> &TcpStream {
         match self {
-            Self::Plain(stream) => stream,
+            Self::Plain(stream) | Self::Prior(stream) => stream,
             Self::Tls(stream) => stream.get_ref().0,
         }
     }
@@ -75,7 +78,7 @@ impl Accepted {
 macro_rules! each {
     ($socket:expr, $stream:ident => $what:expr) => {
         match &mut $socket.stream {
-            Accepted::Plain($stream) => $what,
+            Accepted::Plain($stream) | Accepted::Prior($stream) => $what,
             Accepted::Tls($stream) => $what,
         }
     };
@@ -416,7 +419,7 @@ impl AsyncWrite for Socket {
 
     fn is_write_vectored(&self) -> bool {
         match &self.stream {
-            Accepted::Plain(stream) => stream.is_write_vectored(),
+            Accepted::Plain(stream) | Accepted::Prior(stream) => stream.is_write_vectored(),
             Accepted::Tls(stream) => stream.is_write_vectored(),
         }
     }

@@ -1,5 +1,7 @@
 //! Clients that leave, hurry, or make no sense.
 
+use hyper_util::rt::{TokioExecutor, TokioIo};
+
 use super::*;
 
 #[test]
@@ -97,6 +99,32 @@ fn a_client_that_asks_whether_to_go_on_is_answered_by_the_server() {
     assert_eq!(server.rest().0, "");
     let lines = scene.end();
     assert!(lines.iter().any(|line| line.starts_with("2 < 417")), "{lines:#?}");
+}
+
+#[test]
+fn a_client_may_begin_with_http2_unasked() {
+    let scene = Scene::new();
+    let address = scene.origin.trim_start_matches("http://").to_owned();
+    let client = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+            let builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+            let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
+            tokio::spawn(connection);
+            let request =
+                hyper::Request::post(format!("http://{address}/mcp")).body(CALL.to_owned()).unwrap();
+            let response = sender.send_request(request).await.unwrap();
+            (response.version(), response.status().as_u16())
+        })
+    });
+    let mut server = scene.accept();
+    assert!(server.head().starts_with("POST /mcp HTTP/1.1\r\n"));
+    server.reads_to(CALL);
+    server.say(json(ANSWER));
+    assert_eq!(client.join().unwrap(), (hyper::Version::HTTP_2, 200));
+    let lines = scene.end();
+    assert!(lines.contains(&format!("1 < message {ANSWER}")), "{lines:#?}");
 }
 
 #[test]

@@ -17,12 +17,12 @@ use super::*;
 
 impl Scene {
     /// A recorder behind faults.
-    fn faulty(faults: &[&str]) -> Self {
+    pub(super) fn faulty(faults: &[&str]) -> Self {
         Self::with(|options| options.faults = Some(self::faults(faults)))
     }
 
     /// Faults, and no recording.
-    fn faulty_without_a_recording(faults: &[&str]) -> Self {
+    pub(super) fn faulty_without_a_recording(faults: &[&str]) -> Self {
         let faults = Some(self::faults(faults));
         Self::serving(|front, _| {
             let options = ReverseOptions { faults, ..ReverseOptions::default() };

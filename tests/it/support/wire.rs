@@ -98,6 +98,13 @@ fn rebuilt(cassette: &Cassette, blobs: &Blobs) -> Lines {
                 .unwrap_or_else(|error| panic!("{}: {error}", exchange.key));
             lines.entry((journal.clone(), from_client)).or_default().push(line.escape_ascii().to_string());
         };
+        // What came once more stands where it came first.
+        for id in exchange.http.iter().flat_map(|http| &http.again) {
+            let of_session = cassette.exchanges.iter().filter(|other| other.session == exchange.session);
+            let mut items = of_session.flat_map(|other| &other.server);
+            let is_it = |item: &&Item| item.sse.as_ref().is_some_and(|sse| sse.id.as_ref() == Some(id));
+            rebuild(false, &items.find(is_it).expect("it came before").message);
+        }
         if let Some(client) = &exchange.client {
             rebuild(true, client);
         }

@@ -1,11 +1,14 @@
 //! A request on its way to the server, and what the server says because of it.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use hyper::{
     Method, Request,
     body::Bytes,
-    header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING},
+    header::{CONNECTION, CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING},
     http::{request, response},
 };
 use tokio::{sync::oneshot, time::timeout};
@@ -16,6 +19,7 @@ use super::{
             lock,
             reply::{Cut, Flow},
         },
+        absent::{Back, SESSION_ID},
         connection::Link,
         exchange,
         inbound::Inbound,
@@ -44,6 +48,9 @@ pub(super) struct Forward {
     /// Where it is a `GET`, of what path.
     got: Option<String>,
     flow: Arc<Flow>,
+    /// Tells when a client comes back for what a fault has ended, which it can where there was an id.
+    back: Back,
+    gave_ids: AtomicBool,
 }
 
 impl Forward {
@@ -56,12 +63,16 @@ impl Forward {
     ) -> Self {
         // The connection to the server stays as long as it is read from.
         link.reads_on();
+        let is_call = head.method != Method::GET;
+        let session = head.headers.get(SESSION_ID).filter(|_| is_call).map(HeaderValue::as_bytes);
         Self {
             stand: Arc::clone(stand),
             link: Arc::clone(link),
             lane,
             got: (head.method == Method::GET).then(|| head.uri.path().to_owned()),
             flow: Arc::clone(flow),
+            back: link.front.tape.absent.add(session),
+            gave_ids: AtomicBool::new(false),
         }
     }
 
@@ -211,6 +222,9 @@ impl Forward {
             };
             let mut parts = Vec::new();
             cutter.feed(&data, |part, bytes| parts.push((part, bytes)));
+            if parts.iter().any(|(part, _)| matches!(part, Part::Event(event) if event.id.is_some())) {
+                self.gave_ids.store(true, Ordering::Relaxed);
+            }
             self.with(|stand, state| {
                 if is_plain {
                     self.to(state, |way| way.pass(data));
@@ -272,7 +286,18 @@ impl Forward {
     async fn next(&self, body: &mut ResponseBody) -> Result<Option<Bytes>, StreamEnd> {
         self.flow.ebbs(MOST_WAITING).await;
         loop {
-            match timeout(READ_ON, next_part(body)).await {
+            let part = tokio::select! {
+                biased;
+                () = self.back.comes() => {
+                    if self.is_for_nobody() && self.gave_ids.load(Ordering::Relaxed) {
+                        body.let_go();
+                        return Err(StreamEnd::Cut);
+                    }
+                    continue;
+                }
+                part = timeout(READ_ON, next_part(body)) => part,
+            };
+            match part {
                 Ok(Ok(Some(BodyPart::Data(data)))) => return Ok(Some(data)),
                 Ok(Ok(Some(BodyPart::Trailers(trailers)))) => {
                     self.with(|_, state| self.to(state, |way| way.ends_with(trailers)));
@@ -280,12 +305,15 @@ impl Forward {
                 Ok(Ok(None)) => return Ok(None),
                 Ok(Err(Cut)) => return Err(self.how_cut()),
                 // A client whose response a fault has ended is read on for only so long.
-                Err(_) if self.with(|_, state| self.way(state).is_none_or(|way| way.has_ended)) => {
-                    return Err(StreamEnd::Cut);
-                }
+                Err(_) if self.is_for_nobody() => return Err(StreamEnd::Cut),
                 Err(_) => {}
             }
         }
+    }
+
+    /// Whether a fault has ended the response, or its client has left.
+    fn is_for_nobody(&self) -> bool {
+        self.with(|_, state| self.way(state).is_none_or(|way| way.has_ended))
     }
 
     /// How the server cut a response off.

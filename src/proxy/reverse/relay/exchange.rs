@@ -35,7 +35,7 @@ const LONGEST_HEAD: usize = 408 << 10;
 
 /// An exchange that is under way.
 pub(super) struct Exchange {
-    lane: Arc<Lane>,
+    pub(super) lane: Arc<Lane>,
     said: Said,
     bearing: Bearing,
     /// What of the request's body has not come, and whether all of it has.

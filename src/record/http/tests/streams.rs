@@ -30,7 +30,7 @@ fn a_get_stream_is_filed_as_stdio_is() {
             "4 < .",
         ],
         &[
-            r#"1 http GET /mcp @1 {"status": 200, "stream": true} | body "" ! open"#,
+            r#"1 http GET /mcp @1 {"status": 200, "stream": true, "until_delete": true} | body """#,
             "1 push notifications/early @1 | get notification",
             r#"1 a @1 {"status": 202} | get notification | get result"#,
             "1 b @1 | get notification | result",
@@ -119,7 +119,7 @@ fn ids_that_are_used_again_are_those_of_the_request_at_hand() {
             // The server says it once more where the client has left, while a third one waits.
             "5 > POST /mcp @S",
             r#"5 > {"jsonrpc":"2.0","id":5,"method":"c"}"#,
-            r#"3 < event id=e2|{"jsonrpc":"2.0","id":5,"result":2}"#,
+            r#"3 < event again id=e2|{"jsonrpc":"2.0","id":5,"result":2}"#,
             "3 < .",
             "5 < 200 content-type=application/json",
             r#"5 < {"jsonrpc":"2.0","id":5,"result":3}"#,
@@ -128,9 +128,108 @@ fn ids_that_are_used_again_are_those_of_the_request_at_hand() {
         &[
             r#"1 a @1 {"stream": true} | notification | resume result"#,
             r#"1 http GET /mcp @1 {"request": {"last-event-id": "e1"}, "status": 200, "stream": true}"#,
-            r#"1 b @1 {"stream": true} | notification | resume result | result"#,
+            r#"1 b @1 {"stream": true} | notification | resume result"#,
             r#"1 http GET /mcp @2 {"request": {"last-event-id": "e1"}, "status": 200, "stream": true}"#,
             "1 c @1 | result",
         ],
     );
+}
+
+#[test]
+fn an_event_that_comes_again_is_no_second_message() {
+    check_in_session(
+        &[
+            "1 > GET /mcp @S",
+            "1 < 200 content-type=text/event-stream",
+            "2 > POST /mcp @S",
+            r#"2 > {"jsonrpc":"2.0","id":1,"method":"a"}"#,
+            "2 < 200 content-type=text/event-stream",
+            "2 < event id=p unnamed|",
+            r#"1 < event id=g1|{"jsonrpc":"2.0","id":0,"method":"roots/list"}"#,
+            r#"2 < event id=r1|{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            "2 < .",
+            // All that was sent behind it, on whatever stream.
+            "3 > GET /mcp @S last-event-id=p",
+            "3 < 200 content-type=text/event-stream",
+            r#"3 < event again id=g1|{"jsonrpc":"2.0","id":0,"method":"roots/list"}"#,
+            r#"3 < event again id=r1|{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            r#"3 < event id=g2|{"jsonrpc":"2.0","method":"notifications/new"}"#,
+            "3 > .",
+            // Another message by an id that was used before is one.
+            "4 > GET /mcp @S last-event-id=g2",
+            "4 < 200 content-type=text/event-stream",
+            r#"4 < event id=g1|{"jsonrpc":"2.0","method":"notifications/other"}"#,
+            "4 > .",
+            // And so is an equal one where nobody asked for what came before.
+            "5 > GET /mcp @S",
+            "5 < 200 content-type=text/event-stream",
+            r#"5 < event id=g2|{"jsonrpc":"2.0","method":"notifications/new"}"#,
+            "5 > .",
+        ],
+        &[
+            r#"1 http GET /mcp @1 {"status": 200, "stream": true} ! open"#,
+            r#"1 a @1 {"stream": true} | body "" | get request | result"#,
+            r#"1 http GET /mcp @2 {"request": {"last-event-id": "p"}, "status": 200, "stream": true, "again": ["g1", "r1"]} ! open"#,
+            "1 push notifications/new @1 | get notification",
+            r#"1 http GET /mcp @3 {"request": {"last-event-id": "g2"}, "status": 200, "stream": true} ! open"#,
+            "1 push notifications/other @1 | get notification",
+            r#"1 http GET /mcp @4 {"status": 200, "stream": true} ! open"#,
+            "1 push notifications/new @2 | get notification",
+        ],
+    );
+}
+
+#[test]
+fn a_client_that_comes_back_hears_each_event_once() {
+    let mut lines = vec![
+        "1 > POST /mcp @S",
+        r#"1 > {"jsonrpc":"2.0","id":1,"method":"a"}"#,
+        "1 < 200 content-type=text/event-stream",
+        r#"1 < event id=1|{"jsonrpc":"2.0","method":"n","params":1}"#,
+        "1 > .",
+        // Read on until it comes back.
+        r#"1 < event id=2|{"jsonrpc":"2.0","method":"n","params":2}"#,
+        "2 > GET /mcp @S last-event-id=1",
+        "2 < 200 content-type=text/event-stream",
+        r#"2 < event again id=2|{"jsonrpc":"2.0","method":"n","params":2}"#,
+        r#"2 < event id=3|{"jsonrpc":"2.0","method":"n","params":3}"#,
+        r#"2 < event id=4|{"jsonrpc":"2.0","id":1,"result":{}}"#,
+        "2 < .",
+    ];
+    let expected = [
+        r#"1 a @1 {"stream": true} | notification | notification | resume notification | resume result"#,
+        r#"1 http GET /mcp @1 {"request": {"last-event-id": "1"}, "status": 200, "stream": true, "again": ["2"]}"#,
+    ];
+    check_in_session(&lines, &expected);
+    // A server that says all to the one that has left as well.
+    lines.splice(
+        10..10,
+        [
+            r#"1 < event again id=3|{"jsonrpc":"2.0","method":"n","params":3}"#,
+            r#"1 < event id=5|{"jsonrpc":"2.0","method":"n","params":5}"#,
+        ],
+    );
+    let expected = [
+        r#"1 a @1 {"stream": true} | notification | notification | resume notification | notification | resume result"#,
+        expected[1],
+    ];
+    check_in_session(&lines, &expected);
+}
+
+#[test]
+fn a_get_stream_ends_before_or_behind_the_answer_to_delete() {
+    let head = ["1 > GET /mcp @S", "1 < 200 content-type=text/event-stream", "2 > DELETE /mcp @S"];
+    let delete = |status: &str| format!(r#"1 http DELETE /mcp @1 {{"status": {status}}}"#);
+    for (rest, how, status) in [
+        (["1 < .", "2 < 200", "2 < ."], r#", "until_delete": true}"#, "200"),
+        (["1 < cut", "2 < 204", "2 < ."], r#", "until_delete": true, "end": "cut"}"#, "204"),
+        (["2 < 200", "1 < .", "2 < ."], "} ! open", "200"),
+        (["2 < 200", "1 > .", "2 < ."], "} ! open", "200"),
+        (["1 > .", "2 < 200", "2 < ."], "} ! open", "200"),
+        (["2 < 405", "1 < .", "2 < ."], "}", "405"),
+    ] {
+        let lines: Vec<&str> = head.into_iter().chain(rest).collect();
+        let get = format!(r#"1 http GET /mcp @1 {{"status": 200, "stream": true{how}"#);
+        check_in_session(&lines, &[&get, &delete(status)]);
+    }
 }
