@@ -67,7 +67,7 @@ impl Shift {
         if changes.is_empty() {
             return;
         }
-        changes.sort_unstable_by_key(|(span, _)| std::cmp::Reverse(span.start));
+        changes.sort_by_cached_key(|(span, _)| std::cmp::Reverse(span.start));
         let mut changed = bytes.to_vec();
         for (span, token) in changes {
             changed.splice(span.start..span.end, token);

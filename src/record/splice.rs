@@ -29,7 +29,7 @@ pub(super) struct Array<'a> {
 /// The document with its arrays replaced.
 pub(super) fn write(text: &[u8], mut arrays: [Array<'_>; 2], out: &mut dyn Write) -> io::Result<()> {
     // An array that is missing goes behind the last member; a file may have them in any order.
-    arrays.sort_by_key(|array| array.place.map_or(u32::MAX, |place| place.start));
+    arrays.sort_by_cached_key(|array| array.place.map_or(u32::MAX, |place| place.start));
     let mut written = 0;
     for array in arrays {
         written = array.write(text, written, out)?;

@@ -115,7 +115,7 @@ pub(super) fn rewrite(bytes: &mut Vec<u8>, to: &Correlators) -> bool {
         Kind::Batch => rewrite_batch(bytes, &[(to.recorded_id(), to.live_id.clone())]),
         Kind::Request | Kind::Noise => {}
     }
-    changes.sort_unstable_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    changes.sort_by_cached_key(|(span, _)| std::cmp::Reverse(span.start));
     for (span, token) in changes {
         bytes.splice(span.start..span.end, token);
     }
@@ -147,7 +147,7 @@ pub(super) fn rewrite_batch(bytes: &mut Vec<u8>, ids: &[(Vec<u8>, Vec<u8>)]) {
         let span = span.shift(member.bytes.as_ptr() as usize - base);
         changes.push((span, answer_id(recorded, id, live)));
     }
-    changes.sort_unstable_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    changes.sort_by_cached_key(|(span, _)| std::cmp::Reverse(span.start));
     for (span, id) in changes {
         bytes.splice(span.start..span.end, id);
     }

@@ -138,13 +138,13 @@ impl Fold {
             session.exchanges.iter().map(super::super::Exchange::first).min().unwrap_or((u32::MAX, 0))
         };
         for open in &mut self.sessions {
-            open.session.exchanges.sort_by_key(|exchange| exchange.first().0);
+            open.session.exchanges.sort_by_cached_key(|exchange| exchange.first().0);
             let (order, at) = first(&open.session);
             if order < u32::MAX {
                 open.session.at_ms = started.saturating_add(at / 1000);
             }
         }
-        self.sessions.sort_by_key(|open| first(&open.session).0);
+        self.sessions.sort_by_cached_key(|open| first(&open.session).0);
     }
 }
 

@@ -93,8 +93,9 @@ pub(in crate::replay) fn fillings<'a>(
 ) -> Option<Vec<(Placeholder, Filling<'a>)>> {
     let mut open: Vec<(usize, Blanks<'_, 'a>)> = texts(recorded, live)?.into_iter().enumerate().collect();
     // What one blank alone takes tells of others.
-    open.sort_by_key(|(_, text)| {
-        (only_placeholder(text.recorded).is_none(), placeholders(text.recorded).count())
+    open.sort_by_cached_key(|(_, text)| match only_placeholder(text.recorded) {
+        Some(_) => 0,
+        None => placeholders(text.recorded).count(),
     });
     let mut filled: Vec<(usize, Filled<'a>)> = Vec::new();
     let mut values: Vec<(Placeholder, Vec<u8>)> = Vec::new();
@@ -129,7 +130,7 @@ pub(in crate::replay) fn fillings<'a>(
         }
     }
     are_borne_out(&filled, known).then_some(())?;
-    filled.sort_by_key(|(at, _)| *at);
+    filled.sort_by_cached_key(|(at, _)| *at);
     Some(filled.into_iter().map(|(_, Filled { placeholder, filling, .. })| (placeholder, filling)).collect())
 }
 

@@ -48,7 +48,7 @@ impl Replayer {
                 });
             }
         }
-        waiting.sort_by_key(|waiting| waiting.due);
+        waiting.sort_by_cached_key(|waiting| waiting.due);
         waiting
     }
 

@@ -307,7 +307,7 @@ fn renamed(line: &[u8], number: u64) -> Vec<u8> {
     let message = Message::read(&line);
     let token = message.param_span("/_meta/progressToken");
     let mut spans: Vec<_> = message.id_span().into_iter().chain(token).collect();
-    spans.sort_unstable_by_key(|span| std::cmp::Reverse(span.start));
+    spans.sort_by_cached_key(|span| std::cmp::Reverse(span.start));
     for span in spans {
         line.splice(span.start..span.end, number.to_string().into_bytes());
     }

@@ -108,7 +108,7 @@ impl Front {
     /// What waits in all takes, the first that is due first.
     pub(super) fn waiting(&self) -> Vec<Waiting> {
         let mut waiting: Vec<Waiting> = self.takes().iter().flat_map(|take| take.waiting()).collect();
-        waiting.sort_by_key(|waiting| waiting.due);
+        waiting.sort_by_cached_key(|waiting| waiting.due);
         waiting
     }
 }
