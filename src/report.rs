@@ -45,7 +45,8 @@ pub struct Report {
     pub repeats: Vec<Repeat>,
     /// Waits for order that ran out, and answers to server requests that did not come.
     pub waits: Vec<Wait>,
-    /// Keys of recorded exchanges that nobody asked for, and that a client of those that came can ask for; of a batch of which others were, `KEY METHOD NAME`; where there are several servers, each as `SERVER: KEY`.
+    /// Keys of recorded exchanges that nobody asked for, and that a client of those that came can ask for; of a batch
+    /// of which others were, `KEY METHOD NAME`; where there are several servers, each as `SERVER: KEY`.
     pub unused: Vec<String>,
     /// Those of them that make the verdict bad, which is judged at the end, under `--strict` alone.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

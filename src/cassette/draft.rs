@@ -89,8 +89,8 @@ pub struct Extra<'a> {
 pub struct MessageDraft<'a> {
     /// What the bytes are.
     pub part: Part,
-    /// The line, event or body as it stood on the wire; a line without its `\n`. Of an omitted message: what is left of its envelope, a
-    /// message without params or with an empty result.
+    /// The line, event or body as it stood on the wire; a line without its `\n`. Of an omitted message: what is left of
+    /// its envelope, a message without params or with an empty result.
     pub bytes: Cow<'a, [u8]>,
     /// Size and SHA-256 of a message over `--max-message`.
     pub omitted: Option<(u64, [u8; 32])>,

@@ -1,4 +1,5 @@
-//! What `record`, `proxy`, `replay`, `join` and `auto` share: a client's stdio, and what to say where a session cannot start.
+//! What `record`, `proxy`, `replay`, `join` and `auto` share: a client's stdio, and what to say where a session cannot
+//! start.
 
 use std::{
     fs::File,

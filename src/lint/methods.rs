@@ -131,7 +131,8 @@ pub(super) fn foreign(dialogue: &Dialogue<'_>, faults: &mut Vec<Fault>) {
     }
 }
 
-/// The revision whose methods a message may use, as far as that is known: a gap may hold a handshake. In which era a message is where both are spoken is a rule of its own.
+/// The revision whose methods a message may use, as far as that is known: a gap may hold a handshake. In which era a
+/// message is where both are spoken is a rule of its own.
 fn of(dialogue: &Dialogue<'_>, index: usize, seen: &Seen<'_>, agreed: Option<&str>) -> Option<&'static str> {
     if seen.from_client && seen.message.kind == Kind::Request && seen.message.is_modern() {
         let newest = REVISIONS.last().map(|row| row.name);

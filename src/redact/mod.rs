@@ -4,9 +4,9 @@
 //! [`Pairing`] tells in replay which live secret stands for which recorded one. Live traffic is never touched.
 //!
 //! What is secret is listed in two tables, each of which begins with how to add a line: `names` (values of members,
-//! variables and parameters with such a name) and `shapes` (tokens with such a look); `ordinary` and `references` say which
-//! values are none all the same. Values that were found once
-//! are found again wherever they stand, also encoded (`secrets`). From the message inward:
+//! variables and parameters with such a name) and `shapes` (tokens with such a look); `ordinary` and `references` say
+//! which values are none all the same. Values that were found once are found again wherever they stand, also encoded
+//! (`secrets`). From the message inward:
 //!
 //! - `search` walks the message: its strings, the JSON inside them, the places that options name
 //! - `layers` carries what is found in decoded strings back to the message's bytes

@@ -249,8 +249,8 @@ pub(super) const fn parts_words(byte: u8) -> bool {
     }
 }
 
-/// Whether secrets of this kind are known by their look alone, wherever they stand: no name gives it, and nothing that has
-/// to stand around them.
+/// Whether secrets of this kind are known by their look alone, wherever they stand: no name gives it, and nothing that
+/// has to stand around them.
 pub(crate) fn is_of_looks_alone(kind: &str) -> bool {
     let of_kind = || SHAPES.iter().filter(|shape| shape.kind == kind);
     of_kind().next().is_some() && !of_kind().any(Shape::has_group) && !names::gives(kind)

@@ -129,7 +129,8 @@ pub(super) fn is_modern(cassette: &Cassette, session: u32) -> bool {
     protocol.is_some_and(|protocol| !revision(protocol).handshake)
 }
 
-/// What is missing in sessions, a sentence each; what is missing in one of several that one process recorded is told once.
+/// What is missing in sessions, a sentence each; what is missing in one of several that one process recorded is told
+/// once.
 pub(super) fn gaps(cassette: &Cassette, sessions: &[u32]) -> Vec<String> {
     let mut told = Vec::new();
     let mut shared: Vec<(u32, u64, Vec<u32>)> = Vec::new();

@@ -5,13 +5,14 @@
 //! frame: mark (4 bytes)  length (u32)  number (u32)  crc32 of length, number and payload (u32)  payload (bincode)
 //! ```
 //!
-//! Numbers are little-endian, frames are numbered from 0. The first frame is the [`JournalHeader`], with up to two more behind it that belong to it
-//! (where it goes on, and how many messages are missing, which alone is written over later); the others are [`Entry`]s.
-//! A recorder appends whole frames and is killed at any byte: [`JournalReader`] takes what stands before a torn last
-//! frame, refuses damage before a whole one, and skips it only when asked to recover. Frames that are missing, doubled or
-//! in another order are damage, too. Behind the last frame there may be zeros: room that the recorder made and did not
-//! fill. A last frame that is broken although all of it is there, or something else behind it, was not torn by the end of
-//! its writer; while that still lives it may be about to be written, which the reader leaves to who knows.
+//! Numbers are little-endian, frames are numbered from 0. The first frame is the [`JournalHeader`], with up to two
+//! more behind it that belong to it (where it goes on, and how many messages are missing, which alone is written over
+//! later); the others are [`Entry`]s. A recorder appends whole frames and is killed at any byte: [`JournalReader`]
+//! takes what stands before a torn last frame, refuses damage before a whole one, and skips it only when asked to
+//! recover. Frames that are missing, doubled or in another order are damage, too. Behind the last frame there may be
+//! zeros: room that the recorder made and did not fill. A last frame that is broken although all of it is there, or
+//! something else behind it, was not torn by the end of its writer; while that still lives it may be about to be
+//! written, which the reader leaves to who knows.
 //!
 //! A journal can also be an [`Archive`] made from a cassette.
 //!

@@ -3,8 +3,9 @@
 //!
 //! A request is read whole and shown to the plan, then it passes as without one, or is answered in the server's place.
 //! What the server says is read by a task of its own, so that it is recorded to its end where a fault has ended it for
-//! the client; where nothing is recorded the server sees its client leave. A response that nothing acts on passes byte for byte as it comes; one that is acted on becomes
-//! [`Output`]s, and what of it comes out unchanged goes in its own bytes.
+//! the client; where nothing is recorded the server sees its client leave. A response that nothing acts on passes byte
+//! for byte as it comes; one that is acted on becomes [`Output`]s, and what of it comes out unchanged goes in its own
+//! bytes.
 //!
 //! - `cutter`: an event stream, event by event, with its bytes
 //! - `forward`: a request on its way to the server, and what that says

@@ -28,8 +28,8 @@ pub(crate) fn entity(text: &[u8]) -> Option<(u8, usize)> {
     named.is_ascii().then_some((named, name.len() + 2))
 }
 
-/// The value with its byte at `offset` standing at `at`, its signs spelled in one of the ways that texts spell them: the one
-/// in which it is longest.
+/// The value with its byte at `offset` standing at `at`, its signs spelled in one of the ways that texts spell them:
+/// the one in which it is longest.
 pub(super) fn plain(value: &[u8], text: &[u8], at: usize, offset: usize, from: usize) -> Option<Span> {
     let spellings = Spelling::ALL.into_iter().filter(|spelling| spelling.may_spell(value));
     let spans = spellings.filter_map(|spelling| {

@@ -153,7 +153,8 @@ fn escaped(behind: &[u8]) -> Option<(u8, usize)> {
     Some((said, 2))
 }
 
-/// Which signs encoders of addresses leave alone beside letters and digits: none; RFC 3986; JavaScript's components; paths.
+/// Which signs encoders of addresses leave alone beside letters and digits: none; RFC 3986; JavaScript's components;
+/// paths.
 const SPARED: [&[u8]; 5] = [b"", b"-_.~", b"-_.~!*'()", b"-_.~!*'()/", b"-_.~!$&'()*+,;=:@/"];
 
 /// Which signs stand as they are where bash puts a backslash before the others, and before which programs do.

@@ -269,7 +269,8 @@ pub(in crate::replay) fn is_in_a_name(recorded: &[u8]) -> bool {
 }
 
 /// In how many bytes a recorded form and a live one agree that fills its blanks so, and whether text that fills one is
-/// never part of a longer word. What would be the rest of such a word does not count as agreed: a secret may be all of it.
+/// never part of a longer word. What would be the rest of such a word does not count as agreed: a secret may be all of
+/// it.
 pub(in crate::replay) fn agreed(recorded: &[u8], filled: &[(Placeholder, Filling<'_>)]) -> (usize, bool) {
     let (mut at, mut agreed, mut are_whole) = (0, 0, true);
     let mut filled = filled.iter();

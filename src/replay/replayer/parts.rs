@@ -1,6 +1,6 @@
-//! Requests of whose bodies the recording has only the beginning, or nothing: the server cut them off, or answered without
-//! the rest. They are answered as soon as so much has come, whether or not more does; where that does not tell what is
-//! asked, or a request that was recorded whole may be meant, once no more comes.
+//! Requests of whose bodies the recording has only the beginning, or nothing: the server cut them off, or answered
+//! without the rest. They are answered as soon as so much has come, whether or not more does; where that does not tell
+//! what is asked, or a request that was recorded whole may be meant, once no more comes.
 
 use std::sync::Arc;
 
@@ -225,8 +225,8 @@ impl Replayer {
     }
 
     /// Whether a request that was recorded whole begins alike, and comes first: one that is left and was recorded before;
-    /// any, where the part itself would be repeated. Of what has come in part, its length may tell which of the two it is,
-    /// and else whether more comes.
+    /// any, where the part itself would be repeated. Of what has come in part, its length may tell which of the two it
+    /// is, and else whether more comes.
     fn has_rival(&self, play: usize, step: u32, part: &Part, live: &Live<'_>) -> bool {
         let script = &self.scripts[self.plays[play].script];
         let (is_taken, rank) = (self.plays[play].is_taken(step), script.steps[step as usize].rank);

@@ -36,8 +36,8 @@ enum Inner<B> {
     Http2(http2::SendRequest<B>),
 }
 
-/// What to do about an answer that could not be read because the server speaks another version of HTTP; none where that is
-/// not the reason.
+/// What to do about an answer that could not be read because the server speaks another version of HTTP; none where that
+/// is not the reason.
 pub fn in_other_version(error: &hyper::Error) -> Option<&'static str> {
     let source = error.source().map(ToString::to_string).unwrap_or_default();
     // `HTT` is no length of a frame.

@@ -1,8 +1,8 @@
 //! Which recorded messages can equal a live one but for their blanks, found without a look at each.
 //!
-//! A recorded form is known by its shape (all but its texts and numbers), by its mask (which of these have blanks, and how
-//! much stands before and behind those), and by what the mask leaves. A live form is looked up once for each mask of its
-//! shape, of which there are few.
+//! A recorded form is known by its shape (all but its texts and numbers), by its mask (which of these have blanks, and
+//! how much stands before and behind those), and by what the mask leaves. A live form is looked up once for each mask
+//! of its shape, of which there are few.
 
 use std::{
     collections::HashMap,

@@ -75,16 +75,16 @@ fn is_block(text: &[u8]) -> bool {
         && is_look(text)
 }
 
-/// Whether a text ends as one does behind which a value is told: in a sign that assigns, or a flag. Where none tells it, a
-/// key is known by its look.
+/// Whether a text ends as one does behind which a value is told: in a sign that assigns, or a flag. Where none tells
+/// it, a key is known by its look.
 fn is_named(before: &[u8]) -> bool {
     let before = before.trim_ascii_end();
     let word = before.rsplit(u8::is_ascii_whitespace).next().unwrap_or_default();
     word.starts_with(b"-") || matches!(before.last(), Some(b'=' | b':' | b'>'))
 }
 
-/// Whether a word says what else is to be done, or done with: a command or variable that a shell puts in, `$(x)` and `${x}`,
-/// or a line end and the like in an address, `%0A`.
+/// Whether a word says what else is to be done, or done with: a command or variable that a shell puts in, `$(x)` and
+/// `${x}`, or a line end and the like in an address, `%0A`.
 fn says_more(text: &[u8]) -> bool {
     let is_put_in = |pair: &[u8]| matches!(pair, b"$(" | b"${");
     let is_control = |escape: &[u8]| match escape {
