@@ -333,7 +333,7 @@ pub(super) fn notes_of_losses(journal: &Path, losses: &[Damage]) -> Vec<String> 
             format!("{frames} entries are missing before byte {at} and are lost")
         }
         Damage::Displaced(Loss { at, .. }) => {
-            format!("the entry at byte {at} stands there twice, or behind a later one, and is left out")
+            format!("the entry at byte {at} is out of place, or stands there twice, and is left out")
         }
     };
     losses.iter().map(|damage| format!("{}: {}", journal.display(), told(damage))).collect()

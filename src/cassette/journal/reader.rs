@@ -39,7 +39,7 @@ pub enum Damage {
         /// How many there were.
         frames: u32,
     },
-    /// A whole frame whose number was there before, or passed over: it stands there twice, or behind a later one.
+    /// A whole frame that is out of place: it stands there twice, or before or behind where it belongs.
     Displaced(Loss),
 }
 
@@ -68,7 +68,12 @@ impl<R: Read> JournalReader<R> {
     /// When this is no journal, or one whose header is not whole.
     pub fn new(source: R) -> Result<Self, JournalError> {
         let mut reader = Self::begin(source);
-        reader.read_begin()?;
+        match reader.read_begin() {
+            Err(JournalError::NoJournal) if reader.header_at_begin()?.is_some() => {
+                return Err(JournalError::Damaged { at: 0, resumes: BEGIN as u64 });
+            }
+            begins => begins?,
+        }
         let at = reader.base_at();
         match reader.frame_at(reader.next)? {
             Found::Whole(frame) => {
@@ -98,13 +103,13 @@ impl<R: Read> JournalReader<R> {
         reader.skips_damage = true;
         reader.header = header;
         reader.next = BEGIN;
-        let found = match reader.frame_at(BEGIN)? {
-            Found::Whole(frame) => Some(frame).zip(decode_header(&reader.buffer[frame.payload..frame.end])),
-            Found::End | Found::Broken => None,
-        };
+        let found = reader.header_at_begin()?;
         // Magic bytes that are damaged are believed where a header follows.
         match (found, begins) {
-            (Some((frame, header)), Ok(()) | Err(JournalError::NoJournal)) => {
+            (Some((frame, header)), begins @ (Ok(()) | Err(JournalError::NoJournal))) => {
+                if begins.is_err() {
+                    reader.losses.push(Damage::Bytes(Loss { at: 0, bytes: MAGIC.len() as u64 }));
+                }
                 let named = std::mem::replace(&mut reader.header, header).continues;
                 reader.take(frame);
                 reader.read_behind_header()?;
@@ -120,6 +125,12 @@ impl<R: Read> JournalReader<R> {
         let (buffer, losses) = (Vec::new(), Vec::new());
         let (next, base, number) = (0, 0, 0);
         Self { source, header, buffer, next, base, skips_damage: false, losses, number, end: None }
+    }
+
+    /// The header where it should stand, whatever stands before it.
+    fn header_at_begin(&mut self) -> Result<Option<(Whole, JournalHeader)>, JournalError> {
+        let Found::Whole(frame) = self.frame_at(BEGIN)? else { return Ok(None) };
+        Ok(Some(frame).zip(decode_header(&self.buffer[frame.payload..frame.end])))
     }
 
     /// Reads magic and version.
@@ -162,6 +173,13 @@ impl<R: Read> JournalReader<R> {
             Some(number) => number.wrapping_sub(self.number).cast_signed(),
             None => 0,
         }
+    }
+
+    /// Whether a frame that should come later stands before one that should not: it is out of place, and what follows is
+    /// not.
+    fn is_early(&mut self, frame: Whole) -> Result<bool, JournalError> {
+        let Found::Whole(next) = self.frame_at(frame.end)? else { return Ok(false) };
+        Ok((0..self.frames_before(frame)).contains(&self.frames_before(next)))
     }
 
     /// The journal's header.
@@ -207,7 +225,7 @@ impl<R: Read> JournalReader<R> {
                         return Err(JournalError::Disordered { at });
                     }
                     let loss = Loss { at, bytes: (frame.end - start) as u64 };
-                    if missing < 0 {
+                    if missing < 0 || missing > 0 && self.is_early(frame)? {
                         self.next = frame.end;
                         return Ok(Some(self.lost(Damage::Displaced(loss))));
                     }

@@ -69,8 +69,11 @@ impl Guard {
         }
         // That of an absolute target counts before `Host` (RFC 9112, 3.2.2).
         let target = request.uri().authority().and_then(|authority| authority.as_str().rsplit('@').next());
-        let origin = headers.get(ORIGIN).map(HeaderValue::as_bytes);
-        let checked = self.check(target.map(str::as_bytes), None).and_then(|()| self.check(host, origin));
+        let mut origins = headers.get_all(ORIGIN).iter().map(HeaderValue::as_bytes);
+        let checked = self
+            .check(target.map(str::as_bytes), None)
+            .and_then(|()| self.check(host, None))
+            .and_then(|()| origins.try_for_each(|origin| self.check(None, Some(origin))));
         checked.err().map(|refusal| (StatusCode::FORBIDDEN, format!("{refusal}\n")))
     }
 
@@ -137,6 +140,18 @@ mod tests {
         let open = Guard { is_open: true, ..Guard::default() };
         let request = Request::builder().version(Version::HTTP_11).uri("/mcp").body(()).unwrap();
         assert_eq!(open.refusal(&request).map(|(status, _)| status.as_u16()), Some(400));
+    }
+
+    #[test]
+    fn each_page_that_a_request_names_is_asked_for() {
+        let status = |origins: [&str; 2]| {
+            let request = Request::builder().header(HOST, "localhost").uri("/mcp");
+            let request = origins.iter().fold(request, |request, origin| request.header(ORIGIN, *origin));
+            Guard::default().refusal(&request.body(()).unwrap()).map(|(status, _)| status.as_u16())
+        };
+        assert_eq!(status(["http://localhost", "http://127.0.0.1:9000"]), None);
+        assert_eq!(status(["http://localhost", "https://evil.example"]), Some(403));
+        assert_eq!(status(["https://evil.example", "http://localhost"]), Some(403));
     }
 
     #[test]

@@ -63,9 +63,11 @@ fn damage_at_the_end_and_messages_taken_out_are_told_as_damage() {
         let to = at + memchr::memmem::find(&bytes[at..], &mark).expect("another is behind it");
         bytes.drain(from..to);
     };
+    let begin: fn(&mut Vec<u8>) = |bytes| bytes[3] ^= 4;
     for (change, says, lost) in [
         (end, "the journal is damaged from byte", "damaged and are lost"),
         (taken, "whole messages are missing there", "1 entry is missing before byte"),
+        (begin, "the journal is damaged at byte 0", "8 bytes from byte 0 on were damaged"),
     ] {
         let (deck, journal) = left(change);
         deck.run("show c.json").status(ExitCode::File).stderr(says).stderr("hint: `tapedeck recover ");

@@ -28,6 +28,11 @@ fn foreign_hosts_and_pages_are_refused_with_the_way_out() {
     for (headers, status, word) in [
         ("Host: evil.example\r\n", "403", "--allow-host evil.example"),
         ("Host: localhost\r\nOrigin: https://evil.example\r\n", "403", "--allow-origin https://evil.example"),
+        (
+            "Host: localhost\r\nOrigin: http://localhost\r\nOrigin: https://evil.example\r\n",
+            "403",
+            "--allow-origin https://evil.example",
+        ),
         ("Host: localhost\r\nHost: localhost\r\n", "400", "two hosts"),
         ("", "400", "no host"),
     ] {

@@ -105,18 +105,18 @@ fn upgrades(head: &RequestHead<'_>, hop: &Hop<'_>) -> bool {
 
 /// Whether its client is served; `host` is what the one before named, and now what this one does.
 fn is_served(head: &RequestHead<'_>, host: &mut Vec<u8>, front: &Front) -> bool {
-    let (mut hosts, mut named, mut origin) = (0, None, None);
+    let (mut hosts, mut named) = (0, None);
     for &(name, value) in &head.fields {
         match name {
             "host" => (hosts, named) = (hosts + 1, Some(value)),
-            "origin" if origin.is_none() => origin = Some(value),
+            "origin" if front.guard.check(None, Some(value)).is_err() => return false,
             _ => {}
         }
     }
     let Some(named) = named.filter(|_| hosts == 1) else { return false };
     // It is nearly always the same.
     let is_known = !host.is_empty() && *host == named;
-    if front.guard.check(Some(named).filter(|_| !is_known), origin).is_err() {
+    if front.guard.check(Some(named).filter(|_| !is_known), None).is_err() {
         return false;
     }
     if !is_known {
