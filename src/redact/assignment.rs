@@ -22,7 +22,7 @@ use self::equals::{encoded, equals};
 pub(super) use self::flags::{flag, is_flags_word};
 pub(super) use self::pairs::gives_names;
 pub(super) use self::prose::{in_sentence, without_punctuation};
-use self::quotes::behind_quotes;
+use self::quotes::{bare_word, behind_quotes, between_signs, escape};
 pub(super) use self::quotes::{closing_quote, said_in_quotes};
 pub(super) use self::settings::is_mixed;
 use self::settings::{begins_string, colon, hides_line, indexed, sign_at, spaced, variable};

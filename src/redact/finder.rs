@@ -138,8 +138,10 @@ impl Pass<'_> {
             return;
         }
         let value = match self.text[..span.start].last() {
-            Some(b'=') => address::decoded(bytes),
             _ if kind == URL_PASSWORD => address::decoded(bytes),
+            // A word of a shell.
+            Some(b'=' | b':') if bytes.contains(&b'\\') => Spelling::Slashed.said(bytes),
+            Some(b'=') => address::decoded(bytes),
             // In an element.
             Some(b'>') => Spelling::Entities.said(bytes),
             Some(quote @ (b'"' | b'\'')) => {

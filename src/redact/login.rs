@@ -217,8 +217,8 @@ fn word_end(text: &[u8], at: usize, parts: &[u8]) -> usize {
                 (end, may_open) = closed.map_or((sign + 1, slashes > 0), |behind| (behind, true));
                 continue;
             }
-            Some(sign_behind) if slashes > 0 && parts.contains(sign_behind) => {
-                end = sign + 1;
+            Some(other) if slashes > 0 && (parts.contains(other) || end > at && parts_commands(*other)) => {
+                (end, may_open) = (sign + 1, false);
                 continue;
             }
             _ if slashes > 0 => end = sign,
@@ -259,6 +259,11 @@ fn behind_escapes(text: &[u8], start: usize) -> Option<usize> {
 
 const fn ends_command(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | b';' | b'|' | b'&' | b'`' | b')' | b']' | b'<' | b'>')
+}
+
+/// Whether a byte ends a command, or stands around it, unless it stands behind a backslash: that one is of the word.
+const fn parts_commands(byte: u8) -> bool {
+    matches!(byte, b';' | b'|' | b'&' | b')' | b'<' | b'>')
 }
 
 /// The quote that a word begins with, and the sign or the backslashes before it.
@@ -326,6 +331,9 @@ mod tests {
             ("curl -u joe:pw99'x https://h then don't", "pw99'x", " https://h then don't"),
             ("curl -u joe:'pw99x https://h\nit's", "'pw99x", " https://h\nit's"),
             (r"curl -u joe:pw\ 99x https://h", r"pw\ 99x", " https://h"),
+            (r"curl -u joe:a\'b\&c99xyz https://h", r"a\'b\&c99xyz", " https://h"),
+            (r"curl -u joe:a\;\|b\)9 https://h; ls", r"a\;\|b\)9", " https://h; ls"),
+            (r"curl -u joe:pw99x \; -exec y -u a:b1c2 \;", "pw99x", r" \; -exec y -u a:b1c2 \;"),
             ("curl -u joe:\"p w99x\" 'x y'", "p w99x", " 'x y'"),
             ("curl -u joe:pw99x", "pw99x", ""),
             ("curl -u joe:pw99x\\\n -s", "pw99x", "\\\n -s"),

@@ -2,13 +2,18 @@
 
 use super::settings::{begins_line, ends_line, is_literal, is_mixed, stands_in_tokens, variable};
 use super::{
-    ansi_sign, backslashes, backslashes_before_quote, behind_quotes, ends_parameter, ends_setting,
-    escapes_at, flag, in_sentence, is_form, refers, run, with_brackets, without_punctuation, worth,
+    ansi_sign, backslashes, backslashes_before_quote, bare_word, behind_quotes, between_signs,
+    ends_parameter, ends_setting, escapes_at, flag, in_sentence, is_form, refers, run, with_brackets,
+    without_punctuation, worth,
 };
+use crate::redact::names::is_name_byte;
 use crate::wire::Span;
 
 /// What is assigned to a name by the sign before `start`.
 pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
+    if let Some(value) = between_signs(text, start) {
+        return worth(text, value).filter(|value| !refers(text, value.start));
+    }
     let start = start + ansi_sign(text, start);
     let before = name.start.checked_sub(1).map(|at| text[at]);
     let spelled = name.of(text);
@@ -18,7 +23,9 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let is_field = spelled.iter().any(|byte| matches!(byte, b'[' | b'%'));
     let parameter = || {
         let is_one = match before {
-            None => is_form(text),
+            // A word of a shell may have more behind a backslash.
+            None => is_form(text) && !(may_fill && text[start..].contains(&b'\\')),
+            Some(b'"' | b'\'') if !is_field && !may_fill => return first_field(text, name, start),
             Some(b'"' | b'\'') => is_field,
             Some(byte) => matches!(byte, b'?' | b'&' | b';' | b'#'),
         };
@@ -49,18 +56,62 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
             let end = behind_quotes(text, inside, quote, slashes);
             (Span::new(inside, end), end)
         }
-        _ => {
-            let word = Span::new(start, start + run(text, start, |byte| !ends_setting(byte)));
-            (without_punctuation(text, word), word.end)
-        }
+        _ => bare_word(text, start, |at| ends_setting(text[at])),
     };
-    let value = worth(text, value)?;
+    let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'' | b'\\');
+    let value = worth(text, value).filter(|value| !value.of(text).iter().all(is_quote))?;
     let is_mixed = if quote.is_some() { is_literal } else { is_mixed };
     let is_token = || {
         let ends = |byte: &u8| *byte <= b' ' || ends_line(*byte) || in_list && matches!(byte, b',' | b';');
-        begins || text.get(end).is_none_or(ends) && value.of(text).iter().all(stands_in_tokens)
+        begins || text.get(end).is_none_or(ends) && is_token_of_shell(value.of(text))
     };
     (is_plain && !refers(text, value.start) || is_mixed(value.of(text)) && is_token()).then_some(value)
+}
+
+/// What is assigned to the name that a text in quotes begins with: `'password=x&user=ann'`. The text may be a sentence or
+/// code as well: what no other field follows, nor the quote, has to look like a secret.
+fn first_field(text: &[u8], name: Span, start: usize) -> Option<Span> {
+    let (&quote, before) = text[..name.start].split_last()?;
+    let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+    // A quote that is itself in those of a shell ends at the next: `'"'"'password=x'"'"'`.
+    let is_sign = quote == b'\'' && matches!(before.last(), Some(b'"' | b'\''));
+    let end = if is_sign {
+        start + run(text, start, |byte| !matches!(byte, b'\'' | b'\n'))
+    } else {
+        behind_quotes(text, name.start, quote, slashes)
+    };
+    let ends = |at: &usize| match text[*at] {
+        b'&' => true,
+        b';' => begins_field(&text[at + 1..end]),
+        byte => byte <= b' ',
+    };
+    let value = Span::new(start, (start..end).find(ends).unwrap_or(end));
+    let bytes = value.of(text);
+    if matches!(bytes.first()?, b'"' | b'\'' | b'(' | b'[' | b'\\') {
+        return None;
+    }
+    let fills = value.end == end && text.get(end..)?.get(slashes) == Some(&quote);
+    let is_whole = fills || matches!(text.get(value.end), Some(b'&' | b';'));
+    let is_word = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.+~!@".contains(byte));
+    let is_value = is_whole && is_word || is_mixed(bytes) || is_literal(bytes) && !bytes.contains(&b'[');
+    is_value.then(|| if is_whole { value } else { without_punctuation(text, value) })
+}
+
+/// Whether all signs may stand in a token, or behind a backslash.
+fn is_token_of_shell(text: &[u8]) -> bool {
+    let mut is_escaped = false;
+    text.iter().all(|byte| {
+        let stands = is_escaped || *byte == b'\\' || stands_in_tokens(byte);
+        is_escaped = *byte == b'\\' && !is_escaped;
+        stands
+    })
+}
+
+/// Whether a text begins with a name and the sign that assigns something to it.
+fn begins_field(text: &[u8]) -> bool {
+    let name = text.trim_ascii_start();
+    let length = name.iter().take_while(|byte| is_name_byte(**byte)).count();
+    length > 0 && name.get(length) == Some(&b'=')
 }
 
 /// What is assigned in a word that fills its quotes, or all of the text: any sign is part of it there. Of a variable

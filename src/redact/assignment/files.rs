@@ -1,6 +1,6 @@
 //! Files of programs that keep logins: `machine h login u password x` of netrc, `//registry.x/:_authToken=x` of npm.
 
-use super::settings::begins_line;
+use super::settings::{begins_line, is_mixed};
 use super::{Assigned, backslashes, is_secret, refers, run, skip_gap, worth};
 use crate::redact::names::{self, SecretName};
 use crate::redact::references::is_example;
@@ -17,42 +17,68 @@ pub(super) fn of_netrc(text: &[u8], name: Span) -> Option<Assigned> {
     }
     let before = &text[name.start.saturating_sub(LONGEST_ENTRY)..name.start];
     let is_hidden = memchr::memmem::find(before, b"\\n").is_some() || text[name.end] == b'\\';
-    if is_hidden && memchr::memmem::find(before, b"machine").is_some() {
-        return Some(Assigned::Look);
-    }
+    let begins = |begin: &&[u8]| memchr::memmem::find(before, begin).is_some();
+    let look = || (is_hidden && [MACHINE, DEFAULT].iter().any(begins)).then_some(Assigned::Look);
+    let Some(entry) = entry(before).filter(|_| text[name.end] != b'\\') else { return look() };
     let start = name.end + run(text, name.end, |byte| byte.is_ascii_whitespace());
     let value = Span::new(start, start + run(text, start, |byte| byte > b' '));
-    if !is_of_entry(before) {
-        return None;
-    }
     let escapes = memchr::memchr(b'\\', value.of(text)).map(|at| &value.of(text)[at + 1..]);
     if escapes.is_some_and(|rest| matches!(rest.first(), Some(b'n' | b'r' | b't' | b'"'))) {
         return Some(Assigned::Look);
     }
     let value = unquoted(text, value);
-    let is_value = |value: &Span| !refers(text, value.start) && !is_example(value.of(text));
-    let value = worth(text, value).filter(is_value)?;
-    Some(Assigned::Secret(names::secret(b"password")?, value))
+    let is_value = |value: &Span| {
+        let bytes = value.of(text);
+        !refers(text, value.start) && !is_example(bytes) && (entry == Entry::Sure || is_mixed(bytes))
+    };
+    match worth(text, value).filter(is_value) {
+        Some(value) => Some(Assigned::Secret(names::secret(b"password")?, value)),
+        // Escapes or the end of a string may stand behind it.
+        None if entry == Entry::Likely => Some(Assigned::Look),
+        None => look(),
+    }
 }
 
-/// Whether these words stand before a password: those of a machine, or of the default, and a login.
-fn is_of_entry(before: &[u8]) -> bool {
-    let mut words = before.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let is_begin = |word: Option<&[u8]>, begin: &[u8]| {
-        let before = word.and_then(|word| word.strip_suffix(begin));
+/// The words that entries of netrc begin with.
+const MACHINE: &[u8] = b"machine";
+const DEFAULT: &[u8] = b"default";
+
+/// What stands before a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    /// The words of an entry, and nothing else.
+    Sure,
+    /// What may be a sentence of the same words.
+    Likely,
+}
+
+/// Whether these words stand before a password: those of a machine, or of the default, a login and an account.
+fn entry(before: &[u8]) -> Option<Entry> {
+    let words = before.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let words: Vec<&[u8]> = words.collect();
+    let is_begin = |word: &[u8], begin: &[u8]| {
+        let before = word.strip_suffix(begin);
         before.is_some_and(|before| !before.last().is_some_and(u8::is_ascii_alphanumeric))
     };
-    let (first, second) = (words.next(), words.next());
     // Of a sentence about them.
     let is_spoken = |word: &[u8]| [&b"and"[..], b"or", b"the", b"is", b"a"].contains(&word);
-    if first.is_none_or(is_spoken) {
-        return false;
+    let mut rest = &words[..];
+    if is_spoken(rest.last()?) && !matches!(rest, [.., b"account", _]) {
+        return None;
     }
-    if second != Some(b"login") {
-        return is_begin(second, b"machine");
+    while let [others @ .., b"login" | b"account", _] = rest {
+        rest = others;
     }
-    let third = words.next();
-    is_begin(third, b"default") && words.next().is_none() || is_begin(words.next(), b"machine")
+    match rest {
+        [.., machine, _] if is_begin(machine, MACHINE) => Some(Entry::Sure),
+        [others @ .., default] if rest.len() < words.len() && is_begin(default, DEFAULT) => {
+            let is_alone = others.is_empty() || matches!(others, [.., b"password" | b"passwd", _]);
+            let at = memchr::memmem::rfind(before, DEFAULT)?;
+            let begins = *default != DEFAULT || begins_line(before, at);
+            if is_alone { Some(Entry::Sure) } else { begins.then_some(Entry::Likely) }
+        }
+        _ => None,
+    }
 }
 
 /// A word without a quote around it, or around the command whose last word it is.

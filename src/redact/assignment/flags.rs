@@ -1,8 +1,8 @@
 //! Words that a flag says are secret: `["--password", "x"]`, `--password x`.
 
 use super::{
-    Assigned, ansi_sign, backslashes, backslashes_before_quote, behind_quotes, closing_quote, ends_setting,
-    escapes_at, refers, run, skip_gap, without_punctuation, worth,
+    Assigned, ansi_sign, backslashes, backslashes_before_quote, bare_word, behind_quotes, between_signs,
+    closing_quote, ends_setting, escape, escapes_at, refers, run, skip_gap, worth,
 };
 use crate::redact::names::{self, SecretName, is_name_byte};
 use crate::wire::Span;
@@ -55,13 +55,14 @@ pub(super) fn next_word(
 /// `--password value` in a command line, or in two lines of a YAML list. Where escapes stand before or behind the flag,
 /// what they say decides.
 pub(super) fn word_behind(text: &[u8], name: Span) -> Option<Assigned> {
-    let escape = escape_before(text, name);
-    let flag_at = name.start + escape;
+    let hidden = escape_before(text, name);
+    let flag_at = name.start + hidden;
     let in_list = || text.get(name.end) == Some(&b',') && is_in_list(text, flag_at);
     let row =
-        flag(&text[flag_at..name.end]).filter(|_| escape > 0 || is_apart(text, flag_at) || in_list())?;
+        flag(&text[flag_at..name.end]).filter(|_| hidden > 0 || is_apart(text, flag_at) || in_list())?;
     let start = skip_blanks(text, name.end);
-    if escape > 0 || is_hidden(text, start) && backslashes_before_quote(text, start) == 0 {
+    let is_read = || backslashes_before_quote(text, start) > 0 || escape(text, start) > 0;
+    if hidden > 0 || is_hidden(text, start) && !is_read() {
         return Some(Assigned::Look);
     }
     match text.get(start)? {
@@ -99,7 +100,9 @@ pub(super) fn word_behind_quote(text: &[u8], name: Span, slashes: usize, quote: 
 fn value_at(text: &[u8], row: &SecretName, start: usize) -> Option<Span> {
     let start = start + ansi_sign(text, start);
     let slashes = backslashes_before_quote(text, start);
+    let between = between_signs(text, start);
     let value = match text.get(start + slashes) {
+        _ if between.is_some() => between?,
         Some(&quote @ (b'"' | b'\'')) => {
             let inside = start + slashes + 1;
             let end = behind_quotes(text, inside, quote, slashes);
@@ -107,9 +110,8 @@ fn value_at(text: &[u8], row: &SecretName, start: usize) -> Option<Span> {
             (text.get(end + slashes) == Some(&quote)).then(|| Span::new(inside, end))?
         }
         _ => {
-            let ends = |at: &usize| ends_setting(text[*at]) || wide_blank(&text[*at..]) > 0;
-            let word = Span::new(start, (start..text.len()).find(ends).unwrap_or(text.len()));
-            let value = without_punctuation(text, word);
+            let ends = |at: usize| ends_setting(text[at]) || wide_blank(&text[at..]) > 0;
+            let (value, _) = bare_word(text, start, ends);
             let has = |is: fn(&u8) -> bool| value.of(text).iter().any(is);
             let is_word = !has(u8::is_ascii_digit) || !has(u8::is_ascii_alphabetic);
             (value.len() >= SHORTEST_WORD && !is_word).then_some(value)?

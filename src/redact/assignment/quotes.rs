@@ -2,11 +2,79 @@
 
 use std::borrow::Cow;
 
-use super::run;
+use super::{backslashes, run, without_punctuation};
 use crate::redact::secrets::Spelling;
+use crate::wire::Span;
 
 /// Quotes in a value are fewer.
 const MOST_QUOTES: usize = 16;
+
+/// What stands at `at` between two signs that are each one quote within a shell's single quotes: `'"'"'x'"'"'`,
+/// `'\''x'\''`. Where JSON has the text, `"` stands behind backslashes, and there are more of them.
+pub(super) fn between_signs(text: &[u8], at: usize) -> Option<Span> {
+    let rest = text.get(at..)?.strip_prefix(b"'")?;
+    let slashes = backslashes(rest, 0);
+    let length = match &rest[slashes..] {
+        [b'"', b'\'', behind @ ..] if backslashes(behind, 0) == slashes => {
+            behind[slashes..].starts_with(b"\"'").then_some(1 + slashes + 2 + slashes + 2)?
+        }
+        [b'\'', b'\'', ..] if slashes > 0 => 1 + slashes + 2,
+        _ => return None,
+    };
+    let start = at + length;
+    let value = Span::new(start, start + run(text, start, |byte| !matches!(byte, b'\'' | b'\n')));
+    let is_cut = value.end == text.len();
+    let closes = is_cut || text[value.end..].starts_with(&text[at..start]);
+    (closes && !value.is_empty()).then_some(value)
+}
+
+/// Escapes in a word without quotes are fewer.
+const MOST_ESCAPES: usize = 64;
+
+/// The word of a shell that begins at `start`, stands in no quotes, and ends as told, and where it ends with the
+/// punctuation of a sentence. A sign behind a backslash is part of it.
+pub(super) fn bare_word(text: &[u8], start: usize, ends: impl Fn(usize) -> bool) -> (Span, usize) {
+    let mut end = start;
+    // Not more often: a text made of such words would be read to its end for each of them.
+    for _ in 0..MOST_ESCAPES {
+        end = (end..text.len()).find(|at| ends(*at)).unwrap_or(text.len());
+        match escape(text, end) {
+            0 => break,
+            length => end += length,
+        }
+    }
+    let word = Span::new(start, end);
+    let less = without_punctuation(text, word);
+    (if less.of(text).ends_with(b"\\") { word } else { less }, end)
+}
+
+/// How long an escape of a word without quotes is that begins at `at`: a sign behind a backslash, or behind more where
+/// JSON has the word. Of a quote only where the word goes on behind it, since it may also end what the word stands in.
+pub(super) fn escape(text: &[u8], at: usize) -> usize {
+    let slashes = text.get(at..).map_or(0, |_| backslashes(text, at));
+    let rest = text.get(at + slashes..).unwrap_or_default();
+    match rest {
+        _ if slashes == 0 => 0,
+        // Of a program or of JSON.
+        [] | [0..=0x1f | b'n' | b'r' | b't' | b'u', ..] => 0,
+        // A backslash behind another.
+        [sign, ..] if sign.is_ascii_alphanumeric() => slashes - slashes % 2,
+        [b'"' | b'\'', behind @ ..] if !goes_on(behind) => 0,
+        _ => slashes + 1,
+    }
+}
+
+/// Whether a word goes on behind a quote in it.
+fn goes_on(behind: &[u8]) -> bool {
+    match behind {
+        [b'\\', ..] => {
+            let sign = behind.iter().find(|byte| **byte != b'\\');
+            sign.is_some_and(|sign| *sign == b' ' || sign.is_ascii_punctuation() && !b"\"'".contains(sign))
+        }
+        [byte, ..] => byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"_-!?@#$%^*+=~".contains(byte),
+        [] => false,
+    }
+}
 
 /// What a text says that stands behind this one in quotes: of shells, SQL and programs. Where these stand behind
 /// backslashes, what is decoded says it.

@@ -15,6 +15,22 @@ fn an_entry_of_netrc_has_a_password() {
             "default login anonymous password <>",
             "echo \"machine h login u password <>\" >> ~/.netrc",
             "machine h password <>",
+            "machine h login u account a password <>",
+            "machine h account a login u password <>",
+            "machine h\n\tlogin u\n\taccount a\n\tpassword <>\n",
+            "default\n  login anonymous\n  password <>\n",
+            "machine h login u password $OTHER default login anonymous password <>",
+        ],
+    );
+    hidden(
+        "password",
+        "Zk7qPx92mWvR",
+        &[
+            "$ cat ~/.netrc\ndefault login x password <>\n",
+            "$ cat ~/.netrc\ndefault\n  login x\n  password <>\n",
+            "echo \"default login x password <>\" >> ~/.netrc",
+            "printf 'default login x account a password <>'",
+            "in C:\\netrc machine h login u password <>",
         ],
     );
     hidden("password", "it's\\1&x", &["machine h login u password <>"]);
@@ -25,6 +41,9 @@ fn an_entry_of_netrc_has_a_password() {
         "by default login is on and password set",
         "the default login admin password changes",
         "login u password pw1",
+        "it says\ndefault login admin password changes\n",
+        "see default login admin password change1234",
+        "account a password pw1",
     ]);
 }
 

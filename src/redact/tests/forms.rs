@@ -71,6 +71,43 @@ fn an_object_of_a_secret_name_has_a_secret_value() {
 }
 
 #[test]
+fn the_first_field_of_a_form_in_quotes_is_a_field_as_others_are() {
+    hidden(
+        "password",
+        "Zk7qPx92mWvR",
+        &[
+            "curl -d 'password=<>' https://h",
+            "curl -d \"password=<>\" https://h",
+            "curl -d'password=<>&user=bob' https://h",
+            "curl -F 'password=<>' -F 'user=bob' https://h",
+            "curl --data-raw='password=<>' https://h",
+            "http.post(url, \"password=<>\")",
+            "sh -c \"curl -d \\\"password=<>\\\" https://h\"",
+            "open 'password=<>;user=bob' now",
+            "said \"password=<> it was\"",
+        ],
+    );
+    hidden("secret", "letters", &["curl --data 'client_secret=<>&x=1' https://h"]);
+    hidden("password", "letters", &["curl -d 'password=<>' https://h"]);
+    hidden("password", "a;b)9(cdef,", &["curl -d 'password=<>' https://h", "curl -d 'password=<>&u=b' h"]);
+    hidden("password", "a\\\"b9cdefg", &["curl -d \"password=<>\" https://h"]);
+    stays(&[
+        "curl -d 'password=' https://h",
+        "curl -d \"password=$PASSWORD\" https://h",
+        "curl -d \"password=${PASSWORD}&user=bob\" https://h",
+        "curl -d 'password=<password>' https://h",
+        "curl -d 'password=********' https://h",
+        "x = \"token=\" + token1234",
+        "printf(\"token=%s\\n\", token1234)",
+        "re.search('token=([a-z0-9]{12})', line)",
+        "re.search('token=[a-z0-9]{12}', line)",
+        "grep 'token=' log12345",
+        "log(\"token=abc is not one\")",
+        "f\"token={token1234}\"",
+    ]);
+}
+
+#[test]
 fn long_names_are_read_by_their_ends() {
     let name = "a_long_prefix_".repeat(8);
     hidden(
@@ -167,6 +204,10 @@ fn a_text_that_is_made_of_forms_costs_no_more_than_its_length() {
         "[\"token\"]=",
         "password='a''",
         "password=''",
+        "'password=;x",
+        "PASSWORD='\"'\"'$",
+        "PASSWORD=$\\ ",
+        "--password $\\ ",
         "identified by ",
         "password:\n ",
         "curl -u a",

@@ -93,6 +93,76 @@ fn a_quote_behind_a_backslash_ends_no_value() {
 }
 
 #[test]
+fn a_sign_behind_a_backslash_belongs_to_its_word() {
+    hidden(
+        "password",
+        "my\\ pass\\ 99word",
+        &[
+            "export PASSWORD=<>",
+            "PASSWORD=<> cmd",
+            "tool --password=<> -v",
+            "tool --password <> -v",
+            "curl -d password=<> h",
+        ],
+    );
+    hidden(
+        "token",
+        "a\\'b\\&c99xyz",
+        &["API_TOKEN=<> cmd", "API_TOKEN=<>", "export API_TOKEN=<>; cmd", "bash -c \"tool --token <> -v\""],
+    );
+    hidden("password", "a\\'b\\&c99xyz", &["curl -u bob:<> h", "curl --user=bob:<> h"]);
+    hidden(
+        "password",
+        "a\\;b9cdefgh",
+        &["tool --password <>", "tool --password=<> && ls", "PASSWORD=<>\ncmd"],
+    );
+    hidden("password", "\\&b9cdefgh", &["tool --password <> -v", "PASSWORD=<> cmd"]);
+    hidden("password", "a\\\"b9cdefgh", &["tool --password <> -v", "PASSWORD=<> cmd"]);
+    // What it says is known from then on.
+    for text in ["PASSWORD=a\\'b\\&c99xyz cmd", "curl -u bob:a\\'b\\&c99xyz h"] {
+        let mut redactor = plain();
+        assert!(redactor.text(text).contains("<redacted:password-1>"), "{text}");
+        assert_eq!(redactor.text("say a'b&c99xyz!"), "say <redacted:password-1>!", "{text}");
+    }
+    for text in [
+        "PASSWORD=<> \\\n  cmd",
+        "PASSWORD=<>\\\n cmd",
+        "say \\\"PASSWORD=<>\\\" ok",
+        "{\\\"a\\\":\\\"PASSWORD=<>\\\",\\\"b\\\":1",
+    ] {
+        hidden("password", "b9cdefgh", &[text]);
+    }
+    stays(&[
+        "tool --password \\\n -v",
+        "PASSWORD=$A\\ b99cdefgh",
+        "find x -exec curl h \\; -exec y -u a:b1c2 \\;",
+    ]);
+}
+
+#[test]
+fn a_quote_within_quotes_of_a_shell_is_one_sign() {
+    for sign in [r#"'"'"'"#, r"'\''"] {
+        let spell = |text: &str| text.replace('~', sign);
+        for text in [
+            "bash -c 'export API_TOKEN=~<>~'",
+            "bash -c 'API_TOKEN=~<>~ cmd'",
+            "bash -c 'tool --token ~<>~'",
+            "bash -c 'tool --token=~<>~ -v'",
+            "ssh h 'curl -d ~token=<>~ https://h'",
+            "ssh h 'curl -d ~token=<>&user=bob~ https://h'",
+        ] {
+            hidden("token", "Zk7qPx92mWvR", &[&spell(text)]);
+        }
+        hidden("token", "two words9", &[&spell("bash -c 'export API_TOKEN=~<>~; cmd'")]);
+        stays(&[
+            &spell("bash -c 'export API_TOKEN=~~'"),
+            &spell("bash -c 'export API_TOKEN=~$OTHER~'"),
+            &spell("bash -c 'tool --token ~$TOKEN1234~'"),
+        ]);
+    }
+}
+
+#[test]
 fn a_list_of_words_that_curl_is_given_has_it_too() {
     session(
         &mut plain(),
