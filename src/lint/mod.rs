@@ -254,8 +254,7 @@ pub fn lint(cassette: &Cassette, blobs: &dyn BlobSource) -> Vec<Finding> {
     for (session, exchanges) in (0..).zip(&exchanges) {
         let lines = Lines::of(cassette, session, exchanges, blobs);
         let dialogue = Dialogue::new(cassette, session, &lines, &known);
-        let has_gap = cassette.has_gap(session);
-        for rule in RULES.iter().filter(|rule| !(has_gap && rule.is_across)) {
+        for rule in RULES.iter().filter(|rule| !(dialogue.has_gap && rule.is_across)) {
             (rule.find)(&dialogue, &mut faults);
             findings.extend(faults.drain(..).map(|fault| Finding {
                 at: fault.at,

@@ -30,7 +30,7 @@ use super::names::{self, SecretName, is_name_byte};
 use super::ordinary::is_ordinary;
 use super::placeholder::is_placeholder;
 use super::references::is_reference;
-use crate::wire::Span;
+use crate::wire::{Span, scan::backslashes_at_end};
 
 /// What stands at a name.
 #[derive(Debug, PartialEq, Eq)]
@@ -123,6 +123,16 @@ fn escapes_at(text: &[u8], at: usize) -> bool {
 
 fn backslashes(text: &[u8], at: usize) -> usize {
     text[at..].iter().take_while(|byte| **byte == b'\\').count()
+}
+
+/// What stands before a name, and before the quote that the name may stand behind with its backslashes; that quote, and
+/// how many these are.
+fn before_quote(text: &[u8], name: Span) -> (&[u8], Option<u8>, usize) {
+    let before = &text[..name.start];
+    let quote = before.last().copied().filter(|byte| matches!(byte, b'"' | b'\''));
+    let before = &before[..before.len() - usize::from(quote.is_some())];
+    let slashes = backslashes_at_end(before);
+    (&before[..before.len() - slashes], quote, slashes)
 }
 
 /// The name stands in quotes, each behind so many backslashes.

@@ -24,12 +24,11 @@ pub(crate) fn is_disguised_look(text: &[u8]) -> bool {
 /// Whether these digits of base64 are those that a token decides which began so many bits before the first of them.
 fn is_look_from(sextets: &[u8], bit: usize) -> bool {
     let bits = bit + 6 * sextets.len();
-    let length = bits.div_ceil(8);
+    let missing = bits.next_multiple_of(8) - bits;
     // Digits that a value decides in part only are left out: of six bits at most five are missing.
-    if length * 8 - bits > 5 {
+    if missing > 5 {
         return false;
     }
-    let missing = length * 8 - bits;
     (0..1_u8 << bit).any(|before| {
         (0..1_u8 << missing).any(|behind| {
             let value = bytes(before, bit, sextets, behind, missing);

@@ -3,7 +3,7 @@
 //! The options say nothing by themselves: to other programs `-u` and `--user` are a user and a group, and more.
 
 use super::assignment::{closing_quote, is_mixed, is_secret, refers, run, without_punctuation};
-use crate::wire::Span;
+use crate::wire::{Span, scan::backslashes_at_end};
 
 /// The program.
 const CURL: &[u8] = b"curl";
@@ -287,7 +287,7 @@ fn without_quotes(text: &[u8], word: Span) -> Span {
         return word;
     }
     let is_escaped = before == b"$";
-    let behind = inside.iter().rev().take_while(|byte| **byte == b'\\').count();
+    let behind = backslashes_at_end(inside);
     let behind = if is_escaped { 0 } else { behind.min(slashes) };
     Span::new(word.start + slashes + 1, word.start + slashes + 1 + inside.len() - behind)
 }

@@ -4,7 +4,7 @@ use std::{fmt, sync::LazyLock};
 
 use memchr::memmem::{self, Finder};
 
-use crate::wire::Span;
+use crate::wire::{Span, scan::backslashes_at_end};
 
 const START: &[u8] = b"<redacted:";
 
@@ -68,7 +68,7 @@ fn start_before(text: &[u8], from: usize, end: usize) -> Option<usize> {
         before.len().checked_sub(sign.len()).is_some_and(|at| starts_with(&before[at..], sign))
     })?;
     let before = &before[..before.len() - sign.len()];
-    let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+    let slashes = backslashes_at_end(before);
     match sign.starts_with('u') {
         true => (slashes > 0).then(|| from + before.len() - slashes),
         false => Some(from + before.len()),

@@ -7,6 +7,12 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 /// What stands for an origin of ours, or of the server, in a recording.
 pub const ORIGIN: &str = "<origin>";
 
+/// The header that names a session, in lower case.
+pub const SESSION_ID: &str = "mcp-session-id";
+
+/// The header that names the event behind which a stream goes on, in lower case.
+pub const LAST_EVENT_ID: &str = "last-event-id";
+
 const SESSION: &str = "<session-";
 
 /// What stands for the id of the session with this number in a recording.

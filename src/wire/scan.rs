@@ -96,13 +96,18 @@ pub fn skip_long_string(text: &[u8], at: usize) -> Result<usize, ScanError> {
     let mut from = at + 1;
     while let Some(found) = text.get(from..).and_then(|rest| memchr(b'"', rest)) {
         let quote = from + found;
-        let escapes = text[from..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
+        let escapes = backslashes_at_end(&text[from..quote]);
         if escapes.is_multiple_of(2) {
             return Ok(quote + 1);
         }
         from = quote + 1;
     }
     error(text.len(), "a closing quote")
+}
+
+/// How many backslashes a text ends in.
+pub fn backslashes_at_end(text: &[u8]) -> usize {
+    text.iter().rev().take_while(|byte| **byte == b'\\').count()
 }
 
 /// Offset of the first of these bytes from `at` on, if it stands near. Most strings are names and end soon: a search

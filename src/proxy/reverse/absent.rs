@@ -18,10 +18,6 @@ const NOTICED: Duration = Duration::from_millis(50);
 /// How long it takes until it is known that a client has left.
 const SEEN: Duration = Duration::from_millis(5);
 
-/// The header that names a session, and the one that names the event behind which a stream goes on.
-pub(super) const SESSION_ID: &str = "mcp-session-id";
-pub(super) const LAST_EVENT_ID: &str = "last-event-id";
-
 /// Such calls.
 #[derive(Debug, Default)]
 pub(super) struct Absent(Mutex<Vec<Call>>);

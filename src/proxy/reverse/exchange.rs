@@ -18,7 +18,6 @@ use hyper::{
 
 use super::{
     Cut, Upstream,
-    absent::{LAST_EVENT_ID, SESSION_ID},
     connection::Link,
     endpoint::Endpoint,
     heads::{moved, recorded_request, recorded_response, values},
@@ -38,6 +37,7 @@ use crate::{
         upstream::{Answer, in_other_version},
     },
     wire::{
+        http::{LAST_EVENT_ID, SESSION_ID},
         jsonrpc::{self, Kind, Message},
         lines::Unfinished,
     },

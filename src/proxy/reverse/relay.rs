@@ -34,20 +34,16 @@ use self::{
     exchange::{Exchange, Outcome},
     request::{Asked, Next},
 };
-use super::{
-    super::lock,
-    Front,
-    absent::{LAST_EVENT_ID, SESSION_ID},
-    is_reset,
-    item::Heads,
-    response::READ_ON,
-};
-use crate::transport::http::{
-    apart::Apart,
-    connect::{ConnectError, Connection, Stream},
-    plain::LastHead,
-    socket::{Control, Socket},
-    way::{Outbox, Side},
+use super::{super::lock, Front, is_reset, item::Heads, response::READ_ON};
+use crate::{
+    transport::http::{
+        apart::Apart,
+        connect::{ConnectError, Connection, Stream},
+        plain::LastHead,
+        socket::{Control, Socket},
+        way::{Outbox, Side},
+    },
+    wire::http::{LAST_EVENT_ID, SESSION_ID},
 };
 
 /// A connection that is hyper's from here on.

@@ -18,7 +18,7 @@ use super::{
         lock,
         recorder::{Recorder, Room, Sink, Tapped, event},
     },
-    absent::{Absent, Back, SESSION_ID},
+    absent::{Absent, Back},
     faulty::Stand,
     item::{Heads, Item},
     onlooker::Onlooker,
@@ -27,7 +27,10 @@ use super::{
 use crate::{
     traffic,
     transport::http::MAX_HEADERS,
-    wire::jsonrpc::{Kind, Message},
+    wire::{
+        http::SESSION_ID,
+        jsonrpc::{Kind, Message},
+    },
 };
 
 /// What happened that somebody has to be told of.

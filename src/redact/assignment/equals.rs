@@ -7,7 +7,7 @@ use super::{
     without_punctuation, worth,
 };
 use crate::redact::names::is_name_byte;
-use crate::wire::Span;
+use crate::wire::{Span, scan::backslashes_at_end};
 
 /// What is assigned to a name by the sign before `start`.
 pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
@@ -72,7 +72,7 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
 /// code as well: what no other field follows, nor the quote, has to look like a secret.
 fn first_field(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let (&quote, before) = text[..name.start].split_last()?;
-    let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+    let slashes = backslashes_at_end(before);
     // A quote that is itself in those of a shell ends at the next: `'"'"'password=x'"'"'`.
     let is_sign = quote == b'\'' && matches!(before.last(), Some(b'"' | b'\''));
     let end = if is_sign {

@@ -1,6 +1,6 @@
 //! Parts of multipart bodies: `Content-Disposition: form-data; name="password"`, an empty line, and the value.
 
-use super::{Assigned, refers, worth};
+use super::{Assigned, before_quote, refers, worth};
 use crate::redact::names::SecretName;
 use crate::wire::Span;
 
@@ -13,11 +13,8 @@ const LONGEST: usize = 16 << 10;
 
 /// The value of the part that has this name; the outer none where it is no part's.
 pub(super) fn field(text: &[u8], name: Span, row: &'static SecretName) -> Option<Option<Assigned>> {
-    let mut before = &text[..name.start];
-    let quote = before.last().copied().filter(|byte| matches!(byte, b'"' | b'\''));
-    before = &before[..before.len() - usize::from(quote.is_some())];
-    let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
-    before = before[..before.len() - slashes].strip_suffix(b"name=")?;
+    let (before, quote, slashes) = before_quote(text, name);
+    let before = before.strip_suffix(b"name=")?;
     if before.last().is_some_and(u8::is_ascii_alphanumeric) {
         return None;
     }

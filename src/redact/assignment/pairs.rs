@@ -1,7 +1,9 @@
 //! Names that are themselves values, with their values beside them: `{"name": "API_KEY", "value": "x"}`, and in YAML
 //! `- name: API_KEY` with `value: x` on the next line.
 
-use super::{Assigned, LONGEST, backslashes, behind_quotes, closing_quote, refers, run, skip_gap, worth};
+use super::{
+    Assigned, LONGEST, backslashes, before_quote, behind_quotes, closing_quote, refers, run, skip_gap, worth,
+};
 use crate::redact::names::{self, SecretName, is_name_byte};
 use crate::wire::Span;
 
@@ -62,11 +64,7 @@ pub(super) fn sibling(text: &[u8], mut at: usize, slashes: usize, quote: u8) -> 
 /// What the value is beside this name in YAML, if the name stands in one there.
 pub(super) fn in_yaml(text: &[u8], name: Span, row: &'static SecretName) -> Option<Assigned> {
     let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
-    let before = &text[..name.start];
-    let quote = before.last().copied().filter(|byte| matches!(byte, b'"' | b'\''));
-    let before = &before[..before.len() - usize::from(quote.is_some())];
-    let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
-    let before = &before[..before.len() - slashes];
+    let (before, quote, slashes) = before_quote(text, name);
     let before = &before[..before.len() - before.iter().rev().take(LONGEST).take_while(is_blank).count()];
     let before = before.strip_suffix(b":").filter(|before| gives_names(before))?;
     if slashes > 0 {

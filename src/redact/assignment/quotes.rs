@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{backslashes, run, without_punctuation};
 use crate::redact::secrets::Spelling;
-use crate::wire::Span;
+use crate::wire::{Span, scan::backslashes_at_end};
 
 /// Quotes in a value are fewer.
 const MOST_QUOTES: usize = 16;
@@ -136,7 +136,7 @@ pub(in super::super) fn closing_quote(text: &[u8], start: usize, quote: u8, slas
     let mut from = start;
     while let Some(found) = memchr::memchr(quote, text.get(from..).unwrap_or_default()) {
         let at = from + found;
-        let before = text[start..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+        let before = backslashes_at_end(&text[start..at]);
         if before < slashes || before % (2 * (slashes + 1)) == slashes {
             return at - before.min(slashes);
         }

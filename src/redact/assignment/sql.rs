@@ -69,10 +69,9 @@ fn is_behind_set(text: &[u8], at: usize) -> bool {
 
 /// What follows the user whose password is set: `FOR 'u'@'h'`.
 fn behind_user(text: &[u8], at: usize) -> usize {
-    let Some((word, end)) = word_at(text, at).filter(|(word, _)| word.eq_ignore_ascii_case(b"for")) else {
+    let Some((_, end)) = word_at(text, at).filter(|(word, _)| word.eq_ignore_ascii_case(b"for")) else {
         return at;
     };
-    debug_assert_eq!(word.len(), 3);
     let rest = &text[end..text.len().min(end + LONGEST_USER)];
     let user = rest.iter().position(|byte| matches!(byte, b'=' | b';'));
     user.map_or(at, |user| end + user)

@@ -10,7 +10,7 @@ use crate::{
     redact::is_credential,
     replay::{exchange::HttpRequest, matcher::canonical::without_numbers},
     wire::{
-        http::{decoded, names_type},
+        http::{LAST_EVENT_ID, decoded, names_type},
         jsonrpc::{Message, text},
     },
 };
@@ -24,9 +24,6 @@ const VERSION: u8 = 8;
 const ACCEPT: u8 = 4;
 const RESUMES: u8 = 2;
 const AUTH: u8 = 1;
-
-/// The header by which a client goes on with a stream.
-const LAST_EVENT_ID: &str = "last-event-id";
 
 /// What the official SDKs accept.
 const USUAL_ACCEPT: &[u8] = b"application/json, text/event-stream";

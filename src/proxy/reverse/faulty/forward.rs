@@ -19,7 +19,7 @@ use super::{
             lock,
             reply::{Cut, Flow},
         },
-        absent::{Back, SESSION_ID},
+        absent::Back,
         connection::Link,
         exchange,
         inbound::Inbound,
@@ -64,7 +64,7 @@ impl Forward {
         // The connection to the server stays as long as it is read from.
         link.reads_on();
         let is_call = head.method != Method::GET;
-        let session = head.headers.get(SESSION_ID).filter(|_| is_call).map(HeaderValue::as_bytes);
+        let session = head.headers.get(http::SESSION_ID).filter(|_| is_call).map(HeaderValue::as_bytes);
         Self {
             stand: Arc::clone(stand),
             link: Arc::clone(link),

@@ -6,11 +6,11 @@
 
 use memchr::memmem;
 
-use super::{Filling, LONGEST_NUMBER, SHORTEST_NUMBER, stand::may_stand};
+use super::{Filling, LONGEST_NUMBER, SHORTEST_NUMBER, only_placeholder, stand::may_stand};
 use crate::{
     redact::{Placeholder, alike, is_disguised_look, is_look, is_of_looks_alone, is_spelled, placeholders},
     replay::matcher::canonical::holds_placeholder,
-    wire::Span,
+    wire::{Span, scan::backslashes_at_end},
 };
 
 /// So many ends are tried of one blank, and so many fillings of one text.
@@ -350,8 +350,7 @@ impl<'a> Search<'_, '_, 'a> {
 
     fn may_take(&self, blank: &Blank<'_>, text: &[u8], has_look: bool) -> bool {
         // Part of it is a secret, and the rest is not: what the blank stands for is not told.
-        let is_one = || placeholders(text).next().is_some_and(|(span, _)| span.len() == text.len());
-        let is_mixed = holds_placeholder(text) && (self.live.is_redacted || !is_one());
+        let is_mixed = holds_placeholder(text) && (self.live.is_redacted || only_placeholder(text).is_none());
         !is_mixed
             && may_stand(text, blank.around, &blank.placeholder.kind)
             && (!has_look || is_look(text) || is_spelled(text) || is_disguised_look(text))
@@ -424,6 +423,6 @@ fn bare_number(before: &[u8], text: &[u8], at: usize, behind: &[u8]) -> Option<S
 /// The quote that a text ends with, and the backslashes before it.
 pub(super) fn quote(text: &[u8]) -> &[u8] {
     let Some(before) = text.strip_suffix(b"\"") else { return b"" };
-    let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+    let slashes = backslashes_at_end(before);
     &text[before.len() - slashes..]
 }

@@ -1,7 +1,7 @@
 //! What may be all of a secret within a longer text: no further argument, path segment or member goes unseen in it.
 
-use super::PRIVATE_KEY;
-use crate::redact::{entity, is_look, placeholders};
+use super::{PRIVATE_KEY, only_placeholder};
+use crate::redact::{entity, is_look};
 
 /// Shorter values are looked for nowhere but in their own places.
 const SHORTEST_PASSWORD: usize = 8;
@@ -14,8 +14,8 @@ const LONGEST_PASSWORD: usize = 128;
 /// a line or of what a line says behind a name, it stands in quotes that it does not end, or it is one word there.
 pub(super) fn may_stand(text: &[u8], around: [&[u8]; 2], kind: &str) -> bool {
     let [before, behind] = around;
-    let is_one = || placeholders(text).next().is_some_and(|(span, _)| span.len() == text.len());
-    if before.is_empty() && behind.is_empty() || is_one() || kind == PRIVATE_KEY && is_block(text) {
+    let is_one = only_placeholder(text).is_some();
+    if before.is_empty() && behind.is_empty() || is_one || kind == PRIVATE_KEY && is_block(text) {
         return true;
     }
     let is_key_unnamed = kind == PRIVATE_KEY && !is_named(before);
