@@ -38,16 +38,20 @@ impl Looks {
     }
 }
 
-/// The looks of a runtime of one thread.
+/// The looks of a runtime of one thread. A runtime that is busy does not look: where several things pass between two
+/// looks, what comes next is there already, and looking would take from their time.
 #[derive(Debug, Default)]
 pub(super) struct Linger {
     left: AtomicU32,
+    /// How much has passed since the last look.
+    passed: AtomicU32,
     renewed: Notify,
 }
 
 impl Linger {
     /// Something has passed.
     pub(super) fn renew(&self) {
+        self.passed.fetch_add(1, Ordering::Relaxed);
         if self.left.swap(LOOKS, Ordering::Relaxed) == 0 {
             self.renewed.notify_one();
         }
@@ -56,8 +60,10 @@ impl Linger {
     /// Has the runtime look for what has come, and not wait for it, as long as there are looks left. Never ends.
     pub(super) async fn keep_looking(&self) {
         loop {
+            let is_busy = self.passed.swap(0, Ordering::Relaxed) > 1;
             match self.left.load(Ordering::Relaxed) {
                 0 => self.renewed.notified().await,
+                _ if is_busy => self.left.store(0, Ordering::Relaxed),
                 left => {
                     self.left.store(left - 1, Ordering::Relaxed);
                     thread::yield_now();
@@ -114,5 +120,11 @@ mod tests {
             linger.renew();
             assert_eq!(looks(), 1 + LOOKS as usize);
         }
+        // Several things at once: it is busy.
+        linger.renew();
+        linger.renew();
+        assert_eq!(looks(), 1);
+        linger.renew();
+        assert_eq!(looks(), 1 + LOOKS as usize);
     }
 }
