@@ -11,6 +11,7 @@ mod equals;
 mod files;
 mod flags;
 mod multipart;
+mod options;
 mod pairs;
 mod prose;
 mod quotes;
@@ -19,11 +20,12 @@ mod sql;
 
 use self::element::Content;
 use self::equals::{encoded, equals};
+pub(super) use self::files::account;
 pub(super) use self::flags::{flag, is_flags_word};
 pub(super) use self::pairs::gives_names;
 pub(super) use self::prose::{in_sentence, without_punctuation};
-use self::quotes::{bare_word, behind_quotes, between_signs, escape};
-pub(super) use self::quotes::{closing_quote, said_in_quotes};
+use self::quotes::{behind_quotes, between_signs, escape};
+pub(super) use self::quotes::{closing_quote, said_by_shell, said_in_quotes};
 pub(super) use self::settings::is_mixed;
 use self::settings::{begins_string, colon, hides_line, indexed, sign_at, spaced, variable};
 use super::names::{self, SecretName, is_name_byte};
@@ -265,8 +267,12 @@ fn skip_gap(text: &[u8], mut at: usize) -> usize {
 
 /// Whether what begins at `at` stands for a value: `$NAME`, `{name}`, `<your name>`, `%NAME%`; or is the rest of `==`.
 pub(super) fn refers(text: &[u8], at: usize) -> bool {
-    match text.get(at..).unwrap_or_default() {
+    let rest = text.get(at..).unwrap_or_default();
+    // A variable in quotes that stand between those of a text.
+    let in_quotes = |rest: &[u8]| rest[run(rest, 0, |byte| byte == b'\\')..].starts_with(b"\"$");
+    match rest {
         [b'$' | b'<' | b'{' | b'=', ..] => true,
+        [b'"' | b'\\', ..] => in_quotes(rest),
         [b'%', rest @ ..] => {
             // Two digits after it make it an encoded byte.
             rest.first().is_some_and(u8::is_ascii_uppercase)

@@ -27,7 +27,9 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     {
         return Some(literal);
     }
-    if !is_setting {
+    // A line that is said: `echo "password: x"`.
+    let is_said = !is_setting && matches!(before, Some(b'"' | b'\''));
+    if !is_setting && !is_said {
         return None;
     }
     if row.kind == "cookie" {
@@ -48,6 +50,7 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     let word = bare(text, start, parts)?;
     let value = worth(text, without_punctuation(text, word))?;
     let is_all = word.end < text.len() || word.end == whole;
+    let is_all = is_all && (!is_said || text.get(word.end) == before.as_ref());
     // There a member may begin: `secrets:`, and its name on the next line.
     let is_name = below.is_some() && word.of(text).ends_with(b":");
     (is_apart && is_all && !is_name && is_mixed(value.of(text))).then_some(value)

@@ -103,12 +103,17 @@ impl Open {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(search: &'a Search<'a>, layer: usize, findings: &'a Findings) -> Self {
-        let wants_steps = layer == 0 && !search.rules.places().is_empty();
+    pub(super) fn new(
+        search: &'a Search<'a>,
+        layer: usize,
+        findings: &'a Findings,
+        is_message: bool,
+    ) -> Self {
+        let wants_steps = is_message && !search.rules.places().is_empty();
         Self {
             search,
             text: search.layers.text(layer),
-            is_message: layer == 0,
+            is_message,
             marks: &findings.marks,
             may_grant: findings.may_grant,
             calls_curl: findings.calls_curl,
