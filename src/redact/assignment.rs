@@ -22,6 +22,7 @@ use self::element::Content;
 use self::equals::{encoded, equals};
 pub(super) use self::files::account;
 pub(super) use self::flags::{flag, is_flags_word};
+pub(super) use self::options::field_of;
 pub(super) use self::pairs::gives_names;
 pub(super) use self::prose::{in_sentence, without_punctuation};
 use self::quotes::{behind_quotes, between_signs, escape};

@@ -3,8 +3,9 @@
 use super::quotes::{Word, begins_piece, word};
 use super::settings::{begins_line, ends_line, is_literal, is_mixed, stands_in_tokens, variable};
 use super::{
-    ansi_sign, backslashes, before_quote, behind_quotes, between_signs, ends_parameter, ends_setting,
-    escapes_at, flag, in_sentence, is_form, options, refers, run, with_brackets, without_punctuation, worth,
+    ansi_sign, backslashes, before_quote, behind_quotes, between_signs, element, ends_parameter,
+    ends_setting, escapes_at, flag, in_sentence, is_form, options, refers, run, with_brackets,
+    without_punctuation, worth,
 };
 use crate::redact::names::is_name_byte;
 use crate::wire::{Span, scan::backslashes_at_end};
@@ -12,6 +13,9 @@ use crate::wire::{Span, scan::backslashes_at_end};
 /// What is assigned to a name by the sign before `start`.
 pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     if let Some(value) = between_signs(text, start) {
+        return worth(text, value).filter(|value| !refers(text, value.start));
+    }
+    if let Some(value) = element::attribute(text, name, start) {
         return worth(text, value).filter(|value| !refers(text, value.start));
     }
     if let Some(value) = options::field(text, name, start) {

@@ -3,7 +3,8 @@
 
 use super::equals::begins_field;
 use super::quotes::{Word, word};
-use super::{LONGEST, before_quote, behind_quotes, ends_setting};
+use super::{LONGEST, before_quote, behind_quotes, ends_setting, refers, run, worth};
+use crate::redact::names::{self, SecretName, is_name_byte};
 use crate::wire::Span;
 
 /// Options whose word is such a field, and the sign that parts it from others in the word.
@@ -42,8 +43,7 @@ pub(super) fn field(text: &[u8], name: Span, start: usize) -> Option<Option<Span
     if option == VARIABLE && name.of(text).iter().any(u8::is_ascii_lowercase) {
         return None;
     }
-    let is_file = matches!(option, FORM | b"--form") && matches!(text.get(start), Some(b'@' | b'<'));
-    if is_file {
+    if names_file(option, &text[start..]) {
         return Some(None);
     }
     let Some(quote) = quote else {
@@ -52,8 +52,30 @@ pub(super) fn field(text: &[u8], name: Span, start: usize) -> Option<Option<Span
     };
     let end = behind_quotes(text, name.start, quote, slashes);
     let closes = text.get(end + slashes) == Some(&quote);
-    let parts = |at: &usize| text[*at] == part && (part == b'&' || begins_field(&text[at + 1..end]));
-    closes.then(|| Some(Span::new(start, (start..end).find(parts).unwrap_or(end))))
+    closes.then(|| Some(Span::new(start, start + length(&text[start..end], part))))
+}
+
+/// The same in a list of words, of which these are the option and the one behind it.
+pub(in super::super) fn field_of(option: &[u8], word: &[u8]) -> Option<(&'static SecretName, Option<Span>)> {
+    let (_, part) = OPTIONS.iter().find(|(name, _)| *name == option)?;
+    let start = run(word, 0, is_name_byte) + 1;
+    let name = word.get(..start)?.strip_suffix(b"=")?;
+    let row =
+        names::secret(name).filter(|_| option != VARIABLE || !name.iter().any(u8::is_ascii_lowercase))?;
+    let value = worth(word, Span::new(start, start + length(&word[start..], *part)));
+    let is_one = |value: &Span| row.may_hold(value.of(word)) && !refers(word, start);
+    Some((row, value.filter(|value| is_one(value) && !names_file(option, &word[start..]))))
+}
+
+/// How long a field's value is that a text begins with.
+fn length(text: &[u8], part: u8) -> usize {
+    let parts = |at: &usize| text[*at] == part && (part == b'&' || begins_field(&text[at + 1..]));
+    (0..text.len()).find(parts).unwrap_or(text.len())
+}
+
+/// Whether a field's value is said to be in a file.
+fn names_file(option: &[u8], value: &[u8]) -> bool {
+    matches!(option, FORM | b"--form") && matches!(value.first(), Some(b'@' | b'<'))
 }
 
 /// The option that a text ends with, and what parts the fields in its word, which follows, in quotes or without.

@@ -46,6 +46,9 @@ pub(super) fn word(text: &[u8], start: usize, ends: impl Fn(usize) -> bool) -> W
         let (value, end) = bare_word(text, start, ends);
         return Word { value, end, is_quoted: false };
     };
+    if let Some(value) = in_three_quotes(text, start) {
+        return Word { value, end: value.end, is_quoted: true };
+    }
     let inside = start + slashes + 1;
     let end = behind_quotes(text, inside, quote, slashes);
     let behind = end + 1;
@@ -61,6 +64,15 @@ pub(super) fn word(text: &[u8], start: usize, ends: impl Fn(usize) -> bool) -> W
     let is_one =
         text.get(end) == Some(&quote) && text[behind..end].iter().all(|byte| *byte != b'\'' && *byte != b'"');
     if is_one { first } else { Word { value: Span::new(start, rest.end), end, is_quoted: true } }
+}
+
+/// What stands in three quotes at `start`, on one line, as Python and TOML have it.
+pub(super) fn in_three_quotes(text: &[u8], start: usize) -> Option<Span> {
+    let rest = text.get(start..)?;
+    let quotes = [b"\"\"\"", b"'''"].into_iter().find(|quotes| rest.starts_with(*quotes))?;
+    let length = run(rest, 3, |byte| byte != b'\n' && byte != quotes[0]);
+    let value = Span::new(start + 3, start + 3 + length);
+    (length > 0 && text[value.end..].starts_with(quotes)).then_some(value)
 }
 
 /// The word of a shell from `start` on that stands in no quotes there, and ends as told, and where it ends with the

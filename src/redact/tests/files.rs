@@ -1,6 +1,6 @@
 //! Files of programs that keep logins, and lists of names with their values.
 
-use super::settings::{hidden, stays};
+use super::settings::{hidden, json, stays};
 use super::{plain, redact, session};
 
 #[test]
@@ -92,7 +92,6 @@ fn the_account_of_netrc_is_a_second_password() {
     for (text, expected) in said("acc99t", "y9").iter().zip(hidden) {
         let numbers = |text: &str| text.replace("password-2>", "password-1>");
         assert_eq!(numbers(&plain().text(text)), numbers(&expected));
-        let json = |text: &str| serde_json::json!({ "v": text }).to_string();
         assert_eq!(numbers(&redact(&mut plain(), &json(text))), numbers(&json(&expected)));
     }
     stays(&["machine h login x account $A password $B"]);

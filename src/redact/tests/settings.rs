@@ -15,9 +15,13 @@ pub(super) fn stays(texts: &[&str]) {
     texts.iter().for_each(|text| check(text, text));
 }
 
+/// A message that says this.
+pub(super) fn json(text: &str) -> String {
+    format!(r#"{{"v":{}}}"#, serde_json::to_string(text).unwrap())
+}
+
 fn check(text: &str, expected: &str) {
     assert_eq!(plain().text(text), expected);
-    let json = |text: &str| format!(r#"{{"v":{}}}"#, serde_json::to_string(text).unwrap());
     for [before, behind] in [["", ""], ["ran ", " ok"]] {
         let (mut text, mut expected) = (text.to_owned(), expected.to_owned());
         for _ in 0..3 {

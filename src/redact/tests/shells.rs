@@ -1,6 +1,6 @@
 //! Command lines, environments of shells, and elements of XML.
 
-use super::settings::{hidden, stays};
+use super::settings::{hidden, json, stays};
 use super::{plain, redact, session};
 
 #[test]
@@ -262,7 +262,10 @@ fn variables_of_powershell_are_variables() {
     );
     hidden("password", "two words", &["$env:MYSQL_PWD = \"<>\"", "${env:MYSQL_PWD}='<>'"]);
     hidden("token", "abcdef123456", &["$env:MY_TOKEN=<>"]);
+    hidden("api-key", "two words", &["setx API_KEY \"<>\" /M"]);
+    hidden("api-key", "x", &["setx API_KEY <>", "> setx API_KEY <> /M"]);
     stays(&[
+        "setx API_KEY %OTHER%",
         "$env:TOKEN = $other",
         "$env:TOKEN = \"$other\"",
         "$env:TOKEN = Get-Token -Name x1",
@@ -293,6 +296,15 @@ fn an_element_of_a_secret_name_has_a_secret() {
     hidden("password", "two words", &["<password><![CDATA[<>]]></password>"]);
     hidden("api-key", "letters", &["<add><apiKey><></apiKey></add>", "<api-key><></api-key>"]);
     hidden("password", "x1", &["<pwd><></pwd>"]);
+    hidden(
+        "password",
+        "two words",
+        &[
+            "<user name=\"a\" password=\"<>\"/>",
+            "<a><add password='<>' key='b' /></a>",
+            "<add\n\tkey=\"b\"\n\tpassword=\"<>\">",
+        ],
+    );
     stays(&[
         "<password></password>",
         "<password/>",
@@ -306,6 +318,8 @@ fn an_element_of_a_secret_name_has_a_secret() {
         "<tokens>12</tokens>",
         "<passwordPolicy>x</passwordPolicy>",
         "use <token> for x, <token> for y",
+        "<input type=\"password\" password=\"${pw}\">",
+        "a < b and password=\"two words\" ",
     ]);
     for [text, expected] in [
         [
@@ -382,6 +396,20 @@ fn an_option_has_a_field_in_its_word() {
             "docker run -e PASSWORD=<> i",
         ],
     );
+    for (message, expected) in [
+        (
+            r#"["docker","run","-e","PASSWORD=hunt er 99x","i"]"#,
+            r#"["docker","run","-e","PASSWORD=<redacted:password-1>","i"]"#,
+        ),
+        (
+            r#"{"args":["-d","password=hunt er&user=x","-F","token=@t","--set","a.token=x y,b=c"]}"#,
+            r#"{"args":["-d","password=<redacted:password-1>&user=x","-F","token=@t","--set","a.token=<redacted:token-1>,b=c"]}"#,
+        ),
+        (r#"["-e","password=a b","PASSWORD=$X y"]"#, r#"["-e","password=a b","PASSWORD=$X y"]"#),
+    ] {
+        assert_eq!(redact(&mut plain(), message), expected);
+        assert_eq!(redact(&mut plain(), &json(message)), json(expected));
+    }
     hidden("api-key", "abc=", &["API_KEY=<>;ls", "API_KEY=<> ; ls"]);
     stays(&[
         "curl -F 'token=@t.txt;type=text/plain' h",
