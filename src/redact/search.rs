@@ -99,6 +99,7 @@ impl Search<'_> {
         let text = self.layers.text(layer);
         let whole = scan::trim(text);
         let is_json = matches!(text.get(whole.start), Some(b'{' | b'['));
+        findings.finds.sort_by_key(|find| find.span.start);
         if is_json && self.json(layer, whole, &findings, layer == 0) {
             return;
         }
@@ -128,9 +129,9 @@ impl Search<'_> {
             self.layers.add(layer, span, hit);
         }
         // In a string, a known value may itself look like JSON. What only resembles JSON is read as a text too.
-        let is_within = |find: &&finder::Find| find.span.start >= whole.start && find.span.end <= whole.end;
-        let known = findings.finds.iter().filter(|find| is_loose || layer > 0 && is_known(find));
-        for find in known.filter(is_within) {
+        let from = findings.finds.partition_point(|find| find.span.start < whole.start);
+        let within = findings.finds[from..].iter().take_while(|find| find.span.start < whole.end);
+        for find in within.filter(|find| is_loose || layer > 0 && is_known(find)) {
             let before = names.partition_point(|name| name.end < find.span.end);
             let is_in_name = names.get(before).is_some_and(|name| name.start <= find.span.start);
             if !(is_in_name && self.is_a_name(find)) {

@@ -36,9 +36,10 @@ const FORM: &[u8] = b"-F";
 /// To some programs the word of this is what they look for.
 const VARIABLE: &[u8] = b"-e";
 
-/// What is assigned behind `start` to the name that an option's word begins with; the outer none where it begins none.
+/// What is assigned behind `start` to the name of a field in an option's word; the outer none where it is no such name.
 pub(super) fn field(text: &[u8], name: Span, start: usize) -> Option<Option<Span>> {
-    let (before, quote, slashes) = before_quote(text, name);
+    let word_at = begin(text, name);
+    let (before, quote, slashes) = before_quote(text, Span::new(word_at, word_at));
     let (option, part) = option(before, quote.is_some())?;
     if option == VARIABLE && name.of(text).iter().any(u8::is_ascii_lowercase) {
         return None;
@@ -50,9 +51,19 @@ pub(super) fn field(text: &[u8], name: Span, start: usize) -> Option<Option<Span
         let Word { value, .. } = word(text, start, |at| ends_setting(text[at]));
         return Some(Some(value));
     };
-    let end = behind_quotes(text, name.start, quote, slashes);
-    let closes = text.get(end + slashes) == Some(&quote);
-    closes.then(|| Some(Span::new(start, start + length(&text[start..end], part))))
+    let end = behind_quotes(text, word_at, quote, slashes);
+    let is_field = word_at == name.start || text[name.start - 1] == part;
+    let closes = is_field && text.get(end + slashes) == Some(&quote);
+    text.get(start..end).filter(|_| closes).map(|rest| Some(Span::new(start, start + length(rest, part))))
+}
+
+/// Where the word in quotes begins that a field is in; of the first one, where its name does.
+fn begin(text: &[u8], name: Span) -> usize {
+    let from = name.start.saturating_sub(LONGEST);
+    let near = &text[from..name.start];
+    let is_further = matches!(near.last(), Some(b'&' | b';' | b','));
+    let quote = near.iter().rposition(|byte| matches!(byte, b'"' | b'\'' | b'\n')).filter(|_| is_further);
+    quote.map_or(name.start, |quote| from + quote + 1)
 }
 
 /// The same in a list of words, of which these are the option and the one behind it.

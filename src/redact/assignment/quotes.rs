@@ -59,11 +59,12 @@ pub(super) fn word(text: &[u8], start: usize, ends: impl Fn(usize) -> bool) -> W
     if !has_more {
         return first;
     }
-    let (rest, end) = bare_word(text, behind, ends);
+    let (_, end) = bare_word(text, behind, ends);
     // What follows such a quote stood in the first piece, of which the escapes are gone.
-    let is_one =
-        text.get(end) == Some(&quote) && text[behind..end].iter().all(|byte| *byte != b'\'' && *byte != b'"');
-    if is_one { first } else { Word { value: Span::new(start, rest.end), end, is_quoted: true } }
+    let is_cut =
+        text.get(end) == Some(&quote) && !text[behind..end].iter().any(|byte| matches!(byte, b'\'' | b'"'));
+    let is_code = text[behind] == b'.' && text.get(end) == Some(&b'(');
+    if is_cut || is_code { first } else { Word { value: Span::new(start, end), end, is_quoted: true } }
 }
 
 /// What stands in three quotes at `start`, on one line, as Python and TOML have it.

@@ -129,6 +129,8 @@ impl<'a> Walk<'a> {
 
     /// Walks the value that fills `whole`.
     pub(super) fn run(&mut self, whole: Span) -> Result<(), scan::ScanError> {
+        let passed = self.marks.partition_point(|mark| *mark < whole.start);
+        self.marks = &self.marks[passed..];
         let mut lexer = Lexer::new(self.text, whole.start);
         while let Some((token, span)) = lexer.next()? {
             match token {

@@ -364,6 +364,7 @@ fn a_word_may_have_several_pieces() {
         "bash -c \"PASSWORD=\\$NAME cmd\"",
         "PASSWORD=\"\\$NAME\"",
     ]);
+    hidden("api-key", "abc", &["API_KEY=\"<>\".trim()", "f(API_KEY=\"<>\", b=\"c\")"]);
 }
 
 #[test]
@@ -375,6 +376,7 @@ fn an_option_has_a_field_in_its_word() {
             "curl -d 'password=<>' h",
             "curl -d 'password=<>&user=x' h",
             "curl -d'password=<>' h",
+            "curl -d 'user=x&password=<>' h",
             "curl -F \"password=<>;type=text/plain\" h",
             "curl --data-urlencode 'password=<>' h",
             "curl --data='password=<>' h",
