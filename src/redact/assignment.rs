@@ -15,6 +15,7 @@ mod options;
 mod pairs;
 mod prose;
 mod quotes;
+mod schema;
 mod settings;
 mod sql;
 
@@ -27,6 +28,7 @@ pub(super) use self::pairs::gives_names;
 pub(super) use self::prose::{in_sentence, without_punctuation};
 use self::quotes::{behind_quotes, between_signs, escape};
 pub(super) use self::quotes::{closing_quote, said_by_shell, said_in_quotes};
+pub(super) use self::schema::begins_schema;
 pub(super) use self::settings::is_mixed;
 use self::settings::{begins_string, colon, hides_line, indexed, sign_at, spaced, variable};
 use super::names::{self, SecretName, is_name_byte};
@@ -211,45 +213,6 @@ pub(super) fn string_behind(text: &[u8], name: Span) -> Option<Span> {
         && text.get(quote..).is_some_and(|rest| rest.get(backslashes(text, quote)) == Some(&b'"'));
     let start = quote + slashes + 1;
     is_string.then(|| Span::new(start, closing_quote(text, start, b'"', slashes).max(start)))
-}
-
-/// Whether an object that begins before `at` says first what a value has to be: it is a schema, and holds none.
-pub(super) fn begins_schema(text: &[u8], at: usize) -> bool {
-    const MEMBERS: [&[u8]; 28] = [
-        b"type",
-        b"$ref",
-        b"$id",
-        b"$schema",
-        b"$comment",
-        b"anyOf",
-        b"oneOf",
-        b"allOf",
-        b"not",
-        b"enum",
-        b"const",
-        b"properties",
-        b"additionalProperties",
-        b"patternProperties",
-        b"required",
-        b"items",
-        b"description",
-        b"markdownDescription",
-        b"title",
-        b"default",
-        b"examples",
-        b"format",
-        b"pattern",
-        b"minLength",
-        b"nullable",
-        b"deprecated",
-        b"readOnly",
-        b"writeOnly",
-    ];
-    let quote = skip_gap(text, at);
-    let name = text.get(quote + backslashes(text, quote) + 1..).unwrap_or_default();
-    MEMBERS.iter().any(|member| {
-        name.strip_prefix(*member).is_some_and(|rest| matches!(rest.first(), Some(b'"' | b'\\')))
-    })
 }
 
 /// Offset behind white space, escaped or not.
