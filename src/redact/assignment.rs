@@ -11,19 +11,24 @@ mod equals;
 mod files;
 mod flags;
 mod multipart;
+mod options;
 mod pairs;
 mod prose;
 mod quotes;
+mod schema;
 mod settings;
 mod sql;
 
 use self::element::Content;
 use self::equals::{encoded, equals};
+pub(super) use self::files::account;
 pub(super) use self::flags::{flag, is_flags_word};
+pub(super) use self::options::field_of;
 pub(super) use self::pairs::gives_names;
 pub(super) use self::prose::{in_sentence, without_punctuation};
-use self::quotes::{bare_word, behind_quotes, between_signs, escape};
-pub(super) use self::quotes::{closing_quote, said_in_quotes};
+use self::quotes::{behind_quotes, between_signs, escape};
+pub(super) use self::quotes::{closing_quote, said_by_shell, said_in_quotes};
+pub(super) use self::schema::begins_schema;
 pub(super) use self::settings::is_mixed;
 use self::settings::{begins_string, colon, hides_line, indexed, sign_at, spaced, variable};
 use super::names::{self, SecretName, is_name_byte};
@@ -210,45 +215,6 @@ pub(super) fn string_behind(text: &[u8], name: Span) -> Option<Span> {
     is_string.then(|| Span::new(start, closing_quote(text, start, b'"', slashes).max(start)))
 }
 
-/// Whether an object that begins before `at` says first what a value has to be: it is a schema, and holds none.
-pub(super) fn begins_schema(text: &[u8], at: usize) -> bool {
-    const MEMBERS: [&[u8]; 28] = [
-        b"type",
-        b"$ref",
-        b"$id",
-        b"$schema",
-        b"$comment",
-        b"anyOf",
-        b"oneOf",
-        b"allOf",
-        b"not",
-        b"enum",
-        b"const",
-        b"properties",
-        b"additionalProperties",
-        b"patternProperties",
-        b"required",
-        b"items",
-        b"description",
-        b"markdownDescription",
-        b"title",
-        b"default",
-        b"examples",
-        b"format",
-        b"pattern",
-        b"minLength",
-        b"nullable",
-        b"deprecated",
-        b"readOnly",
-        b"writeOnly",
-    ];
-    let quote = skip_gap(text, at);
-    let name = text.get(quote + backslashes(text, quote) + 1..).unwrap_or_default();
-    MEMBERS.iter().any(|member| {
-        name.strip_prefix(*member).is_some_and(|rest| matches!(rest.first(), Some(b'"' | b'\\')))
-    })
-}
-
 /// Offset behind white space, escaped or not.
 fn skip_gap(text: &[u8], mut at: usize) -> usize {
     loop {
@@ -265,8 +231,12 @@ fn skip_gap(text: &[u8], mut at: usize) -> usize {
 
 /// Whether what begins at `at` stands for a value: `$NAME`, `{name}`, `<your name>`, `%NAME%`; or is the rest of `==`.
 pub(super) fn refers(text: &[u8], at: usize) -> bool {
-    match text.get(at..).unwrap_or_default() {
+    let rest = text.get(at..).unwrap_or_default();
+    // A variable in quotes that stand between those of a text.
+    let in_quotes = |rest: &[u8]| rest[run(rest, 0, |byte| byte == b'\\')..].starts_with(b"\"$");
+    match rest {
         [b'$' | b'<' | b'{' | b'=', ..] => true,
+        [b'"' | b'\\', ..] => in_quotes(rest),
         [b'%', rest @ ..] => {
             // Two digits after it make it an encoded byte.
             rest.first().is_some_and(u8::is_ascii_uppercase)

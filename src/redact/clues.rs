@@ -38,10 +38,10 @@ pub(super) enum Clue {
         /// Its place; the window may begin one behind it.
         colon: u8,
     },
-    /// `curl`: its first letter's place in the window.
-    Curl {
+    /// The name of a program that is given passwords: its first letter's place, counted from the window's first byte.
+    Program {
         /// The place.
-        from: u8,
+        from: i8,
     },
     /// A part of the word that placeholders begin with.
     Placeholder,
@@ -236,9 +236,13 @@ impl Build {
     }
 
     fn programs(&mut self) {
-        self.add(b"curl", Clue::Curl { from: 0 });
+        self.add(b"curl", Clue::Program { from: 0 });
         for &byte in BEFORE_PROGRAM {
-            self.add(&[byte, b'c', b'u', b'r'], Clue::Curl { from: 1 });
+            self.add(&[byte, b'c', b'u', b'r'], Clue::Program { from: 1 });
+        }
+        for (part, from) in [(b"mysql", 0), (b"riadb", -2), (b"sshpa", 0), (b"docke", 0), (b"podma", 0)] {
+            self.add(&part[..4], Clue::Program { from });
+            self.add(&part[1..], Clue::Program { from: from - 1 });
         }
     }
 
@@ -328,8 +332,20 @@ mod tests {
 
     #[test]
     fn programs_and_flags_leave_clues() {
-        for text in ["curl -u a:b", "curl.exe", "\"curl\"", "/bin/curl ", "\\ncurl -u a:b", "$(curl -u"] {
-            assert!(always(text, |clue| matches!(clue, Clue::Curl { .. })), "{text}");
+        for text in [
+            "curl -u a:b",
+            "curl.exe",
+            "\"curl\"",
+            "/bin/curl ",
+            "\\ncurl -u a:b",
+            "$(curl -u",
+            "mysqldump",
+            "mariadb",
+            "sshpass",
+            "docker login",
+            "podman login",
+        ] {
+            assert!(always(text, |clue| matches!(clue, Clue::Program { .. })), "{text}");
         }
         for text in ["--pass x", "\"--pass\"", "--PASS=x"] {
             assert!(always(text, |clue| matches!(clue, Clue::Name { .. })), "{text}");

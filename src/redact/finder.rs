@@ -114,7 +114,7 @@ struct Pass<'a> {
     form_to: usize,
     /// Where the last form that may grant a code ended.
     code_to: usize,
-    /// How many bytes were looked at in calls of curl, which may be arguments of each other.
+    /// How many bytes were looked at in calls of programs, which may be arguments of each other.
     in_calls: usize,
 }
 
@@ -137,10 +137,11 @@ impl Pass<'_> {
         if placeholder::is_placeholder(bytes) {
             return;
         }
+        let said = assignment::said_by_shell(bytes);
         let value = match self.text[..span.start].last() {
             _ if kind == URL_PASSWORD => address::decoded(bytes),
             // A word of a shell.
-            Some(b'=' | b':') if bytes.contains(&b'\\') => Spelling::Slashed.said(bytes),
+            Some(b'=' | b':' | b' ' | b'\t') if said.len() < bytes.len() => said,
             Some(b'=') => address::decoded(bytes),
             // In an element.
             Some(b'>') => Spelling::Entities.said(bytes),
@@ -160,7 +161,11 @@ impl Pass<'_> {
             Clue::Shape { index, at: prefix } => {
                 self.shape(usize::from(index), at, at.checked_add_signed(prefix.into()))
             }
-            Clue::Curl { from } => self.curl(at, at + usize::from(from)),
+            Clue::Program { from } => {
+                if let Some(name) = at.checked_add_signed(from.into()) {
+                    self.program(at, name);
+                }
+            }
             Clue::Address { colon } => self.address(at, at + usize::from(colon)),
             // It may be that of others: see who has it.
             Clue::Placeholder => self.findings.marks.push(at),
@@ -255,8 +260,13 @@ impl Pass<'_> {
                 for part in parts(row.kind, span.of(self.text)) {
                     self.add_new(at, row.kind, part.shift(span.start));
                 }
-                if row.kind == "oauth" {
-                    self.sign(at, part);
+                match row.kind {
+                    "oauth" => self.sign(at, part),
+                    "password" => {
+                        let account = assignment::account(self.text, span);
+                        account.into_iter().for_each(|span| self.add_new(at, row.kind, span));
+                    }
+                    _ => {}
                 }
             }
             Some(Assigned::Look) => self.findings.marks.push(at),
@@ -271,10 +281,10 @@ impl Pass<'_> {
         }
     }
 
-    /// A call of curl, which may have a login: the words of a list are looked at one by one.
-    fn curl(&mut self, at: usize, curl: usize) {
-        let Some(call) = login::call(self.text, curl) else { return };
-        self.findings.calls_curl |= matches!(call, login::Call::List(..));
+    /// A call of a program, which may have a login: the words of a list are looked at one by one.
+    fn program(&mut self, at: usize, name: usize) {
+        let Some(call) = login::call(self.text, name) else { return };
+        self.findings.calls_curl |= call.is_list;
         self.findings.marks.push(at);
         if self.in_calls > CALLS * self.text.len() {
             return;

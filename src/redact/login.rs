@@ -1,12 +1,37 @@
-//! Logins that curl is given: `curl -u user:password`, `["curl", "--user=user:password"]`.
+//! Logins that curl is given: `curl -u user:password`, `["curl", "--user=user:password"]`; and passwords that others are:
+//! `sshpass -p x`.
 //!
 //! The options say nothing by themselves: to other programs `-u` and `--user` are a user and a group, and more.
 
 use super::assignment::{closing_quote, is_mixed, is_secret, refers, run, without_punctuation};
 use crate::wire::{Span, scan::backslashes_at_end};
 
-/// The program.
-const CURL: &[u8] = b"curl";
+/// Programs, and what they are given.
+const PROGRAMS: [(&[u8], Given); 9] = [
+    (b"curl", Given::Login),
+    (b"sshpass", Given::Password),
+    (b"docker login", Given::Password),
+    (b"podman login", Given::Password),
+    (b"mysqldump", Given::Attached),
+    (b"mysqladmin", Given::Attached),
+    (b"mysqlimport", Given::Attached),
+    (b"mysql", Given::Attached),
+    (b"mariadb", Given::Attached),
+];
+
+/// What a program is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    /// A user and a password.
+    Login,
+    /// A password behind `-p`.
+    Password,
+    /// The same without a blank between.
+    Attached,
+}
+
+/// Options of one dash that begin so and are others.
+const OTHERS: [&[u8]; 2] = [b"-pass", b"-port"];
 
 /// Options whose word is a login.
 const OPTIONS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
@@ -74,6 +99,13 @@ pub(super) fn password(login: &[u8]) -> Option<Span> {
     (!is_none && is_secret(password.of(login))).then_some(password)
 }
 
+/// All of a word that is a password, but for the punctuation of a sentence.
+fn all(word: &[u8]) -> Option<Span> {
+    let password = without_punctuation(word, Span::new(0, word.len()));
+    let is_one = !password.is_empty() && !word.starts_with(b"-") && !refers(word, 0);
+    (is_one && is_secret(password.of(word))).then_some(password)
+}
+
 /// The colon behind the user, who may be what a command or a variable says: `$(whoami):`, `${NAME:-x}:`.
 fn behind_user(login: &[u8]) -> Option<usize> {
     let mut at = 0;
@@ -112,61 +144,87 @@ fn user_command_end(text: &[u8], at: usize) -> Option<usize> {
     (rest.get(length..)?.starts_with(b"`:")).then_some(at + 1 + length + 1)
 }
 
-/// How curl is called.
+/// How a program is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Call {
-    /// In a command line, whose words begin at this offset.
-    Line(usize),
-    /// In a list of words, in which it stands in quotes like this one.
-    List(usize, u8),
+pub(super) struct Call {
+    /// What it is given.
+    given: Given,
+    /// Where its words begin.
+    from: usize,
+    /// They are in a list of words, in which its name stands in quotes; else in a command line.
+    pub(super) is_list: bool,
 }
 
-/// How curl is called whose name begins at `at`, if it is.
+/// How a program is called whose name begins at `at`, if it is.
 pub(super) fn call(text: &[u8], at: usize) -> Option<Call> {
-    let rest = text.get(at..)?.strip_prefix(CURL)?;
+    let name = text.get(at..)?;
+    let (rest, given) =
+        PROGRAMS.iter().find_map(|(program, given)| Some((name.strip_prefix(*program)?, *given)))?;
     let is_apart = at == 0 || !text[at - 1].is_ascii_alphanumeric() && !b"-_.".contains(&text[at - 1]);
     // Of an escape: `\n`.
     let is_escaped = at > 1 && text[at - 2] == b'\\' && matches!(text[at - 1], b'n' | b'r' | b't');
     let rest = rest.strip_prefix(b".exe").unwrap_or(rest);
-    let behind = text.len() - rest.len();
+    let from = text.len() - rest.len();
+    let list = Some(Call { given, from: from + 1, is_list: true }).filter(|_| given == Given::Login);
     match rest.first().filter(|_| is_apart || is_escaped)? {
-        b' ' | b'\t' => Some(Call::Line(behind)),
-        quote @ (b'"' | b'\'') => Some(Call::List(behind + 1, *quote)),
+        b' ' | b'\t' => Some(Call { given, from, is_list: false }),
+        b'"' | b'\'' => list,
         b'\\' => match rest.iter().find(|byte| **byte != b'\\')? {
-            quote @ (b'"' | b'\'') => Some(Call::List(behind + 1, *quote)),
-            _ => Some(Call::Line(behind)),
+            b'"' | b'\'' => list,
+            _ => Some(Call { given, from, is_list: false }),
         },
         _ => None,
     }
 }
 
+/// What a word is that a program is given which takes a password.
+fn password_word(word: &[u8], given: Given) -> Word {
+    match word.strip_prefix(b"-p") {
+        Some(b"") if given == Given::Password => Word::Next,
+        None | Some(b"") => Word::Nothing,
+        Some(_) if OTHERS.iter().any(|other| word.starts_with(other)) => Word::Nothing,
+        Some(_) => Word::Within(2),
+    }
+}
+
+/// Whether a word is an option that the next one belongs to.
+fn takes_word(word: &[u8]) -> bool {
+    matches!(word, [b'-', letter] if !b"ev".contains(letter))
+        || word.starts_with(b"--") && !word.contains(&b'=')
+}
+
 /// Adds the secrets among the words of a call, however long that is; how many bytes were looked at, which the caller
 /// bounds.
 pub(super) fn secrets(text: &[u8], call: Call, mut add: impl FnMut(Span)) -> usize {
-    let (from, parts): (usize, &[u8]) = match call {
-        Call::Line(from) => (from, b" \t"),
-        Call::List(from, _) => (from, b" \t,"),
-    };
-    let (mut at, mut is_login, mut is_other) = (from, false, false);
+    let Call { given, from, is_list } = call;
+    let parts: &[u8] = if is_list { b" \t," } else { b" \t" };
+    let is_login = given == Given::Login;
+    let word = |spelled: &[u8]| if is_login { word(spelled) } else { password_word(spelled, given) };
+    let secret = |part: &[u8]| if is_login { password(part) } else { all(part) };
+    let (mut at, mut is_next, mut is_other) = (from, false, false);
+    let mut may_be_word = false;
     while let Some(span) = next_word(text, at, parts) {
         at = span.end;
         let spelled = without_quotes(text, span);
-        let mut part = is_login.then_some(spelled);
-        let is_plain = !std::mem::take(&mut is_other) && !std::mem::take(&mut is_login);
+        let mut part = is_next.then_some(spelled);
+        let is_plain = !std::mem::take(&mut is_other) && !std::mem::take(&mut is_next);
         match word(spelled.of(text)) {
             _ if !is_plain => {}
-            Word::Next => is_login = true,
+            Word::Next => is_next = true,
             Word::Other => is_other = true,
             Word::Within(from) => {
                 part = Some(without_quotes(text, Span::new(spelled.start + from, spelled.end)));
             }
             Word::Nothing => {}
         }
-        if let Some((part, secret)) = part.and_then(|part| Some((part, password(part.of(text))?))) {
+        if let Some((part, secret)) = part.and_then(|part| Some((part, secret(part.of(text))?))) {
             add(secret.shift(part.start));
         }
+        // Another command, or what the program works with.
+        let ends = given == Given::Password && !may_be_word && !spelled.of(text).starts_with(b"-");
+        may_be_word = takes_word(spelled.of(text));
         // The quotes around the command end here.
-        if opening(&text[at..]).is_some() {
+        if ends || opening(&text[at..]).is_some() {
             break;
         }
     }
@@ -225,7 +283,8 @@ fn word_end(text: &[u8], at: usize, parts: &[u8]) -> usize {
             _ if parts.contains(&byte) || ends_command(byte) => break,
             _ => end += 1,
         }
-        may_open = matches!(byte, b':' | b'=');
+        // Behind the letter of an option, too: `-p'x'`.
+        may_open = matches!(byte, b':' | b'=') || byte == b'p' && end == at + 2 && text[at] == b'-';
     }
     end
 }

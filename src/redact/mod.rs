@@ -11,7 +11,7 @@
 //! - `search` walks the message: its strings, the JSON inside them, the places that options name
 //! - `layers` carries what is found in decoded strings back to the message's bytes
 //! - `finder` reads one text in one pass: where `filter` and `clues` see that something can begin, it asks the tables,
-//!   `assignment` (`"password": "x"`, `API_KEY=x`), `address`, `login` (`curl -u user:x`) and `secrets`
+//!   `assignment` (`"password": "x"`, `API_KEY=x`), `address`, `login` (`curl -u user:x`, `sshpass -p x`) and `secrets`
 //! - `clean` knows headers that were looked at
 //! - [`Met`] has one session find what another has met
 //! - [`vars`] hides values that people named, and shows them again

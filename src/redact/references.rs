@@ -49,7 +49,12 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     let asks = |begin: &&str| {
         value.strip_prefix(begin.as_bytes()).is_some_and(|rest| !rest.is_empty() && rest.iter().all(may_ask))
     };
-    BETWEEN.iter().any(is_between) || ASKING.iter().any(asks) || is_joined(value)
+    // In quotes of another shell.
+    let is_quoted = || {
+        let sign = value.iter().take_while(|byte| **byte == b'\\').count();
+        value[sign..].strip_prefix(b"$").is_some_and(|name| sign > 0 && is_variable(name))
+    };
+    is_quoted() || BETWEEN.iter().any(is_between) || ASKING.iter().any(asks) || is_joined(value)
 }
 
 /// Whether a text is code that joins others to one that is named: `"Bearer " + token1`, `'Bearer ' . $token1`.

@@ -9,7 +9,7 @@ use super::placeholder;
 use super::rules::Rules;
 use super::secrets::Secrets;
 use crate::wire::Span;
-use crate::wire::scan;
+use crate::wire::scan::{self, Lexer};
 
 use self::walk::Walk;
 
@@ -93,42 +93,56 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks at one text; what is inside its strings becomes texts of their own.
-    fn layer(&mut self, layer: usize, findings: Findings) {
+    /// Looks at one text; what is inside its strings becomes texts of their own, and so is what is inside the strings of
+    /// the objects that it holds.
+    fn layer(&mut self, layer: usize, mut findings: Findings) {
         let text = self.layers.text(layer);
         let whole = scan::trim(text);
-        if matches!(text.get(whole.start), Some(b'{' | b'[')) {
-            let mut walk = Walk::new(self, layer, &findings);
-            if walk.run(whole).is_ok() {
-                let Walk { hits, inside, is_loose, .. } = walk;
-                let names: Vec<Span> =
-                    inside.iter().filter(|(_, is_name)| *is_name).map(|(span, _)| *span).collect();
-                for (span, hit) in hits {
-                    self.layers.add(layer, span, hit);
-                }
-                // In a string, a known value may itself look like JSON. What only resembles JSON is read as a text too.
-                let known = findings.finds.into_iter().filter(|find| is_loose || layer > 0 && is_known(find));
-                for find in known {
-                    let before = names.partition_point(|name| name.end < find.span.end);
-                    let is_in_name = names.get(before).is_some_and(|name| name.start <= find.span.start);
-                    if !(is_in_name && self.is_a_name(&find)) {
-                        self.layers.add(layer, find.span, Hit { secret: find.secret, bare: None });
-                    }
-                }
-                for (span, is_name) in inside {
-                    let is_name = is_name || self.layers.is_name(layer);
-                    self.inside(layer, span, is_name);
-                }
-                return;
+        let is_json = matches!(text.get(whole.start), Some(b'{' | b'['));
+        findings.finds.sort_by_key(|find| find.span.start);
+        if is_json && self.json(layer, whole, &findings, layer == 0) {
+            return;
+        }
+        let hides = !findings.marks.is_empty() || self.always_looks();
+        let mut objects = if hides { objects(self.layers.text(layer)) } else { Vec::new() };
+        objects.retain(|object| self.json(layer, *object, &findings, false));
+        findings.finds.retain_mut(|find| stands_outside(&mut find.span, &objects));
+        let end = self.layers.text(layer).len();
+        let is_name = self.layers.is_name(layer);
+        self.plain(layer, Span::new(0, end), findings, is_name);
+        let starts = std::iter::once(0).chain(objects.iter().map(|object| object.end));
+        let ends = objects.iter().map(|object| object.start).chain([end]);
+        for (start, end) in starts.zip(ends).filter(|_| hides) {
+            self.layers.open(layer, Span::new(start, end), is_name);
+        }
+    }
+
+    /// Looks at a value of JSON, if this is one.
+    fn json(&mut self, layer: usize, whole: Span, findings: &Findings, is_message: bool) -> bool {
+        let mut walk = Walk::new(self, layer, findings, is_message);
+        if walk.run(whole).is_err() {
+            return false;
+        }
+        let Walk { hits, inside, is_loose, .. } = walk;
+        let names: Vec<Span> = inside.iter().filter(|(_, is_name)| *is_name).map(|(span, _)| *span).collect();
+        for (span, hit) in hits {
+            self.layers.add(layer, span, hit);
+        }
+        // In a string, a known value may itself look like JSON. What only resembles JSON is read as a text too.
+        let from = findings.finds.partition_point(|find| find.span.start < whole.start);
+        let within = findings.finds[from..].iter().take_while(|find| find.span.start < whole.end);
+        for find in within.filter(|find| is_loose || layer > 0 && is_known(find)) {
+            let before = names.partition_point(|name| name.end < find.span.end);
+            let is_in_name = names.get(before).is_some_and(|name| name.start <= find.span.start);
+            if !(is_in_name && self.is_a_name(find)) {
+                self.layers.add(layer, find.span, Hit { secret: find.secret.clone(), bare: None });
             }
         }
-        let whole = Span::new(0, text.len());
-        let hides = !findings.marks.is_empty() || self.always_looks();
-        let is_name = self.layers.is_name(layer);
-        self.plain(layer, whole, findings, is_name);
-        if hides {
-            self.layers.open(layer, whole, is_name);
+        for (span, is_name) in inside {
+            let is_name = is_name || self.layers.is_name(layer);
+            self.inside(layer, span, is_name);
         }
+        true
     }
 
     /// Whether something may be where the first look leaves no mark.
@@ -177,6 +191,42 @@ impl Search<'_> {
             }
         }
     }
+}
+
+/// The objects of JSON that a text holds. In what only begins as one no other is looked for: a text made of such would
+/// be read to its end for each of them.
+fn objects(text: &[u8]) -> Vec<Span> {
+    let (mut from, mut found) = (0, Vec::new());
+    while let Some(start) = memchr::memchr(b'{', &text[from..]).map(|at| from + at) {
+        from = start + 1;
+        if text[from..].trim_ascii_start().first() != Some(&b'"') {
+            continue;
+        }
+        let mut lexer = Lexer::new(text, start);
+        from = loop {
+            match lexer.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => break lexer.at(),
+                Err(error) => break error.at.max(from),
+            }
+        };
+        if text[from - 1] == b'}' {
+            found.push(Span::new(start, from));
+        }
+    }
+    found
+}
+
+/// Whether what was found begins in none of these objects, which have it themselves; it ends where one begins, unless it
+/// holds all of that.
+fn stands_outside(found: &mut Span, objects: &[Span]) -> bool {
+    let passed = objects.partition_point(|object| object.end <= found.start);
+    let Some(next) = objects.get(passed) else { return true };
+    let last = objects.iter().skip(passed).take_while(|object| object.start < found.end).last();
+    if last.is_some_and(|last| last.end > found.end) {
+        found.end = next.start.max(found.start);
+    }
+    found.start < next.start
 }
 
 fn is_known(find: &finder::Find) -> bool {

@@ -96,7 +96,7 @@ fn spelled(dice: &mut Dice, all: &[String]) -> String {
 fn text(dice: &mut Dice, all: &[String]) -> String {
     let (one, other) = (spelled(dice, all), spelled(dice, all));
     let (in_form, other_in_form) = (percent_encoded(&one), percent_encoded(&other));
-    match dice.below(21) {
+    match dice.below(28) {
         0 => one,
         1 => format!("see {one}"),
         2 => format!("{one}{other}"),
@@ -119,6 +119,16 @@ fn text(dice: &mut Dice, all: &[String]) -> String {
         17 => format!("the {} of {one} is {other}!", dice.word(LETTERS, 4)),
         18 => format!("Cookie: sid={one}; other={other}"),
         19 => format!("x{one}y{other}z"),
+        20 => format!("ran {} ok", json!({"cmd": format!("machine h login x password {one}"), "n": other})),
+        21 => format!("ran {} ok", json!({"cmd": format!("PASSWORD=\"{one} {other}\"")})),
+        22 => format!("docker run -e \"PASSWORD={one} {other}\" i"),
+        23 => format!("curl -d 'password={one} {other}&x=y' h"),
+        24 => format!("PASSWORD='{one}'{other} cmd"),
+        25 => format!("sshpass -p {one} ssh h && mysql -p{other}"),
+        26 => format!(
+            "ran {} ok",
+            json!({"cmd": format!("ran {}", json!({"cmd": format!("password: {one}")}))})
+        ),
         _ => format!("{}\n{one}\n{other}", dice.word(LETTERS, 6)),
     }
 }

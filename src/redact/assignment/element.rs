@@ -1,8 +1,8 @@
-//! Elements of XML: `<password>x</password>`, `<wsse:Password Type="…">x</wsse:Password>`.
+//! Elements of XML: `<password>x</password>`, `<wsse:Password Type="…">x</wsse:Password>`, `<user password="x"/>`.
 
-use super::{refers, run, skip_gap, worth};
+use super::{backslashes_before_quote, escapes_at, refers, run, skip_gap, worth};
 use crate::redact::names::is_name_byte;
-use crate::wire::Span;
+use crate::wire::{Span, scan::backslashes_at_end};
 
 /// What stands in a tag behind the element's name is shorter: where no tag ends, a text of names would be read to its
 /// end for each of them.
@@ -36,6 +36,25 @@ pub(super) fn content(text: &[u8], name: Span) -> Option<Content> {
     }
     let start = behind_tag(text, name.end)?;
     Some(inside_of(text, start, Span::new(tag, name.end)))
+}
+
+/// The value at `start` of the attribute of this name, if one is.
+pub(super) fn attribute(text: &[u8], name: Span, start: usize) -> Option<Span> {
+    let near = &text[name.start.saturating_sub(LONGEST_ATTRIBUTES)..name.start];
+    let begin = near.iter().rposition(|byte| matches!(byte, b'<' | b'>'))?;
+    let is_tag = near[begin] == b'<' && near.get(begin + 1).is_some_and(u8::is_ascii_alphabetic);
+    let slashes = backslashes_before_quote(text, start);
+    let quote = *text.get(start + slashes).filter(|byte| matches!(byte, b'"' | b'\''))?;
+    let inside = start + slashes + 1;
+    let value =
+        Span::new(inside, inside + run(text, inside, |byte| !matches!(byte, b'<' | b'>') && byte != quote));
+    let value = Span::new(value.start, value.end - backslashes_at_end(value.of(text)).min(slashes));
+    let behind = text.get(value.end + slashes + 1)?;
+    let closes = text.get(value.end + slashes) == Some(&quote)
+        && (behind.is_ascii_whitespace() || matches!(behind, b'/' | b'>' | b'?' | b'\\'));
+    let is_apart =
+        near.last().is_some_and(|byte| byte.is_ascii_whitespace()) || escapes_at(text, name.start - 1);
+    (is_tag && is_apart && closes).then_some(value)
 }
 
 /// Where the name with its prefix begins, if a tag does there.

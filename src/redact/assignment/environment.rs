@@ -1,5 +1,7 @@
-//! Variables of the environment as PowerShell names them: `$env:API_KEY = "x"`, `${env:API_KEY}="x"`.
+//! Variables of the environment as PowerShell names them, `$env:API_KEY = "x"`, `${env:API_KEY}="x"`, and as Windows sets
+//! them: `setx API_KEY x`.
 
+use super::quotes::{Word, word};
 use super::{
     Assigned, backslashes_before_quote, behind_quotes, ends_setting, refers, run, settings::is_mixed, worth,
 };
@@ -15,6 +17,12 @@ pub(super) fn variable(text: &[u8], name: Span, row: &'static SecretName) -> Opt
     let ends_in = |word: &[u8]| {
         before.len().checked_sub(word.len()).is_some_and(|at| before[at..].eq_ignore_ascii_case(word))
     };
+    if ends_in(b"setx ") && matches!(text.get(name.end), Some(b' ')) {
+        let start = name.end + run(text, name.end, |byte| byte == b' ');
+        let Word { value, .. } = word(text, start, |at| ends_setting(text[at]));
+        let value = worth(text, value).filter(|value| !refers(text, start) && !refers(text, value.start));
+        return Some(value.map(|value| Assigned::Secret(row, value)));
+    }
     let is_braced = ends_in(b"${env:");
     if !is_braced && !ends_in(b"$env:") {
         return None;

@@ -1,9 +1,10 @@
 //! `NAME=value` in a query, a form, an environment, a command line, a list, a file of settings.
 
+use super::quotes::{Word, begins_piece, word};
 use super::settings::{begins_line, ends_line, is_literal, is_mixed, stands_in_tokens, variable};
 use super::{
-    ansi_sign, backslashes, backslashes_before_quote, bare_word, behind_quotes, between_signs,
-    ends_parameter, ends_setting, escapes_at, flag, in_sentence, is_form, refers, run, with_brackets,
+    ansi_sign, backslashes, before_quote, behind_quotes, between_signs, element, ends_parameter,
+    ends_setting, escapes_at, flag, in_sentence, is_form, options, refers, run, with_brackets,
     without_punctuation, worth,
 };
 use crate::redact::names::is_name_byte;
@@ -14,12 +15,18 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     if let Some(value) = between_signs(text, start) {
         return worth(text, value).filter(|value| !refers(text, value.start));
     }
+    if let Some(value) = element::attribute(text, name, start) {
+        return worth(text, value).filter(|value| !refers(text, value.start));
+    }
+    if let Some(value) = options::field(text, name, start) {
+        return value.and_then(|value| worth(text, value)).filter(|value| !refers(text, value.start));
+    }
     let start = start + ansi_sign(text, start);
     let before = name.start.checked_sub(1).map(|at| text[at]);
     let spelled = name.of(text);
     let is_upper = !spelled.iter().any(u8::is_ascii_lowercase);
     let may_fill = is_upper || flag(spelled).is_some();
-    let word = if may_fill { fills_word(text, before, start, is_upper) } else { None };
+    let filled = if may_fill { fills_word(text, name, start, is_upper) } else { None };
     let is_field = spelled.iter().any(|byte| matches!(byte, b'[' | b'%'));
     let parameter = || {
         let is_one = match before {
@@ -32,7 +39,7 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
         let value = || Span::new(start, start + with_brackets(&text[start..], ends_parameter));
         is_one.then(|| in_sentence(text, value()))
     };
-    if let Some(value) = word.or_else(parameter) {
+    if let Some(value) = filled.or_else(parameter) {
         return worth(text, value).filter(|_| !refers(text, start));
     }
     let is_variable = is_upper
@@ -47,20 +54,10 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     if refers(text, start) || !is_plain && !is_apart && !in_list && !begins {
         return None;
     }
-    let slashes = backslashes_before_quote(text, start);
-    let start = start + slashes;
-    let quote = text.get(start).filter(|byte| matches!(byte, b'"' | b'\''));
-    let (value, end) = match quote {
-        Some(&quote) => {
-            let inside = start + 1;
-            let end = behind_quotes(text, inside, quote, slashes);
-            (Span::new(inside, end), end)
-        }
-        _ => bare_word(text, start, |at| ends_setting(text[at])),
-    };
+    let Word { value, end, is_quoted } = word(text, start, |at| ends_setting(text[at]));
     let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'' | b'\\');
     let value = worth(text, value).filter(|value| !value.of(text).iter().all(is_quote))?;
-    let is_mixed = if quote.is_some() { is_literal } else { is_mixed };
+    let is_mixed = if is_quoted { is_literal } else { is_mixed };
     let is_token = || {
         let ends = |byte: &u8| *byte <= b' ' || ends_line(*byte) || in_list && matches!(byte, b',' | b';');
         begins || text.get(end).is_none_or(ends) && is_token_of_shell(value.of(text))
@@ -108,7 +105,7 @@ fn is_token_of_shell(text: &[u8]) -> bool {
 }
 
 /// Whether a text begins with a name and the sign that assigns something to it.
-fn begins_field(text: &[u8]) -> bool {
+pub(super) fn begins_field(text: &[u8]) -> bool {
     let name = text.trim_ascii_start();
     let length = name.iter().take_while(|byte| is_name_byte(**byte)).count();
     length > 0 && name.get(length) == Some(&b'=')
@@ -116,20 +113,29 @@ fn begins_field(text: &[u8]) -> bool {
 
 /// What is assigned in a word that fills its quotes, or all of the text: any sign is part of it there. Of a variable
 /// not, where it reads as several.
-fn fills_word(text: &[u8], before: Option<u8>, start: usize, is_variable: bool) -> Option<Span> {
-    let quote = before.filter(|byte| matches!(byte, b'"' | b'\''));
-    if before.is_some() && quote.is_none() {
+fn fills_word(text: &[u8], name: Span, start: usize, is_variable: bool) -> Option<Span> {
+    let (_, quote, slashes) = before_quote(text, name);
+    if name.start > 0 && quote.is_none() {
         return None;
     }
     let ends = |byte: u8| byte <= b' ' || matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'<' | b'>');
     let value = Span::new(start, start + run(text, start, |byte| !ends(byte)));
-    let behind = value.end + backslashes(text, value.end);
+    let behind = text.get(value.end + slashes..).unwrap_or_default();
     let fills = match quote {
         None => value.end == text.len(),
-        Some(_) => text.get(behind) == quote.as_ref(),
+        Some(quote) => {
+            backslashes(text, value.end) == slashes
+                && behind.first() == Some(&quote)
+                && !begins_piece(&behind[1..])
+        }
     };
     let parts = |byte: &u8| matches!(byte, b'&' | b';' | b',');
-    let has_several = || value.of(text).split(parts).skip(1).any(|part| part.contains(&b'='));
+    // Base64 ends in this sign, and what follows is another command.
+    let has_end = |pair: &[u8]| pair[0] == b'=' && parts(&pair[1]);
+    let has_several = || {
+        let bytes = value.of(text);
+        bytes.split(parts).skip(1).any(|part| part.contains(&b'=')) || bytes.windows(2).any(has_end)
+    };
     // What follows is another element of HTML in a text that shows it.
     let has_tag =
         || [&b"&lt;"[..], b"&gt;"].iter().any(|tag| memchr::memmem::find(value.of(text), tag).is_some());

@@ -1,8 +1,10 @@
 //! Files of programs that keep logins: `machine h login u password x` of netrc, `//registry.x/:_authToken=x` of npm.
 
-use super::settings::{begins_line, is_mixed};
-use super::{Assigned, backslashes, is_secret, refers, run, skip_gap, worth};
+use super::quotes::goes_on;
+use super::settings::begins_line;
+use super::{Assigned, backslashes, behind_quotes, is_secret, refers, run, skip_gap, worth};
 use crate::redact::names::{self, SecretName};
+use crate::redact::ordinary::is_spoken;
 use crate::redact::references::is_example;
 use crate::wire::Span;
 
@@ -15,41 +17,61 @@ pub(super) fn of_netrc(text: &[u8], name: Span) -> Option<Assigned> {
     if !is_behind || !matches!(name.of(text), b"password" | b"passwd") {
         return None;
     }
-    let before = &text[name.start.saturating_sub(LONGEST_ENTRY)..name.start];
+    let before = near(text, name.start);
     let is_hidden = memchr::memmem::find(before, b"\\n").is_some() || text[name.end] == b'\\';
     let begins = |begin: &&[u8]| memchr::memmem::find(before, begin).is_some();
     let look = || (is_hidden && [MACHINE, DEFAULT].iter().any(begins)).then_some(Assigned::Look);
     let Some(entry) = entry(before).filter(|_| text[name.end] != b'\\') else { return look() };
-    let start = name.end + run(text, name.end, |byte| byte.is_ascii_whitespace());
-    let value = Span::new(start, start + run(text, start, |byte| byte > b' '));
-    let escapes = memchr::memchr(b'\\', value.of(text)).map(|at| &value.of(text)[at + 1..]);
-    if escapes.is_some_and(|rest| matches!(rest.first(), Some(b'n' | b'r' | b't' | b'"'))) {
-        return Some(Assigned::Look);
-    }
-    let value = unquoted(text, value);
+    let Some(value) = token(text, name.end) else { return Some(Assigned::Look) };
+    let behind = &text[value.end..text.len().min(value.end + LONGEST_ENTRY)];
+    let tells_file = || [before, behind].iter().any(|near| memchr::memmem::find(near, b"netrc").is_some());
     let is_value = |value: &Span| {
         let bytes = value.of(text);
-        !refers(text, value.start) && !is_example(bytes) && (entry == Entry::Sure || is_mixed(bytes))
+        let is_spoken = entry == Entry::Spoken && is_spoken(bytes);
+        !refers(text, value.start) && !is_example(bytes) && bytes != b"%s" && (!is_spoken || tells_file())
     };
     match worth(text, value).filter(is_value) {
         Some(value) => Some(Assigned::Secret(names::secret(b"password")?, value)),
-        // Escapes or the end of a string may stand behind it.
-        None if entry == Entry::Likely => Some(Assigned::Look),
         None => look(),
     }
 }
 
-/// The words that entries of netrc begin with.
+/// The account of the entry of netrc that has this password, which is a second one.
+pub(in super::super) fn account(text: &[u8], password: Span) -> Option<Span> {
+    let before = near(text, password.start);
+    let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'');
+    let quotes = before.iter().rev().take_while(|byte| is_quote(byte)).count().min(1);
+    let before = before[..before.len() - quotes].trim_ascii_end();
+    let before = before.strip_suffix(b"password").or_else(|| before.strip_suffix(b"passwd"))?;
+    let begin = [MACHINE, DEFAULT].iter().filter_map(|begin| memchr::memmem::rfind(before, begin)).max()?;
+    entry(before)?;
+    let behind = password.end + quotes;
+    let behind = behind + run(text, behind, |byte| byte.is_ascii_whitespace());
+    let name = match memchr::memmem::rfind(&before[begin..], ACCOUNT) {
+        Some(at) => password.start.saturating_sub(LONGEST_ENTRY) + begin + at,
+        None => text.get(behind..).filter(|rest| rest.starts_with(ACCOUNT)).map(|_| behind)?,
+    };
+    let value = token(text, name + ACCOUNT.len())?;
+    worth(text, value).filter(|value| !refers(text, value.start))
+}
+
+/// What stands before `at`, so far as an entry may.
+fn near(text: &[u8], at: usize) -> &[u8] {
+    &text[at.saturating_sub(LONGEST_ENTRY)..at]
+}
+
+/// The words that entries of netrc begin with, and one behind which a second password stands.
 const MACHINE: &[u8] = b"machine";
 const DEFAULT: &[u8] = b"default";
+const ACCOUNT: &[u8] = b"account";
 
 /// What stands before a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
     /// The words of an entry, and nothing else.
     Sure,
-    /// What may be a sentence of the same words.
-    Likely,
+    /// What reads as words of a sentence: `machine learning login form`.
+    Spoken,
 }
 
 /// Whether these words stand before a password: those of a machine, or of the default, a login and an account.
@@ -61,33 +83,56 @@ fn entry(before: &[u8]) -> Option<Entry> {
         before.is_some_and(|before| !before.last().is_some_and(u8::is_ascii_alphanumeric))
     };
     // Of a sentence about them.
-    let is_spoken = |word: &[u8]| [&b"and"[..], b"or", b"the", b"is", b"a"].contains(&word);
+    let joins = |word: &[u8]| [&b"and"[..], b"or", b"the", b"is", b"a"].contains(&word);
     let mut rest = &words[..];
-    if is_spoken(rest.last()?) && !matches!(rest, [.., b"account", _]) {
+    if joins(rest.last()?) && !matches!(rest, [.., b"account", _]) {
         return None;
     }
-    while let [others @ .., b"login" | b"account", _] = rest {
+    let mut are_spoken = true;
+    let mut reads = |word: &[u8]| are_spoken &= is_spoken(word) && word != b"localhost";
+    while let [others @ .., b"login" | b"account", word] = rest {
+        reads(word);
         rest = others;
     }
-    match rest {
-        [.., machine, _] if is_begin(machine, MACHINE) => Some(Entry::Sure),
+    let begin = match rest {
+        [.., machine, word] if is_begin(machine, MACHINE) => {
+            reads(word);
+            MACHINE
+        }
         [others @ .., default] if rest.len() < words.len() && is_begin(default, DEFAULT) => {
             let is_alone = others.is_empty() || matches!(others, [.., b"password" | b"passwd", _]);
             let at = memchr::memmem::rfind(before, DEFAULT)?;
-            let begins = *default != DEFAULT || begins_line(before, at);
-            if is_alone { Some(Entry::Sure) } else { begins.then_some(Entry::Likely) }
+            (is_alone || *default != DEFAULT || begins_line(before, at)).then_some(DEFAULT)?
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    // Sentences go on in their line.
+    let at = memchr::memmem::rfind(before, begin)?;
+    let is_spoken = are_spoken && !before[at..].trim_ascii_end().contains(&b'\n');
+    Some(if is_spoken { Entry::Spoken } else { Entry::Sure })
 }
 
-/// A word without a quote around it, or around the command whose last word it is.
-fn unquoted(text: &[u8], word: Span) -> Span {
-    let is_quote = |byte: Option<&u8>| matches!(byte, Some(b'"' | b'\'' | b'`'));
+/// The word of an entry behind the white space at `at`; none where escapes say what it is. In no quotes it ends before
+/// the quote that closes the text which the entry stands in.
+fn token(text: &[u8], at: usize) -> Option<Span> {
+    let start = at + run(text, at, |byte| byte.is_ascii_whitespace());
+    let word = Span::new(start, start + run(text, start, |byte| byte > b' '));
     let bytes = word.of(text);
-    let opens = usize::from(bytes.len() > 1 && is_quote(bytes.first()));
-    let closes = usize::from(bytes.len() > opens && is_quote(bytes.last()));
-    Span::new(word.start + opens, word.end - closes)
+    let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'' | b'`');
+    let opens = usize::from(bytes.len() > 1 && is_quote(&bytes[0]));
+    if opens > 0 {
+        let inside = Span::new(start + 1, behind_quotes(text, start + 1, bytes[0], 0));
+        if text.get(inside.end) == Some(&bytes[0]) {
+            return Some(inside);
+        }
+    }
+    let is_escape = |pair: &[u8]| pair[0] == b'\\' && matches!(pair[1], b'n' | b'r' | b't' | b'"');
+    if bytes.windows(2).any(is_escape) {
+        return None;
+    }
+    let closes = |at: &usize| is_quote(&bytes[*at]) && !goes_on(&bytes[at + 1..]);
+    let end = (opens..bytes.len()).find(closes).unwrap_or(bytes.len());
+    Some(Span::new(start + opens, start + end))
 }
 
 /// What npm is to be told under this name, if it is one of npm's: `_authToken`, `_auth`, `_password`.
@@ -123,7 +168,7 @@ pub(super) fn of_npm(text: &[u8], name: Span, row: &'static SecretName) -> Optio
 
 /// Whether the word that `at` is in is what a command is to set: `npm config set //registry.x/:_authToken x`.
 fn is_behind_set(text: &[u8], at: usize) -> bool {
-    let near = &text[at.saturating_sub(LONGEST_ENTRY)..at];
+    let near = near(text, at);
     let word = near.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
     near[..near.len() - word.len()].trim_ascii_end().ends_with(b"set")
 }

@@ -1,8 +1,9 @@
 //! Words that a flag says are secret: `["--password", "x"]`, `--password x`.
 
+use super::quotes::{Word, word};
 use super::{
-    Assigned, ansi_sign, backslashes, backslashes_before_quote, bare_word, behind_quotes, between_signs,
-    closing_quote, ends_setting, escape, escapes_at, refers, run, skip_gap, worth,
+    Assigned, ansi_sign, backslashes, backslashes_before_quote, between_signs, closing_quote, ends_setting,
+    escape, escapes_at, refers, run, skip_gap, worth,
 };
 use crate::redact::names::{self, SecretName, is_name_byte};
 use crate::wire::Span;
@@ -70,8 +71,10 @@ pub(super) fn word_behind(text: &[u8], name: Span) -> Option<Assigned> {
         b',' if in_list() => list_item(text, row, skip_blanks(text, start + 1)),
         _ if start == name.end => None,
         _ => match value_at(text, row, start) {
-            // The quotes may have others in them, which only what is decoded tells.
-            None if backslashes_before_quote(text, start) > 0 => return Some(Assigned::Look),
+            // What is decoded tells which quotes are in it.
+            None if text[start..start + run(text, start, |byte| byte > b' ')].contains(&b'\\') => {
+                return Some(Assigned::Look);
+            }
             value => value,
         },
     }
@@ -101,17 +104,16 @@ fn value_at(text: &[u8], row: &SecretName, start: usize) -> Option<Span> {
     let start = start + ansi_sign(text, start);
     let slashes = backslashes_before_quote(text, start);
     let between = between_signs(text, start);
+    let ends = |at: usize| ends_setting(text[at]) || wide_blank(&text[at..]) > 0;
     let value = match text.get(start + slashes) {
         _ if between.is_some() => between?,
-        Some(&quote @ (b'"' | b'\'')) => {
-            let inside = start + slashes + 1;
-            let end = behind_quotes(text, inside, quote, slashes);
+        Some(quote @ (b'"' | b'\'')) => {
+            let Word { value, end, .. } = word(text, start, ends);
             // A quote that ends here, and none that begins, is around the flag.
-            (text.get(end + slashes) == Some(&quote)).then(|| Span::new(inside, end))?
+            (value.start == start || text.get(end + slashes) == Some(quote)).then_some(value)?
         }
         _ => {
-            let ends = |at: usize| ends_setting(text[at]) || wide_blank(&text[at..]) > 0;
-            let (value, _) = bare_word(text, start, ends);
+            let Word { value, .. } = word(text, start, ends);
             let has = |is: fn(&u8) -> bool| value.of(text).iter().any(is);
             let is_word = !has(u8::is_ascii_digit) || !has(u8::is_ascii_alphabetic);
             (value.len() >= SHORTEST_WORD && !is_word).then_some(value)?

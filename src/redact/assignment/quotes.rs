@@ -2,43 +2,88 @@
 
 use std::borrow::Cow;
 
-use super::{backslashes, run, without_punctuation};
+use super::{backslashes, backslashes_before_quote, run, without_punctuation};
 use crate::redact::secrets::Spelling;
 use crate::wire::{Span, scan::backslashes_at_end};
 
 /// Quotes in a value are fewer.
 const MOST_QUOTES: usize = 16;
 
+/// Such a sign has more letters.
+const SHORTEST_SIGN: usize = 4;
+
 /// What stands at `at` between two signs that are each one quote within a shell's single quotes: `'"'"'x'"'"'`,
-/// `'\''x'\''`. Where JSON has the text, `"` stands behind backslashes, and there are more of them.
+/// `'\''x'\''`; or within such in such. Where JSON has the text, `"` stands behind backslashes, and there are more of them.
 pub(super) fn between_signs(text: &[u8], at: usize) -> Option<Span> {
-    let rest = text.get(at..)?.strip_prefix(b"'")?;
-    let slashes = backslashes(rest, 0);
-    let length = match &rest[slashes..] {
-        [b'"', b'\'', behind @ ..] if backslashes(behind, 0) == slashes => {
-            behind[slashes..].starts_with(b"\"'").then_some(1 + slashes + 2 + slashes + 2)?
-        }
-        [b'\'', b'\'', ..] if slashes > 0 => 1 + slashes + 2,
-        _ => return None,
-    };
+    let rest = text.get(at..).filter(|rest| rest.starts_with(b"'"))?;
+    let length = run(rest, 0, |byte| matches!(byte, b'\'' | b'"' | b'\\'));
     let start = at + length;
     let value = Span::new(start, start + run(text, start, |byte| !matches!(byte, b'\'' | b'\n')));
     let is_cut = value.end == text.len();
     let closes = is_cut || text[value.end..].starts_with(&text[at..start]);
-    (closes && !value.is_empty()).then_some(value)
+    (length >= SHORTEST_SIGN && closes && !value.is_empty()).then_some(value)
 }
 
-/// Escapes in a word without quotes are fewer.
-const MOST_ESCAPES: usize = 64;
+/// Escapes and pieces of a word are fewer.
+const MOST_PIECES: usize = 64;
 
-/// The word of a shell that begins at `start`, stands in no quotes, and ends as told, and where it ends with the
-/// punctuation of a sentence. A sign behind a backslash is part of it.
-pub(super) fn bare_word(text: &[u8], start: usize, ends: impl Fn(usize) -> bool) -> (Span, usize) {
+/// A word of a shell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word {
+    /// The text in its quotes; where it has several pieces, all of them with their quotes. Without quotes, what stands
+    /// before the punctuation of a sentence.
+    pub(super) value: Span,
+    /// Where it ends with that punctuation, or before the quote that closes it.
+    pub(super) end: usize,
+    /// It begins with a quote.
+    pub(super) is_quoted: bool,
+}
+
+/// The word of a shell that begins at `start`, and ends as told where it stands in no quotes.
+pub(super) fn word(text: &[u8], start: usize, ends: impl Fn(usize) -> bool) -> Word {
+    let slashes = backslashes_before_quote(text, start);
+    let Some(&quote @ (b'"' | b'\'')) = text.get(start + slashes) else {
+        let (value, end) = bare_word(text, start, ends);
+        return Word { value, end, is_quoted: false };
+    };
+    if let Some(value) = in_three_quotes(text, start) {
+        return Word { value, end: value.end, is_quoted: true };
+    }
+    let inside = start + slashes + 1;
+    let end = behind_quotes(text, inside, quote, slashes);
+    let behind = end + 1;
+    let has_more = slashes == 0
+        && text.get(end) == Some(&quote)
+        && (begins_piece(&text[behind..]) || piece(text, behind) > 0 || escape(text, behind) > 0);
+    let first = Word { value: Span::new(inside, end), end, is_quoted: true };
+    if !has_more {
+        return first;
+    }
+    let (_, end) = bare_word(text, behind, ends);
+    // What follows such a quote stood in the first piece, of which the escapes are gone.
+    let is_cut =
+        text.get(end) == Some(&quote) && !text[behind..end].iter().any(|byte| matches!(byte, b'\'' | b'"'));
+    let is_code = text[behind] == b'.' && text.get(end) == Some(&b'(');
+    if is_cut || is_code { first } else { Word { value: Span::new(start, end), end, is_quoted: true } }
+}
+
+/// What stands in three quotes at `start`, on one line, as Python and TOML have it.
+pub(super) fn in_three_quotes(text: &[u8], start: usize) -> Option<Span> {
+    let rest = text.get(start..)?;
+    let quotes = [b"\"\"\"", b"'''"].into_iter().find(|quotes| rest.starts_with(*quotes))?;
+    let length = run(rest, 3, |byte| byte != b'\n' && byte != quotes[0]);
+    let value = Span::new(start + 3, start + 3 + length);
+    (length > 0 && text[value.end..].starts_with(quotes)).then_some(value)
+}
+
+/// The word of a shell from `start` on that stands in no quotes there, and ends as told, and where it ends with the
+/// punctuation of a sentence. A sign behind a backslash is part of it, and so is a piece in quotes.
+fn bare_word(text: &[u8], start: usize, ends: impl Fn(usize) -> bool) -> (Span, usize) {
     let mut end = start;
     // Not more often: a text made of such words would be read to its end for each of them.
-    for _ in 0..MOST_ESCAPES {
+    for _ in 0..MOST_PIECES {
         end = (end..text.len()).find(|at| ends(*at)).unwrap_or(text.len());
-        match escape(text, end) {
+        match piece(text, end).max(escape(text, end)) {
             0 => break,
             length => end += length,
         }
@@ -48,6 +93,23 @@ pub(super) fn bare_word(text: &[u8], start: usize, ends: impl Fn(usize) -> bool)
     (if less.of(text).ends_with(b"\\") { word } else { less }, end)
 }
 
+/// How long a piece of a word is that stands in quotes from `at` on; none where the quote may be the one that closes what
+/// the word stands in: the word goes on behind that quote, and no blank parts it from the next.
+fn piece(text: &[u8], at: usize) -> usize {
+    let Some((&quote @ (b'"' | b'\''), rest)) = text.get(at..).and_then(<[u8]>::split_first) else {
+        return 0;
+    };
+    let length = run(rest, 0, |byte| byte > b' ' && byte != quote && byte != b'\\');
+    let begins = begins_piece(rest) || length == 0 && begins_piece(&rest[rest.len().min(1)..]);
+    if begins && rest.get(length) == Some(&quote) { length + 2 } else { 0 }
+}
+
+/// Whether a piece of a word begins with a text that stands behind a quote: code and JSON have other signs there.
+pub(super) fn begins_piece(text: &[u8]) -> bool {
+    let signs = text.iter().take_while(|byte| b"_-!@#%^~.$".contains(byte)).count();
+    text.get(signs).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
+}
+
 /// How long an escape of a word without quotes is that begins at `at`: a sign behind a backslash, or behind more where
 /// JSON has the word. Of a quote only where the word goes on behind it, since it may also end what the word stands in.
 pub(super) fn escape(text: &[u8], at: usize) -> usize {
@@ -55,6 +117,8 @@ pub(super) fn escape(text: &[u8], at: usize) -> usize {
     let rest = text.get(at + slashes..).unwrap_or_default();
     match rest {
         _ if slashes == 0 => 0,
+        // The word goes on in the next line.
+        [b'\n', behind @ ..] if slashes == 1 && begins_piece(behind) => 2,
         // Of a program or of JSON.
         [] | [0..=0x1f | b'n' | b'r' | b't' | b'u', ..] => 0,
         // A backslash behind another.
@@ -65,7 +129,7 @@ pub(super) fn escape(text: &[u8], at: usize) -> usize {
 }
 
 /// Whether a word goes on behind a quote in it.
-fn goes_on(behind: &[u8]) -> bool {
+pub(super) fn goes_on(behind: &[u8]) -> bool {
     match behind {
         [b'\\', ..] => {
             let sign = behind.iter().find(|byte| **byte != b'\\');
@@ -92,6 +156,30 @@ pub(in super::super) fn said_in_quotes<'a>(before: &[u8], quote: u8, text: &'a [
     }
 }
 
+/// What a word of a shell says that may have several pieces: without the quotes around them, and without the backslashes
+/// before signs and line ends.
+pub(in super::super) fn said_by_shell(word: &[u8]) -> Cow<'_, [u8]> {
+    if !word.iter().any(|byte| matches!(byte, b'"' | b'\'' | b'\\')) {
+        return Cow::Borrowed(word);
+    }
+    let (mut said, mut rest, mut open) = (Vec::with_capacity(word.len()), word, None);
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        match (byte, open) {
+            (b'\\', None | Some(b'"'))
+                if behind.first().is_some_and(|sign| !sign.is_ascii_alphanumeric()) =>
+            {
+                said.extend(behind.first().filter(|sign| **sign != b'\n'));
+                rest = &behind[1..];
+            }
+            (quote, Some(other)) if quote == other => open = None,
+            (b'"' | b'\'', None) if behind.contains(&byte) => open = Some(byte),
+            _ => said.push(byte),
+        }
+    }
+    Cow::Owned(said)
+}
+
 /// Whether a quote behind this text has escapes as programs do: `$'x'` of shells, `E'x'` of SQL.
 fn has_escapes(before: &[u8]) -> bool {
     match before {
@@ -106,15 +194,21 @@ fn has_escapes(before: &[u8]) -> bool {
 /// have it behind a backslash.
 pub(super) fn behind_quotes(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
     let (mut end, mut escape) = (start, None);
-    let is_escape =
-        |sign: u8| sign.is_ascii_punctuation() || quote == b'\'' && has_escapes(&text[..start - 1]);
+    let is_escape = |sign: u8| {
+        sign.is_ascii_punctuation()
+            || sign == b'\n' && quote == b'"'
+            || quote == b'\'' && has_escapes(&text[..start - 1])
+    };
     // Not more often: a text made of such quotes would be read to its end for each of them.
     for _ in 0..MOST_QUOTES {
         end += run(text, end, |byte| byte != quote && byte != b'\n' && byte != b'\\');
         let rest = text.get(end..).unwrap_or_default();
         let shells = [&b"'\\''"[..], b"'\"'\"'"].into_iter().filter(|_| quote == b'\'');
         let doubled = [quote; 2];
-        let mut within = shells.chain((end > start).then_some(&doubled[..]));
+        // In JSON that a text holds, the other may be the one that closes the string.
+        let is_doubled =
+            end > start && (quote == b'\'' || rest.get(2).is_some_and(|byte| !ends_string(*byte)));
+        let mut within = shells.chain(is_doubled.then_some(&doubled[..]));
         end += match (within.find(|within| rest.starts_with(within)), rest) {
             (Some(within), _) => within.len(),
             (None, [b'\\', sign, ..]) if slashes == 0 && is_escape(*sign) => {
@@ -126,6 +220,11 @@ pub(super) fn behind_quotes(text: &[u8], start: usize, quote: u8, slashes: usize
     }
     // Where no quote closes, the backslash is none of an escape.
     escape.filter(|_| text.get(end) != Some(&quote)).unwrap_or(end)
+}
+
+/// Whether a byte stands behind strings of JSON.
+const fn ends_string(byte: u8) -> bool {
+    byte <= b' ' || matches!(byte, b',' | b':' | b'}' | b']')
 }
 
 /// The place of the quote that ends a string begun behind so many backslashes; the end of the text where none does.

@@ -1,5 +1,6 @@
 //! Lines of settings and headers: `password: x`, `password: "x"`, `password = "x"`.
 
+use super::quotes::in_three_quotes;
 use super::{
     LONGEST, backslashes_before_quote, behind_quotes, ends_setting, escapes_at, refers, run,
     without_punctuation, worth,
@@ -7,6 +8,9 @@ use super::{
 use crate::redact::names::{self, SecretName};
 use crate::redact::references::is_example;
 use crate::wire::Span;
+
+/// What tells in YAML that a value is a text.
+const TAG: &[u8] = b"!!str ";
 
 /// `Name: value`: a header, or a line of settings.
 pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
@@ -16,6 +20,7 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     // Others stand before it, or the flag that sends it.
     let parted = before.is_some_and(|byte| matches!(byte, b'"' | b'\'' | b' ' | b'\t' | b'=' | b',' | b';'));
     let gap = run(text, name.end + 1, |byte| byte == b' ');
+    let gap = gap + if text[name.end + 1 + gap..].starts_with(TAG) { TAG.len() } else { 0 };
     let begins = begins_line(text, name.start);
     let is_apart =
         gap > 0 || !is_dashed && begins || is_header && matches!(before, None | Some(b'"' | b'\'' | b'='));
@@ -27,7 +32,9 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     {
         return Some(literal);
     }
-    if !is_setting {
+    // A line that is said: `echo "password: x"`.
+    let is_said = !is_setting && matches!(before, Some(b'"' | b'\''));
+    if !is_setting && !is_said {
         return None;
     }
     if row.kind == "cookie" {
@@ -48,6 +55,7 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     let word = bare(text, start, parts)?;
     let value = worth(text, without_punctuation(text, word))?;
     let is_all = word.end < text.len() || word.end == whole;
+    let is_all = is_all && (!is_said || text.get(word.end) == before.as_ref());
     // There a member may begin: `secrets:`, and its name on the next line.
     let is_name = below.is_some() && word.of(text).ends_with(b":");
     (is_apart && is_all && !is_name && is_mixed(value.of(text))).then_some(value)
@@ -157,6 +165,9 @@ pub(super) fn indexed(text: &[u8], name: Span, at: usize) -> Option<Span> {
 
 /// The value in quotes at `start`, where it looks like a secret: quotes say what is no code, but code has texts too.
 fn literal(text: &[u8], start: usize) -> Option<Span> {
+    if let Some(value) = in_three_quotes(text, start) {
+        return worth(text, value).filter(|value| is_literal(value.of(text)) && !refers(text, value.start));
+    }
     let slashes = backslashes_before_quote(text, start);
     let quote = *text.get(start + slashes).filter(|byte| matches!(byte, b'"' | b'\''))?;
     let inside = start + slashes + 1;

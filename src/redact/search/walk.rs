@@ -49,6 +49,8 @@ struct Open {
     flag: Option<&'static SecretName>,
     /// What the element at hand is to curl, by the word before it.
     login: Option<login::Word>,
+    /// The string before the element at hand, in an array.
+    word: Option<Span>,
     /// The name of the member at hand, in an object.
     name: Span,
     /// What the member at hand is by its name.
@@ -103,12 +105,17 @@ impl Open {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(search: &'a Search<'a>, layer: usize, findings: &'a Findings) -> Self {
-        let wants_steps = layer == 0 && !search.rules.places().is_empty();
+    pub(super) fn new(
+        search: &'a Search<'a>,
+        layer: usize,
+        findings: &'a Findings,
+        is_message: bool,
+    ) -> Self {
+        let wants_steps = is_message && !search.rules.places().is_empty();
         Self {
             search,
             text: search.layers.text(layer),
-            is_message: layer == 0,
+            is_message,
             marks: &findings.marks,
             may_grant: findings.may_grant,
             calls_curl: findings.calls_curl,
@@ -122,6 +129,8 @@ impl<'a> Walk<'a> {
 
     /// Walks the value that fills `whole`.
     pub(super) fn run(&mut self, whole: Span) -> Result<(), scan::ScanError> {
+        let passed = self.marks.partition_point(|mark| *mark < whole.start);
+        self.marks = &self.marks[passed..];
         let mut lexer = Lexer::new(self.text, whole.start);
         while let Some((token, span)) = lexer.next()? {
             match token {
@@ -179,9 +188,10 @@ impl<'a> Walk<'a> {
         }
         let named = self.open.last().and_then(Open::named);
         let flag = self.open.last_mut().and_then(|open| open.flag.take());
+        let before = self.open.last_mut().and_then(|open| open.word.take());
         match token {
             Token::ObjectStart | Token::ArrayStart => self.enter(token, span, named),
-            Token::String => self.string(span, named, flag),
+            Token::String => self.string(span, named, flag, before),
             _ => {
                 // What else stands below a name counts and dates.
                 let is_list = self.open.last().is_some_and(|open| open.elements.is_some());
@@ -226,6 +236,7 @@ impl<'a> Walk<'a> {
             elements: (!is_object).then_some(0),
             flag: None,
             login: None,
+            word: None,
             name: Span::default(),
             named: None,
             above,
@@ -279,9 +290,18 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A string; `named` says what it is by its name, `flag` by the word before it.
-    fn string(&mut self, span: Span, named: Option<&'static SecretName>, flag: Option<&'static SecretName>) {
+    /// A string; `named` says what it is by its name, `flag` by the word `before` it.
+    fn string(
+        &mut self,
+        span: Span,
+        named: Option<&'static SecretName>,
+        flag: Option<&'static SecretName>,
+        before: Option<Span>,
+    ) {
         let marked = self.is_marked(span);
+        if let Some(array) = self.open.last_mut().filter(|open| open.elements.is_some() && !open.in_schema) {
+            array.word = Some(span);
+        }
         let flag = flag.filter(|row| assignment::is_flags_word(row, &unescape(span.of(self.text))));
         let inside = Span::new(span.start + 1, span.end - 1);
         let text = self.text;
@@ -302,6 +322,10 @@ impl<'a> Walk<'a> {
             self.secret_string(span, row);
         } else if let Some((part, value)) = self.login(span) {
             self.hit(part, "password", &value, None);
+        } else if let Some((row, part)) = before.filter(|_| marked).and_then(|word| self.field(span, word)) {
+            let word = unescape(span.of(text));
+            part.into_iter()
+                .for_each(|part| self.hit(place(span, &word, part), row.kind, part.of(&word), None));
         } else if marked || self.search.always_looks() {
             match self.of_envelope() {
                 None => {
@@ -368,9 +392,13 @@ impl<'a> Walk<'a> {
             }
         };
         let part = login::password(&word[from..])?.shift(from);
-        let inside = Span::new(span.start + 1, span.end - 1);
-        let place = if word.len() == inside.len() { part.shift(inside.start) } else { inside };
-        Some((place, part.of(&word).to_vec()))
+        Some((place(span, &word, part), part.of(&word).to_vec()))
+    }
+
+    /// What a field is by its name that is the word of the option `before` it, and where its secret stands in that.
+    fn field(&self, span: Span, before: Span) -> Option<(&'static SecretName, Option<Span>)> {
+        let [option, word] = [before, span].map(|span| unescape(span.of(self.text)));
+        assignment::field_of(&option, &word)
     }
 
     fn hit(&mut self, span: Span, kind: &'static str, value: &[u8], bare: Option<u8>) {
@@ -455,4 +483,10 @@ impl<'a> Walk<'a> {
             if self.open.first().is_some_and(|open| open.elements.is_some()) { &steps[1..] } else { steps };
         self.search.rules.places().iter().any(|place| place.holds(steps))
     }
+}
+
+/// Where a part stands of what a string says; all of its inside where that has escapes.
+fn place(string: Span, said: &[u8], part: Span) -> Span {
+    let inside = Span::new(string.start + 1, string.end - 1);
+    if said.len() == inside.len() { part.shift(inside.start) } else { inside }
 }

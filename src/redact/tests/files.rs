@@ -1,7 +1,7 @@
 //! Files of programs that keep logins, and lists of names with their values.
 
-use super::settings::{hidden, stays};
-use super::{plain, session};
+use super::settings::{hidden, json, stays};
+use super::{plain, redact, session};
 
 #[test]
 fn an_entry_of_netrc_has_a_password() {
@@ -15,9 +15,6 @@ fn an_entry_of_netrc_has_a_password() {
             "default login anonymous password <>",
             "echo \"machine h login u password <>\" >> ~/.netrc",
             "machine h password <>",
-            "machine h login u account a password <>",
-            "machine h account a login u password <>",
-            "machine h\n\tlogin u\n\taccount a\n\tpassword <>\n",
             "default\n  login anonymous\n  password <>\n",
             "machine h login u password $OTHER default login anonymous password <>",
         ],
@@ -29,7 +26,6 @@ fn an_entry_of_netrc_has_a_password() {
             "$ cat ~/.netrc\ndefault login x password <>\n",
             "$ cat ~/.netrc\ndefault\n  login x\n  password <>\n",
             "echo \"default login x password <>\" >> ~/.netrc",
-            "printf 'default login x account a password <>'",
             "in C:\\netrc machine h login u password <>",
         ],
     );
@@ -45,6 +41,60 @@ fn an_entry_of_netrc_has_a_password() {
         "see default login admin password change1234",
         "account a password pw1",
     ]);
+}
+
+#[test]
+fn a_password_of_netrc_ends_where_the_text_does_that_quotes_close() {
+    hidden(
+        "password",
+        "S",
+        &[
+            "machine h login x password <>",
+            "echo \"machine h login x password <>\"",
+            "echo 'machine h login x password <>'>>f",
+            "[\"machine h login x password <>\",\"y\"]",
+            "echo 'default login x password <>' >> ~/.netrc",
+            "machine h login x password \"<>\"",
+        ],
+    );
+    hidden("password", "hunter", &["echo 'machine myhost login root password <>' >> ~/.netrc"]);
+    hidden("password", "hunter", &["machine myhost\nlogin root\npassword <>\n"]);
+    for value in ["Sab\"c9", "Sab\\c9"] {
+        hidden(
+            "password",
+            value,
+            &["machine h login x password <>", "machine h login x password <>\nmachine i"],
+        );
+    }
+    hidden("password", "S b", &["machine h login x password \"<>\""]);
+    hidden("password", "S\\\"b c", &["machine h login x password \"<>\""]);
+    stays(&[
+        "default login page password field",
+        "see 'default login page password field'",
+        "machine learning login form password strength",
+        "machine learning password hashing",
+        "printf 'machine %s login %s password %s\\n' h u p",
+    ]);
+}
+
+#[test]
+fn the_account_of_netrc_is_a_second_password() {
+    let said = |account: &str, password: &str| {
+        [
+            format!("machine h login x account {account} password {password}"),
+            format!("machine h account {account} login x password {password} "),
+            format!("machine h\n\tlogin x\n\taccount \"{account}\"\n\tpassword \"{password}\"\n"),
+            format!("machine h login x password {password} account {account}"),
+            format!("printf 'default login x account {account} password {password}'"),
+        ]
+    };
+    let hidden = said("<redacted:password-1>", "<redacted:password-2>");
+    for (text, expected) in said("acc99t", "y9").iter().zip(hidden) {
+        let numbers = |text: &str| text.replace("password-2>", "password-1>");
+        assert_eq!(numbers(&plain().text(text)), numbers(&expected));
+        assert_eq!(numbers(&redact(&mut plain(), &json(text))), numbers(&json(&expected)));
+    }
+    stays(&["machine h login x account $A password $B"]);
 }
 
 #[test]

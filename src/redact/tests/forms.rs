@@ -142,6 +142,9 @@ fn settings_are_known_however_they_are_written() {
             "password: |\n  <>\n",
             "password: >-\r\n  <>\r\nuser: x",
             "- password:\n    \"<>\"",
+            "password: !!str <>",
+            "password = \"\"\"<>\"\"\"",
+            "PASSWORD='''<>'''",
         ],
     );
     hidden(
@@ -212,10 +215,29 @@ fn a_text_that_is_made_of_forms_costs_no_more_than_its_length() {
         "password:\n ",
         "curl -u a",
         "://u:",
+        "{\"a\":",
         ":\\/\\/",
     ] {
         let text = name.repeat(20_000) + "\npassword: horse138";
         assert!(plain().text(&text).ends_with("password: <redacted:password-1>"), "{name}");
+    }
+    // These have secrets of their own.
+    for name in [
+        "PASSWORD=a\"b\"",
+        "PASSWORD='a'b",
+        "machine h password \"",
+        "machine h account a password b",
+        "-d 'password=;x",
+        "-F \"password=;",
+        "sshpass -p ",
+        "mysql -p",
+        "<a password=\"",
+        "setx TOKEN \"",
+        "{\"password\":\"x\"}",
+        "-d 'a=b&password=",
+    ] {
+        let text = name.repeat(4_000) + "\n{\"password\":\"horse138\"}";
+        assert!(!plain().text(&text).ends_with("\"horse138\"}"), "{name}");
     }
 }
 

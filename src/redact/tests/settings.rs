@@ -2,7 +2,8 @@
 
 use super::{plain, redact};
 
-/// Each text with `<>` for its secret: alone, in a message, and in JSON in a message, where it is hidden too.
+/// Each text with `<>` for its secret: alone, in a message, and in JSON in a message, with texts around it or without,
+/// where it is hidden too.
 pub(super) fn hidden(kind: &str, secret: &str, texts: &[&str]) {
     for text in texts {
         let spell = |secret: &str| text.replace("<>", secret);
@@ -14,13 +15,21 @@ pub(super) fn stays(texts: &[&str]) {
     texts.iter().for_each(|text| check(text, text));
 }
 
+/// A message that says this.
+pub(super) fn json(text: &str) -> String {
+    format!(r#"{{"v":{}}}"#, serde_json::to_string(text).unwrap())
+}
+
 fn check(text: &str, expected: &str) {
     assert_eq!(plain().text(text), expected);
-    let json = |text: &str| format!(r#"{{"v":{}}}"#, serde_json::to_string(text).unwrap());
-    let (mut text, mut expected) = (text.to_owned(), expected.to_owned());
-    for _ in 0..2 {
-        (text, expected) = (json(&text), json(&expected));
-        assert_eq!(redact(&mut plain(), &text), expected);
+    for [before, behind] in [["", ""], ["ran ", " ok"]] {
+        let (mut text, mut expected) = (text.to_owned(), expected.to_owned());
+        for _ in 0..3 {
+            let message = json(&text);
+            assert_eq!(redact(&mut plain(), &message), json(&expected));
+            (text, expected) =
+                (format!("{before}{message}{behind}"), format!("{before}{}{behind}", json(&expected)));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Command lines, environments of shells, and elements of XML.
 
-use super::settings::{hidden, stays};
+use super::settings::{hidden, json, stays};
 use super::{plain, redact, session};
 
 #[test]
@@ -262,7 +262,10 @@ fn variables_of_powershell_are_variables() {
     );
     hidden("password", "two words", &["$env:MYSQL_PWD = \"<>\"", "${env:MYSQL_PWD}='<>'"]);
     hidden("token", "abcdef123456", &["$env:MY_TOKEN=<>"]);
+    hidden("api-key", "two words", &["setx API_KEY \"<>\" /M"]);
+    hidden("api-key", "x", &["setx API_KEY <>", "> setx API_KEY <> /M"]);
     stays(&[
+        "setx API_KEY %OTHER%",
         "$env:TOKEN = $other",
         "$env:TOKEN = \"$other\"",
         "$env:TOKEN = Get-Token -Name x1",
@@ -293,6 +296,15 @@ fn an_element_of_a_secret_name_has_a_secret() {
     hidden("password", "two words", &["<password><![CDATA[<>]]></password>"]);
     hidden("api-key", "letters", &["<add><apiKey><></apiKey></add>", "<api-key><></api-key>"]);
     hidden("password", "x1", &["<pwd><></pwd>"]);
+    hidden(
+        "password",
+        "two words",
+        &[
+            "<user name=\"a\" password=\"<>\"/>",
+            "<a><add password='<>' key='b' /></a>",
+            "<add\n\tkey=\"b\"\n\tpassword=\"<>\">",
+        ],
+    );
     stays(&[
         "<password></password>",
         "<password/>",
@@ -306,6 +318,8 @@ fn an_element_of_a_secret_name_has_a_secret() {
         "<tokens>12</tokens>",
         "<passwordPolicy>x</passwordPolicy>",
         "use <token> for x, <token> for y",
+        "<input type=\"password\" password=\"${pw}\">",
+        "a < b and password=\"two words\" ",
     ]);
     for [text, expected] in [
         [
@@ -321,4 +335,115 @@ fn an_element_of_a_secret_name_has_a_secret() {
         let [text, expected] = [text, expected].map(|text| format!(r#"{{"v":"{text}"}}"#));
         assert_eq!(redact(&mut plain(), &text), expected);
     }
+}
+
+#[test]
+fn a_word_may_have_several_pieces() {
+    for (word, said) in [
+        ("'ab'cd99ef", "abcd99ef"),
+        ("\"ab c\"d99ef", "ab cd99ef"),
+        ("ab\"cd99\"'efg'", "abcd99efg"),
+        ("ab\"\"cd99efg", "abcd99efg"),
+        ("'ab'\"cd99efg\"", "abcd99efg"),
+        ("abc99\\\ndef1", "abc99def1"),
+    ] {
+        for text in ["export PASSWORD=<>", "PASSWORD=<> cmd", "x --password=<> -v", "x --password <> -v"] {
+            hidden("password", word, &[text]);
+            let mut redactor = plain();
+            assert!(redactor.text(&text.replace("<>", word)).contains("<redacted:password-1>"), "{text}");
+            assert_eq!(redactor.text(&format!("say {said}!")), "say <redacted:password-1>!", "{word}");
+        }
+    }
+    hidden("password", "ab\\\ncd", &["PASSWORD=\"<>\" cmd"]);
+    hidden("password", "x y9", &[r"bash -c 'bash -c '\''PASSWORD='\''\'\'''\''<>'\''\'\'''\'' cmd'\'''"]);
+    hidden("password", "ab", &["say \"PASSWORD=<>\", \"c\"", "'PASSWORD=<>' 'c'", "(PASSWORD='<>') x"]);
+    hidden("password", "x y", &["sh -c \"PASSWORD=\\\"<>\\\"\" ok", "PASSWORD=\"<>\""]);
+    stays(&[
+        "bash -c 'PASSWORD='\"$X\"' cmd'",
+        "PASSWORD=\\$NAME cmd",
+        "bash -c \"PASSWORD=\\$NAME cmd\"",
+        "PASSWORD=\"\\$NAME\"",
+    ]);
+    hidden("api-key", "abc", &["API_KEY=\"<>\".trim()", "f(API_KEY=\"<>\", b=\"c\")"]);
+}
+
+#[test]
+fn an_option_has_a_field_in_its_word() {
+    hidden(
+        "password",
+        "hunt er",
+        &[
+            "curl -d 'password=<>' h",
+            "curl -d 'password=<>&user=x' h",
+            "curl -d'password=<>' h",
+            "curl -d 'user=x&password=<>' h",
+            "curl -F \"password=<>;type=text/plain\" h",
+            "curl --data-urlencode 'password=<>' h",
+            "curl --data='password=<>' h",
+            "sh -c \"curl -d \\\"password=<>\\\" h\"",
+            "docker run -e \"PASSWORD=<>\" i",
+            "docker run -e 'PASSWORD=<>' i",
+            "docker build --build-arg 'PASSWORD=<>' .",
+            "helm install --set 'auth.password=<>,a=b' c",
+        ],
+    );
+    hidden(
+        "password",
+        "hunter",
+        &[
+            "--data=password=<>",
+            "curl -d password=<> h",
+            "kubectl create secret generic x --from-literal=password=<>",
+            "helm install --set auth.password=<>,a=b c",
+            "docker run -e PASSWORD=<> i",
+        ],
+    );
+    for (message, expected) in [
+        (
+            r#"["docker","run","-e","PASSWORD=hunt er 99x","i"]"#,
+            r#"["docker","run","-e","PASSWORD=<redacted:password-1>","i"]"#,
+        ),
+        (
+            r#"{"args":["-d","password=hunt er&user=x","-F","token=@t","--set","a.token=x y,b=c"]}"#,
+            r#"{"args":["-d","password=<redacted:password-1>&user=x","-F","token=@t","--set","a.token=<redacted:token-1>,b=c"]}"#,
+        ),
+        (r#"["-e","password=a b","PASSWORD=$X y"]"#, r#"["-e","password=a b","PASSWORD=$X y"]"#),
+    ] {
+        assert_eq!(redact(&mut plain(), message), expected);
+        assert_eq!(redact(&mut plain(), &json(message)), json(expected));
+    }
+    hidden("api-key", "abc=", &["API_KEY=<>;ls", "API_KEY=<> ; ls"]);
+    stays(&[
+        "curl -F 'token=@t.txt;type=text/plain' h",
+        "curl -d \"password=$PASS word\" h",
+        "grep -e 'password=hunt er' f",
+        "git commit -m 'password=hunt er' f",
+    ]);
+}
+
+#[test]
+fn programs_are_given_passwords() {
+    hidden(
+        "password",
+        "SECRET",
+        &[
+            "mysql -p<> -u root",
+            "mysqldump -u root -p'<>' db",
+            "sshpass -p <> ssh h",
+            "/usr/bin/sshpass -p'<>' ssh h",
+            "docker login -u x -p <> h",
+            "x && podman login -p \"<>\" h",
+        ],
+    );
+    hidden("password", "horse138", &["echo \"password: <>\"", "echo 'password: <>' > f"]);
+    stays(&[
+        "mysql -p db",
+        "mysql -port 3306",
+        "docker run -p 80:80 i",
+        "mkdir -p SECRET; sshpass -p $X ssh -p 22",
+        "docker login -p <password>",
+        "sshpass -e ssh -p 22 h",
+        "sshpass -f file ssh -p 22 h",
+        "log(\"password: '\" + x1234567 + \"'\")",
+    ]);
 }
