@@ -70,10 +70,6 @@ pub(super) async fn handle(
 
 /// Why a request goes no further.
 pub(super) fn refusal(link: &Link, request: &Request<Incoming>) -> Option<(StatusCode, String)> {
-    if *request.method() == Method::CONNECT {
-        let text = "tapedeck stands in front of one server and opens no tunnels\n";
-        return Some((StatusCode::METHOD_NOT_ALLOWED, text.to_owned()));
-    }
     link.front.guard.refusal(request)
 }
 
