@@ -188,7 +188,7 @@ fn read_journal(bytes: &[u8]) {
             whole += 1;
         }
     }
-    if let Ok(mut reader) = JournalReader::recover(bytes, JournalHeader::default()) {
+    if let Ok(mut reader) = JournalReader::recover(|| bytes, JournalHeader::default()) {
         let mut recovered = 0;
         while let Ok(Some((_, entry))) = reader.next() {
             recovered += usize::from(!matches!(entry, Entry::Lost(_)));

@@ -349,8 +349,6 @@ pub fn fold<R: io::Read>(
             return Err(io::Error::from(io::ErrorKind::TimedOut).into());
         }
     }
-    // Where the header was lost it is only known now.
-    fold.header.missed = reader.header().missed;
     Ok(fold.finish())
 }
 

@@ -16,7 +16,7 @@ use crate::{
     cassette::{
         LoadError, LoadErrorKind,
         blob::{BlobSink, BlobSource},
-        journal::{Damage, JournalError, JournalHeader, Loss, MAGIC},
+        journal::{Damage, JournalError, JournalHeader, Loss, is_journal},
         model::Cassette,
     },
     record::{self, Plan, Tape},
@@ -73,7 +73,7 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
         }
     }
     let text = match disk.read(&path) {
-        Ok(text) if text.starts_with(&MAGIC) => return load_journal(disk, path, false),
+        Ok(text) if is_journal(&*text) => return load_journal(disk, path, false),
         // A recording may have begun with an empty file.
         Ok(text) if text.is_empty() && !journals.is_empty() => None,
         Ok(text) => Some(text),
@@ -291,7 +291,7 @@ pub(super) fn base(
 }
 
 pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &dyn BlobSource) -> Result<Cassette, StoreError> {
-    if text.starts_with(&MAGIC) {
+    if is_journal(&*text) {
         return Err(StoreError::IsJournal { path: path.to_owned() });
     }
     Cassette::load(text, blobs).map_err(|source| {

@@ -6,12 +6,14 @@ use memchr::memmem;
 
 use super::{
     Entry, FramePlace, JournalError, JournalHeader, MAGIC, VERSION,
-    frame::{decode_behind_header, decode_header, decode_payload},
+    frame::{add_to_header, decode_payload, is_frame},
     head::{Head, MARK, MARK_LENGTH, Passed, payload_of},
 };
 
 /// Length of magic and version.
 const BEGIN: usize = MAGIC.len() + 4;
+/// So many frames belong to the header at most, itself among them.
+const HEAD_FRAMES: usize = 3;
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
 /// How many bytes a search behind damage checks before it gives up: a file that is full of marks must not cost the
@@ -57,6 +59,8 @@ pub struct JournalReader<R> {
     losses: Vec<Damage>,
     /// The number that the next frame should have.
     number: u32,
+    /// Which of the frames that belong to the header are known although something may stand before them.
+    head: [bool; HEAD_FRAMES],
     /// What is no whole frame at the end, and whether its writer's end can have made it so.
     end: Option<(Loss, bool)>,
 }
@@ -69,7 +73,7 @@ impl<R: Read> JournalReader<R> {
     pub fn new(source: R) -> Result<Self, JournalError> {
         let mut reader = Self::begin(source);
         match reader.read_begin() {
-            Err(JournalError::NoJournal) if reader.header_at_begin()?.is_some() => {
+            Err(JournalError::NoJournal) if reader.has_frame_at_begin()? => {
                 return Err(JournalError::Damaged { at: 0, resumes: BEGIN as u64 });
             }
             begins => begins?,
@@ -78,7 +82,9 @@ impl<R: Read> JournalReader<R> {
         match reader.frame_at(reader.next)? {
             Found::Whole(frame) => {
                 let payload = &reader.buffer[frame.payload..frame.end];
-                reader.header = decode_header(payload).ok_or(JournalError::Unknown { at })?;
+                if !add_to_header(payload, true, &mut reader.header) {
+                    return Err(misplaced(payload, at));
+                }
                 reader.take(frame);
                 reader.read_behind_header()?;
                 Ok(reader)
@@ -92,45 +98,69 @@ impl<R: Read> JournalReader<R> {
         }
     }
 
-    /// Like [`Self::new`], but skips damage wherever a whole frame follows and tells it by [`Self::losses`]. Where
-    /// the header itself is lost, `header` is used.
+    /// Like [`Self::new`], but skips damage wherever a whole frame follows and tells it by [`Self::losses`]. The source is
+    /// given twice: what should stand at its begin may stand behind something else. Where the header itself is lost,
+    /// `header` is used.
     ///
     /// # Errors
     /// When this is no journal at all, or of another version.
-    pub fn recover(source: R, header: JournalHeader) -> Result<Self, JournalError> {
-        let mut reader = Self::begin(source);
-        let begins = reader.read_begin();
-        reader.skips_damage = true;
-        reader.header = header;
-        reader.next = BEGIN;
-        let found = reader.header_at_begin()?;
-        // Magic bytes that are damaged are believed where a header follows.
-        match (found, begins) {
-            (Some((frame, header)), begins @ (Ok(()) | Err(JournalError::NoJournal))) => {
-                if begins.is_err() {
-                    reader.losses.push(Damage::Bytes(Loss { at: 0, bytes: MAGIC.len() as u64 }));
-                }
-                let named = std::mem::replace(&mut reader.header, header).continues;
-                reader.take(frame);
-                reader.read_behind_header()?;
-                reader.header.continues = reader.header.continues.take().or(named);
-            }
-            (_, begins) => begins?,
-        }
-        Ok(reader)
+    pub fn recover(mut source: impl FnMut() -> R, header: JournalHeader) -> Result<Self, JournalError> {
+        let mut ahead = Self { skips_damage: true, header, ..Self::begin(source()) };
+        let magic = Damage::Bytes(Loss { at: 0, bytes: MAGIC.len() as u64 });
+        let losses = match ahead.read_begin() {
+            // Magic bytes that are damaged are believed where a frame follows.
+            Err(JournalError::NoJournal) if ahead.has_frame_at_begin()? => vec![magic],
+            begins => begins.map(|()| Vec::new())?,
+        };
+        ahead.next = BEGIN;
+        let head = ahead.find_head()?;
+        let Self { header, .. } = ahead;
+        Ok(Self { skips_damage: true, header, losses, head, next: BEGIN, ..Self::begin(source()) })
     }
 
     fn begin(source: R) -> Self {
-        let header = JournalHeader::default();
-        let (buffer, losses) = (Vec::new(), Vec::new());
-        let (next, base, number) = (0, 0, 0);
-        Self { source, header, buffer, next, base, skips_damage: false, losses, number, end: None }
+        Self {
+            source,
+            header: JournalHeader::default(),
+            buffer: Vec::new(),
+            next: 0,
+            base: 0,
+            skips_damage: false,
+            losses: Vec::new(),
+            number: 0,
+            head: [false; HEAD_FRAMES],
+            end: None,
+        }
     }
 
-    /// The header where it should stand, whatever stands before it.
-    fn header_at_begin(&mut self) -> Result<Option<(Whole, JournalHeader)>, JournalError> {
-        let Found::Whole(frame) = self.frame_at(BEGIN)? else { return Ok(None) };
-        Ok(Some(frame).zip(decode_header(&self.buffer[frame.payload..frame.end])))
+    /// Whether a whole frame stands where the first one should, whatever stands before it.
+    fn has_frame_at_begin(&mut self) -> Result<bool, JournalError> {
+        Ok(matches!(self.frame_at(BEGIN)?, Found::Whole(_)))
+    }
+
+    /// Reads the frames that belong to the header, wherever they stand; which of them are there.
+    fn find_head(&mut self) -> Result<[bool; HEAD_FRAMES], JournalError> {
+        let mut head = [false; HEAD_FRAMES];
+        loop {
+            self.discard();
+            let frame = match self.frame_at(self.next)? {
+                Found::Whole(frame) => frame,
+                Found::Broken if self.pass_over()?.is_some() => continue,
+                Found::Broken | Found::End => return Ok(head),
+            };
+            let payload = &self.buffer[frame.payload..frame.end];
+            let next = head.iter().position(|is_there| !is_there).unwrap_or(HEAD_FRAMES);
+            let number = frame.number.map_or(next, |number| number as usize);
+            match head.get_mut(number) {
+                Some(is_there) if !*is_there && add_to_header(payload, number == 0, &mut self.header) => {
+                    *is_there = true;
+                }
+                // What stands behind the header does not come any more.
+                _ if number == next && next > 0 => return Ok(head),
+                _ => {}
+            }
+            self.next = frame.end;
+        }
     }
 
     /// Reads magic and version.
@@ -153,7 +183,7 @@ impl<R: Read> JournalReader<R> {
     fn read_behind_header(&mut self) -> Result<(), JournalError> {
         while let Found::Whole(frame) = self.frame_at(self.next)? {
             let payload = &self.buffer[frame.payload..frame.end];
-            if self.frames_before(frame) != 0 || !decode_behind_header(payload, &mut self.header) {
+            if self.frames_before(frame) != 0 || !add_to_header(payload, false, &mut self.header) {
                 break;
             }
             self.take(frame);
@@ -229,6 +259,10 @@ impl<R: Read> JournalReader<R> {
                         self.next = frame.end;
                         return Ok(Some(self.lost(Damage::Displaced(loss))));
                     }
+                    if missing > 0 && self.head.get(self.number as usize) == Some(&true) {
+                        self.number += 1;
+                        continue;
+                    }
                     if missing > 0 {
                         self.number = self.number.wrapping_add(missing.cast_unsigned());
                         return Ok(Some(self.lost(Damage::Missing { at, frames: missing.cast_unsigned() })));
@@ -239,8 +273,8 @@ impl<R: Read> JournalReader<R> {
                     if !self.skips_damage || decode_payload(payload).is_some() {
                         break (start, frame);
                     }
-                    // Its header alone is lost.
-                    if decode_behind_header(payload, &mut self.header) {
+                    // What belongs to the header has been read.
+                    if is_frame(payload) {
                         continue;
                     }
                     return Ok(Some(self.lost(Damage::Bytes(loss))));
@@ -250,7 +284,7 @@ impl<R: Read> JournalReader<R> {
         let place = FramePlace { at: self.base + start as u64, len: (frame.end - start) as u32 };
         match decode_payload(&self.buffer[frame.payload..frame.end]) {
             Some(entry) => Ok(Some((place, entry))),
-            None => Err(JournalError::Unknown { at: place.at }),
+            None => Err(misplaced(&self.buffer[frame.payload..frame.end], place.at)),
         }
     }
 
@@ -369,6 +403,18 @@ impl<R: Read> JournalReader<R> {
         }
         Ok(true)
     }
+}
+
+/// Whether this is a journal, perhaps one whose first bytes are damaged.
+pub fn is_journal(source: impl Read) -> bool {
+    let mut reader = JournalReader::begin(source);
+    let is_begun = reader.fill(MAGIC.len()).is_ok_and(|is_there| is_there) && reader.buffer.starts_with(&MAGIC);
+    is_begun || reader.has_frame_at_begin().is_ok_and(|is_there| is_there)
+}
+
+/// What is wrong where a whole frame stands that does not belong there.
+fn misplaced(payload: &[u8], at: u64) -> JournalError {
+    if is_frame(payload) { JournalError::Disordered { at } } else { JournalError::Unknown { at } }
 }
 
 /// What stands behind a broken frame.
