@@ -9,7 +9,9 @@ use fs_err::File;
 
 use super::{disk::Disk, paths};
 use crate::{
-    cassette::journal::{self, Archive, Damage, FramePlace, JournalError, JournalHeader, JournalReader, Loss},
+    cassette::journal::{
+        self, Archive, Damage, FramePlace, JournalError, JournalHeader, JournalReader, Loss,
+    },
     record::{self, Frames, Tape},
 };
 

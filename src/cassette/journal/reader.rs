@@ -408,7 +408,8 @@ impl<R: Read> JournalReader<R> {
 /// Whether this is a journal, perhaps one whose first bytes are damaged.
 pub fn is_journal(source: impl Read) -> bool {
     let mut reader = JournalReader::begin(source);
-    let is_begun = reader.fill(MAGIC.len()).is_ok_and(|is_there| is_there) && reader.buffer.starts_with(&MAGIC);
+    let is_begun =
+        reader.fill(MAGIC.len()).is_ok_and(|is_there| is_there) && reader.buffer.starts_with(&MAGIC);
     is_begun || reader.has_frame_at_begin().is_ok_and(|is_there| is_there)
 }
 

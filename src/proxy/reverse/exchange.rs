@@ -70,7 +70,8 @@ pub(super) async fn handle(
 
 /// Why a request goes no further.
 pub(super) fn refusal(link: &Link, request: &Request<Incoming>) -> Option<(StatusCode, String)> {
-    link.front.guard.refusal(request)
+    let front = &link.front;
+    front.guard.refusal(request).inspect(|(_, why)| front.refusals.add(why))
 }
 
 /// What the server answers.

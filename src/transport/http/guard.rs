@@ -33,10 +33,14 @@ pub enum Refusal {
     #[error("tapedeck does not serve pages of `{0}` on this address; `--allow-origin {0}` allows them")]
     Origin(String),
     /// What is the name of no host, and so nothing that could be allowed.
-    #[error("tapedeck: the request's host `{0}` is none; `Host` has a name or an address, and a port where there is one")]
+    #[error(
+        "tapedeck: the request's host `{0}` is none; `Host` has a name or an address, and a port where there is one"
+    )]
     NoHost(String),
     /// The same of an origin.
-    #[error("tapedeck: the request's `Origin: {0}` is none; one is a scheme, a host and a port, as in http://localhost:9000")]
+    #[error(
+        "tapedeck: the request's `Origin: {0}` is none; one is a scheme, a host and a port, as in http://localhost:9000"
+    )]
     NoOrigin(String),
 }
 
@@ -222,7 +226,9 @@ mod tests {
         for host in ["evil.example", "localhost.evil.example:9000", "127.0.0.1.evil.example", "10.0.0.1"] {
             assert_eq!(check(&guard, host, None), Err(Refusal::Host(host.to_owned())));
         }
-        for origin in ["https://evil.example", "null", "http://localhost.evil.example", "chrome-extension://localhost"] {
+        for origin in
+            ["https://evil.example", "null", "http://localhost.evil.example", "chrome-extension://localhost"]
+        {
             assert_eq!(check(&guard, "localhost", Some(origin)), Err(Refusal::Origin(origin.to_owned())));
         }
         guard.hosts.push("deck.example".to_owned());
