@@ -73,8 +73,9 @@ impl<R: Read> JournalReader<R> {
     pub fn new(source: R) -> Result<Self, JournalError> {
         let mut reader = Self::begin(source);
         match reader.read_begin() {
-            Err(JournalError::NoJournal) if reader.has_frame_at_begin()? => {
-                return Err(JournalError::Damaged { at: 0, resumes: BEGIN as u64 });
+            Err(JournalError::NoJournal) => {
+                let resumes = reader.frame_behind_begin()?.ok_or(JournalError::NoJournal)?;
+                return Err(JournalError::Damaged { at: 0, resumes });
             }
             begins => begins?,
         }
@@ -106,16 +107,20 @@ impl<R: Read> JournalReader<R> {
     /// When this is no journal at all, or of another version.
     pub fn recover(mut source: impl FnMut() -> R, header: JournalHeader) -> Result<Self, JournalError> {
         let mut ahead = Self { skips_damage: true, header, ..Self::begin(source()) };
-        let magic = Damage::Bytes(Loss { at: 0, bytes: MAGIC.len() as u64 });
-        let losses = match ahead.read_begin() {
-            // Magic bytes that are damaged are believed where a frame follows.
-            Err(JournalError::NoJournal) if ahead.has_frame_at_begin()? => vec![magic],
-            begins => begins.map(|()| Vec::new())?,
+        let (next, losses) = match ahead.read_begin() {
+            // A damaged begin is believed where a frame follows.
+            Err(JournalError::NoJournal) => match ahead.frame_behind_begin()? {
+                Some(at) if at == BEGIN as u64 => {
+                    (BEGIN, vec![Damage::Bytes(Loss { at: 0, bytes: MAGIC.len() as u64 })])
+                }
+                Some(_) => (0, Vec::new()),
+                None => return Err(JournalError::NoJournal),
+            },
+            begins => begins.map(|()| (BEGIN, Vec::new()))?,
         };
-        ahead.next = BEGIN;
         let head = ahead.find_head()?;
         let Self { header, .. } = ahead;
-        Ok(Self { skips_damage: true, header, losses, head, next: BEGIN, ..Self::begin(source()) })
+        Ok(Self { skips_damage: true, header, losses, head, next, ..Self::begin(source()) })
     }
 
     fn begin(source: R) -> Self {
@@ -133,9 +138,12 @@ impl<R: Read> JournalReader<R> {
         }
     }
 
-    /// Whether a whole frame stands where the first one should, whatever stands before it.
-    fn has_frame_at_begin(&mut self) -> Result<bool, JournalError> {
-        Ok(matches!(self.frame_at(BEGIN)?, Found::Whole(_)))
+    /// Where the first whole frame stands, whatever stands before it.
+    fn frame_behind_begin(&mut self) -> Result<Option<u64>, JournalError> {
+        Ok(match self.search()? {
+            Behind::Whole { at } => Some(at),
+            Behind::Nothing { .. } => None,
+        })
     }
 
     /// Reads the frames that belong to the header, wherever they stand; which of them are there.
@@ -172,6 +180,10 @@ impl<R: Read> JournalReader<R> {
         }
         let Some(version) = self.buffer.get(MAGIC.len()..BEGIN) else { return Err(JournalError::NoHeader) };
         let found = u32::from_le_bytes(version.try_into().expect("four bytes"));
+        // There never was such a version: the file was cut off before it, and its recorder went on.
+        if found == 0 {
+            return Err(JournalError::NoJournal);
+        }
         if !(1..=VERSION).contains(&found) {
             return Err(JournalError::Version { found });
         }
@@ -408,9 +420,15 @@ impl<R: Read> JournalReader<R> {
 /// Whether this is a journal, perhaps one whose first bytes are damaged.
 pub fn is_journal(source: impl Read) -> bool {
     let mut reader = JournalReader::begin(source);
-    let is_begun =
-        reader.fill(MAGIC.len()).is_ok_and(|is_there| is_there) && reader.buffer.starts_with(&MAGIC);
-    is_begun || reader.has_frame_at_begin().is_ok_and(|is_there| is_there)
+    if !reader.fill(MAGIC.len()).is_ok_and(|is_there| is_there) {
+        return false;
+    }
+    let begin = &reader.buffer[..MAGIC.len()];
+    // A cassette need not be looked through.
+    let is_text = begin.trim_ascii_start().first().is_none_or(|first| *first == b'{');
+    begin == MAGIC
+        || matches!(reader.frame_at(BEGIN), Ok(Found::Whole(_)))
+        || !is_text && matches!(reader.frame_behind_begin(), Ok(Some(_)))
 }
 
 /// What is wrong where a whole frame stands that does not belong there.

@@ -244,7 +244,7 @@ fn every_flipped_bit_is_an_error_and_recovery_loses_only_its_frame() {
                 assert!(told.0.is_err(), "magic and version, byte {at}");
                 match told.1 {
                     // Nothing tells version 1 from version 2 but that.
-                    Ok(recovered) => assert_eq!((at < 8, recovered.0), (true, events.to_vec())),
+                    Ok(recovered) => assert_eq!((at <= 8, recovered.0), (true, events.to_vec())),
                     Err(error) => assert!(matches!(error, JournalError::Version { .. }), "{error}"),
                 }
                 continue;
@@ -480,6 +480,24 @@ fn long_journals_pass_through_a_small_buffer() {
     }
     assert_eq!(count, 2000);
     assert!(reader.buffer.capacity() <= 4 * CHUNK);
+}
+
+#[test]
+fn a_journal_that_was_cut_off_while_it_was_written_is_damaged_from_there_on() {
+    let events = [message(0, "first"), message(1, "second")];
+    let bytes = journal(&events);
+    let last = borders(&bytes)[2];
+    // Where something is written behind a file's end, zeros are before it.
+    for cut in 0..borders(&bytes)[0] {
+        let holed = [&bytes[..cut], &vec![0; last - cut][..], &bytes[last..]].concat();
+        let error = read(&holed).unwrap_err();
+        assert!(error.is_damage(), "cut at {cut}: {error}");
+        assert!(is_journal(&holed[..]));
+        let (recovered, .., losses) = recover(&holed).unwrap();
+        assert_eq!((recovered, losses.len()), (events[1..].to_vec(), 1), "cut at {cut}: {losses:?}");
+        let nothing = vec![0; last];
+        assert!(matches!(read(&nothing), Err(JournalError::NoJournal)) && !is_journal(&nothing[..]));
+    }
 }
 
 #[test]
