@@ -195,7 +195,7 @@ fn read_journal(bytes: &[u8]) {
         }
         assert!(recovered >= whole, "{recovered} of {whole}");
         let end = |damage: &Damage| match *damage {
-            Damage::Bytes(loss) | Damage::Displaced(loss) => loss.at + loss.bytes,
+            Damage::Bytes(loss) | Damage::Header(loss) | Damage::Displaced(loss) => loss.at + loss.bytes,
             Damage::Missing { at, .. } => at,
         };
         assert!(reader.losses().iter().all(|damage| end(damage) <= bytes.len() as u64));

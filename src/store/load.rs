@@ -328,6 +328,9 @@ pub(super) fn notes_of_losses(journal: &Path, losses: &[Damage]) -> Vec<String> 
         Damage::Bytes(Loss { at, bytes }) => {
             format!("{bytes} bytes from byte {at} on were damaged and are lost")
         }
+        Damage::Header(Loss { at, bytes }) => {
+            format!("its header, {bytes} bytes from byte {at} on, was damaged and is lost")
+        }
         Damage::Missing { at, frames: 1 } => format!("1 entry is missing before byte {at} and is lost"),
         Damage::Missing { at, frames } => {
             format!("{frames} entries are missing before byte {at} and are lost")

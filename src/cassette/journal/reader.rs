@@ -34,6 +34,8 @@ pub struct Loss {
 pub enum Damage {
     /// Bytes that are no frame any more.
     Bytes(Loss),
+    /// The same, where only the header stood.
+    Header(Loss),
     /// Frames that are not there: the next one has a higher number.
     Missing {
         /// Where they stood.
@@ -258,7 +260,7 @@ impl<R: Read> JournalReader<R> {
             match self.frame_at(start)? {
                 Found::End => return Ok(None),
                 Found::Broken => match self.pass_over()? {
-                    Some(loss) => return Ok(Some(self.lost(Damage::Bytes(loss)))),
+                    Some(damage) => return Ok(Some(self.lost(damage))),
                     None => return Ok(None),
                 },
                 Found::Whole(frame) => {
@@ -301,22 +303,25 @@ impl<R: Read> JournalReader<R> {
     }
 
     /// Moves on behind damage, which is what is given, or to the end.
-    fn pass_over(&mut self) -> Result<Option<Loss>, JournalError> {
+    fn pass_over(&mut self) -> Result<Option<Damage>, JournalError> {
         let at = self.base_at();
         match self.search()? {
             Behind::Whole { at: resumes } if self.skips_damage => {
-                if let Found::Whole(frame) = self.frame_at(self.next)? {
-                    // What is missing here has been told.
-                    let missing = self.frames_before(frame).max(0);
-                    self.number = self.number.wrapping_add(missing.cast_unsigned());
-                }
-                Ok(Some(Loss { at, bytes: resumes - at }))
+                let loss = Loss { at, bytes: resumes - at };
+                let Found::Whole(frame) = self.frame_at(self.next)? else {
+                    return Ok(Some(Damage::Bytes(loss)));
+                };
+                let missing = self.frames_before(frame).max(0);
+                let is_header = (self.number, missing) == (0, 1);
+                // What is missing here has been told.
+                self.number = self.number.wrapping_add(missing.cast_unsigned());
+                Ok(Some(if is_header { Damage::Header(loss) } else { Damage::Bytes(loss) }))
             }
             Behind::Whole { at: resumes } => Err(JournalError::Damaged { at, resumes }),
             Behind::Nothing { end, is_torn } => {
                 let end = (end > at).then(|| Loss { at, bytes: end - at });
                 self.end = end.map(|end| (end, is_torn));
-                Ok(end.filter(|_| self.skips_damage && !is_torn))
+                Ok(end.filter(|_| self.skips_damage && !is_torn).map(Damage::Bytes))
             }
         }
     }
@@ -324,8 +329,10 @@ impl<R: Read> JournalReader<R> {
     fn lost(&mut self, damage: Damage) -> (FramePlace, Entry<'static>) {
         self.losses.push(damage);
         let at = match damage {
-            Damage::Bytes(Loss { at, .. }) | Damage::Displaced(Loss { at, .. }) => at,
-            Damage::Missing { at, .. } => at,
+            Damage::Bytes(Loss { at, .. })
+            | Damage::Header(Loss { at, .. })
+            | Damage::Displaced(Loss { at, .. })
+            | Damage::Missing { at, .. } => at,
         };
         (FramePlace { at, len: 0 }, Entry::Lost(damage))
     }

@@ -163,6 +163,7 @@ fn a_journal_whose_header_is_lost_is_recovered_by_its_name() {
     let cassette = place.load().unwrap().cassette;
     assert_eq!(cassette.sessions[0].journal, Some(id(1)));
     assert_eq!(cassette.sessions[0].at.as_deref(), Some("2026-11-27T22:40:02Z"));
+    assert_eq!((cassette.sessions.len(), cassette.sessions[0].gap), (1, 0), "no message stands in it");
     assert_eq!(cassette.exchanges.len(), 1);
 }
 

@@ -256,7 +256,9 @@ fn every_flipped_bit_is_an_error_and_recovery_loses_only_its_frame() {
             }
             let recovered = told.1.unwrap();
             assert_eq!(recovered.0, left, "byte {at}");
-            assert_eq!(recovered.3, [Damage::Bytes(Loss { at: from, bytes: to - from })], "byte {at}");
+            let loss = Loss { at: from, bytes: to - from };
+            let damage = if frame == 0 { Damage::Header(loss) } else { Damage::Bytes(loss) };
+            assert_eq!(recovered.3, [damage], "byte {at}");
             let error = told.0.unwrap_err();
             let is = match error {
                 JournalError::Damaged { at, resumes } => (at, resumes) == (from, to),
@@ -355,7 +357,7 @@ fn whole_frames_that_are_missing_doubled_or_swapped_are_damage() {
         let frames = losses.iter().map(|damage| match damage {
             Damage::Missing { frames, .. } => (*frames, 0),
             Damage::Displaced(_) => (0, 1),
-            Damage::Bytes(_) => panic!("{order:?}: {losses:?}"),
+            Damage::Bytes(_) | Damage::Header(_) => panic!("{order:?}: {losses:?}"),
         });
         let told = frames.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         assert_eq!(told, (missing, displaced), "{order:?}: {losses:?}");
