@@ -12,6 +12,8 @@ use super::{
 
 /// Length of magic and version.
 const BEGIN: usize = MAGIC.len() + 4;
+/// Where the first frame stands.
+const BEGIN_PLACE: u64 = BEGIN as u64;
 /// So many frames belong to the header at most, itself among them.
 const HEAD_FRAMES: usize = 3;
 /// How much is read at once.
@@ -75,8 +77,8 @@ impl<R: Read> JournalReader<R> {
     pub fn new(source: R) -> Result<Self, JournalError> {
         let mut reader = Self::begin(source);
         match reader.read_begin() {
-            Err(JournalError::NoJournal) => {
-                let resumes = reader.frame_behind_begin()?.ok_or(JournalError::NoJournal)?;
+            Err(error) if is_damaged_begin(&error) => {
+                let resumes = reader.frame_behind_begin()?.ok_or(error)?;
                 return Err(JournalError::Damaged { at: 0, resumes });
             }
             begins => begins?,
@@ -111,12 +113,9 @@ impl<R: Read> JournalReader<R> {
         let mut ahead = Self { skips_damage: true, header, ..Self::begin(source()) };
         let (next, losses) = match ahead.read_begin() {
             // A damaged begin is believed where a frame follows.
-            Err(JournalError::NoJournal) => match ahead.frame_behind_begin()? {
-                Some(at) if at == BEGIN as u64 => {
-                    (BEGIN, vec![Damage::Bytes(Loss { at: 0, bytes: MAGIC.len() as u64 })])
-                }
-                Some(_) => (0, Vec::new()),
-                None => return Err(JournalError::NoJournal),
+            Err(error) if is_damaged_begin(&error) => match ahead.frame_behind_begin()?.ok_or(error)? {
+                BEGIN_PLACE => (BEGIN, vec![Damage::Bytes(Loss { at: 0, bytes: MAGIC.len() as u64 })]),
+                _ => (0, Vec::new()),
             },
             begins => begins.map(|()| (BEGIN, Vec::new()))?,
         };
@@ -182,10 +181,6 @@ impl<R: Read> JournalReader<R> {
         }
         let Some(version) = self.buffer.get(MAGIC.len()..BEGIN) else { return Err(JournalError::NoHeader) };
         let found = u32::from_le_bytes(version.try_into().expect("four bytes"));
-        // There never was such a version: the file was cut off before it, and its recorder went on.
-        if found == 0 {
-            return Err(JournalError::NoJournal);
-        }
         if !(1..=VERSION).contains(&found) {
             return Err(JournalError::Version { found });
         }
@@ -273,6 +268,7 @@ impl<R: Read> JournalReader<R> {
                         self.next = frame.end;
                         return Ok(Some(self.lost(Damage::Displaced(loss))));
                     }
+                    // What belongs to the header is known, wherever it stands.
                     if missing > 0 && self.head.get(self.number as usize) == Some(&true) {
                         self.number += 1;
                         continue;
@@ -312,7 +308,7 @@ impl<R: Read> JournalReader<R> {
                     return Ok(Some(Damage::Bytes(loss)));
                 };
                 let missing = self.frames_before(frame).max(0);
-                let is_header = (self.number, missing) == (0, 1);
+                let is_header = (self.number, missing) == (0, 1) && !self.head[0];
                 // What is missing here has been told.
                 self.number = self.number.wrapping_add(missing.cast_unsigned());
                 Ok(Some(if is_header { Damage::Header(loss) } else { Damage::Bytes(loss) }))
@@ -436,6 +432,12 @@ pub fn is_journal(source: impl Read) -> bool {
     begin == MAGIC
         || matches!(reader.frame_at(BEGIN), Ok(Found::Whole(_)))
         || !is_text && matches!(reader.frame_behind_begin(), Ok(Some(_)))
+}
+
+/// Whether what a journal begins with may only be damaged. There never was a version 0: the file was cut off before it, and
+/// its recorder went on.
+const fn is_damaged_begin(error: &JournalError) -> bool {
+    matches!(error, JournalError::NoJournal | JournalError::Version { found: 0 })
 }
 
 /// What is wrong where a whole frame stands that does not belong there.

@@ -280,6 +280,7 @@ mod tests {
     #[test]
     fn a_body_that_is_none_is_told_from_one_that_was_cut_off() {
         assert_eq!(reads(&["ab", BROKEN], (true, false, 9), |_, _| Wants::All).0, came("broken", false));
+        assert!(!is_malformed(&io::Error::from(io::ErrorKind::UnexpectedEof)));
     }
 
     #[test]
