@@ -188,14 +188,14 @@ fn read_journal(bytes: &[u8]) {
             whole += 1;
         }
     }
-    if let Ok(mut reader) = JournalReader::recover(bytes, JournalHeader::default()) {
+    if let Ok(mut reader) = JournalReader::recover(|| bytes, JournalHeader::default()) {
         let mut recovered = 0;
         while let Ok(Some((_, entry))) = reader.next() {
             recovered += usize::from(!matches!(entry, Entry::Lost(_)));
         }
         assert!(recovered >= whole, "{recovered} of {whole}");
         let end = |damage: &Damage| match *damage {
-            Damage::Bytes(loss) | Damage::Displaced(loss) => loss.at + loss.bytes,
+            Damage::Bytes(loss) | Damage::Header(loss) | Damage::Displaced(loss) => loss.at + loss.bytes,
             Damage::Missing { at, .. } => at,
         };
         assert!(reader.losses().iter().all(|damage| end(damage) <= bytes.len() as u64));

@@ -2,7 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, io,
+    fmt::{self, Write as _},
+    io,
     path::{Path, PathBuf},
     process,
     sync::Arc,
@@ -16,7 +17,7 @@ use mcp_tapedeck::{
         listen::{Happened, Listen, ListenOptions, admin::Admin},
         run::TestCommand,
     },
-    report::{Report, Verdict, events::Event},
+    report::{Refused, Report, Verdict, events::Event},
     traffic::Exit,
 };
 use serde::Serialize;
@@ -25,7 +26,7 @@ use super::{
     connect::ServeTlsArgs,
     deck::{Place, Serving},
     failure::Failure,
-    output,
+    output::{self, Notices},
     ready_file::ReadyFile,
     real,
     replay::{self, Session},
@@ -283,14 +284,7 @@ impl Opened {
         let mut ended = ended.map_err(|error| Failure::peer(format_args!("cannot serve HTTP: {error}")))?;
         let mut all_written = telling.tell(&ended.report) && events.is_none_or(|events| events.is_whole());
         replay::say_unused(&ended.report, &notices);
-        if let Some(first) = ended.report.refused.first() {
-            let count: u64 = ended.report.refused.iter().map(|refused| refused.count).sum();
-            let requests = output::counted(count, "request was", "requests were");
-            notices.warn(format_args!(
-                "{requests} refused, which no verdict depends on; the first: {}",
-                first.why
-            ));
-        }
+        say_refused(&ended.report.refused, "which no verdict depends on", &notices);
         // A command that failed has said so itself.
         let has_passed = ended.command.as_ref().is_some_and(|end| end.status == Some(0));
         if has_passed && ended.report.calls.is_empty() {
@@ -305,4 +299,27 @@ impl Opened {
         }
         Ok((ended.command, status(ended.report.verdict, all_written)))
     }
+}
+
+/// So many reasons are told one by one.
+const REASONS_TOLD: usize = 5;
+
+/// Says which requests a front refused, and what that is to its user.
+pub(super) fn say_refused(refused: &[Refused], so: &str, notices: &Notices) {
+    if refused.is_empty() {
+        return;
+    }
+    let count = refused.iter().map(|refused| refused.count).sum();
+    let requests = output::counted(count, "request was", "requests were");
+    let mut text = format!("{requests} refused, {so}:");
+    for Refused { why, count } in refused.iter().take(REASONS_TOLD) {
+        let _ = write!(text, "\n  {why}");
+        if *count > 1 {
+            let _ = write!(text, " ({count} times)");
+        }
+    }
+    if let more @ 1.. = refused.len().saturating_sub(REASONS_TOLD) {
+        let _ = write!(text, "\n  and {more} more");
+    }
+    notices.warn(text);
 }

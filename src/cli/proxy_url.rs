@@ -13,6 +13,7 @@ use mcp_tapedeck::{
 use super::{
     failure::Failure,
     front,
+    listen::say_refused,
     live::{Acting, Outcome, told},
     output::Notices,
     proxy::{Nothing, ProxyArgs},
@@ -40,7 +41,9 @@ pub(super) fn run(url: &str, listen: &str, args: &ProxyArgs) -> Result<ExitCode,
         warn: Box::new(move |text| warner.warn(text)),
         ..ReverseOptions::default()
     };
-    let ReverseEnded { unreachable, report: last, .. } = front.pass(options).map_err(Failure::peer)?;
+    let ended = front.pass(options).map_err(Failure::peer)?;
+    let ReverseEnded { unreachable, refused, report: last, .. } = ended;
+    say_refused(&refused, "and went no further", &notices);
     let own = told(last.as_ref(), unreachable.as_deref(), files.as_ref(), &Lacks::default(), &notices);
     match unreachable {
         Some(why) => Err(Failure::peer(why)),

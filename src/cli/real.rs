@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    io::{self, Read as _},
+    io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -11,7 +11,7 @@ use std::{
 use clap::ValueEnum;
 use hyper::header::{HeaderName, HeaderValue};
 use mcp_tapedeck::{
-    cassette::{journal::MAGIC, model::Cassette},
+    cassette::{journal, model::Cassette},
     proxy::{
         bridge::{Bridge, BridgeOptions},
         record::{self as proxy, Hide, RecordOptions, Sink},
@@ -192,11 +192,7 @@ pub(super) fn prepare(
 
 /// The cassette's file, which must be one that can be added to.
 fn file(cassette: &Path) -> Result<PathBuf, Failure> {
-    let is_journal = fs_err::File::open(cassette).is_ok_and(|mut file| {
-        let mut begin = [0; MAGIC.len()];
-        file.read_exact(&mut begin).is_ok() && begin == MAGIC
-    });
-    if is_journal {
+    if fs_err::File::open(cassette).is_ok_and(journal::is_journal) {
         let path = cassette.display();
         return Err(Failure::usage(format_args!("{path} is a journal, and nothing is added to one")).hint(
             format_args!("`tapedeck convert {} session.json` makes a cassette of it", shell::word(cassette)),

@@ -13,7 +13,7 @@ use mcp_tapedeck::{
 use super::{
     connect::{self, ServeTlsArgs, ServerArgs},
     failure::Failure,
-    listen::{FrontArgs, Ready},
+    listen::{FrontArgs, Ready, say_refused},
     live::{Acting, told},
     output::Notices,
     privacy::Cleaner,
@@ -102,7 +102,8 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
         told(Some(&report), Some(&failure.one_line()), files.as_ref(), &Lacks::default(), &notices);
         failure
     });
-    let ReverseEnded { asked, missed, unreachable, report: last, sink } = ended?;
+    let ReverseEnded { asked, missed, unreachable, refused, report: last, sink } = ended?;
+    say_refused(&refused, "and are in no recording", &notices);
     let mut lacks = Lacks::of_required(args.tape.require_recording);
     lacks.tell_of_end("these sessions", missed, &cleaner, &notices);
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };

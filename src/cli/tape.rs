@@ -219,14 +219,17 @@ pub(super) fn keep(
         let Ok(mut journal) = tape.journal else { continue };
         let path = journal.path().to_owned();
         if let Err(error) = clean(&mut journal, cleaner, time.asked) {
-            let (path, word) = (path.display(), shell::word(&path));
-            if !matches!(error, JournalError::Io(_)) {
-                lacks.add(damaged(journal.path()), notices);
+            let secrets = "secrets that were met only after they had been written";
+            if let JournalError::Io(error) = error {
+                let (path, word) = (path.display(), shell::word(&path));
+                notices.warn(format_args!(
+                    "{what}, but stays in {path}, with {secrets}: {error}\n\
+                     hint: the next recording puts it into the cassette as it is, and so does `tapedeck recover {word}`"
+                ));
+            } else {
+                lacks.add(damaged(&path, store::advice(&path, &error)), notices);
+                notices.warn(format_args!("{}: {secrets} stay in it", path.display()));
             }
-            notices.warn(format_args!(
-                "{what}, but stays in {path}, with secrets that were met only after they had been written: {error}\n\
-                 hint: the next recording puts it into the cassette as it is, and so does `tapedeck recover {word}`"
-            ));
             // As long as it is held nobody puts it there.
             unclean.push(journal);
         } else {
@@ -247,8 +250,8 @@ pub(super) fn keep(
     match store::fold(cassette, fold, &|| time.is_left()) {
         Ok(outcome) => {
             outcome.notes.iter().for_each(|note| notices.warn(note));
-            for path in ended.iter().filter(|path| outcome.left.contains(path)) {
-                lacks.add(damaged(path), notices);
+            for (path, advice) in outcome.left.iter().filter(|(path, _)| ended.contains(path)) {
+                lacks.add(damaged(path, advice.clone()), notices);
             }
             match outcome.joined {
                 Some(joined) if joined.was_probe => notices.info(not_replaced(&outcome, joined)),
@@ -303,14 +306,10 @@ fn not_replaced(outcome: &FoldOutcome, joined: Joined) -> String {
     )
 }
 
-/// That a journal was changed by somebody while it was written.
-fn damaged(path: &Path) -> String {
-    format!(
-        "the recording in {} was damaged from outside; `tapedeck recover {}` puts what can still be read of it, if \
-         anything, into the cassette",
-        path.display(),
-        shell::word(path)
-    )
+/// That a journal was changed by somebody while it was written, and what to do about it.
+fn damaged(path: &Path, advice: Option<String>) -> String {
+    let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+    format!("the recording in {} was damaged from outside{advice}", path.display())
 }
 
 /// That a recording is not in its cassette.

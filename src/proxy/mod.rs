@@ -13,6 +13,7 @@
 //! - [`front`]: what speaks where a session cannot start
 //! - `linger`: looking again before waiting
 //! - `pace`: when a report is told again
+//! - `refusals`: what came over HTTP and was refused
 
 #[cfg(unix)]
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -59,6 +60,8 @@ mod outbox;
 mod pace;
 #[cfg(unix)]
 mod recorder;
+#[cfg(unix)]
+mod refusals;
 #[cfg(unix)]
 mod reply;
 #[cfg(unix)]

@@ -54,9 +54,11 @@ use self::{
     faulty::Stand,
     tape::{Tape, Told},
 };
-use super::{hide::Hide, linger::Linger, lock, recorder::Sink, reply::Cut, signals::Signals};
+use super::{
+    hide::Hide, linger::Linger, lock, recorder::Sink, refusals::Refusals, reply::Cut, signals::Signals,
+};
 use crate::{
-    report::Report,
+    report::{Refused, Report},
     traffic::Event,
     transport::http::{
         HEAD_TIME,
@@ -120,6 +122,8 @@ pub struct ReverseEnded<S> {
     pub missed: u64,
     /// Why the server could not be reached, where no request ever reached it.
     pub unreachable: Option<String>,
+    /// Requests that went no further than here, nor into the recording.
+    pub refused: Vec<Refused>,
     /// What faults did, where there were any, with the verdict.
     pub report: Option<Report>,
     /// The sink, with all events in it.
@@ -243,9 +247,9 @@ impl Reverse {
     ) -> Result<ReverseEnded<S>, ReverseError> {
         let kept = Arc::new(Mutex::new(Some(sink)));
         let ended = self.serve(Some(Box::new(Lent(Arc::clone(&kept)))), options)?;
-        let ReverseEnded { asked, missed, unreachable, report, sink: () } = ended;
+        let ReverseEnded { asked, missed, unreachable, refused, report, sink: () } = ended;
         let sink = lock(&kept).take().expect("it was only lent");
-        Ok(ReverseEnded { asked, missed, unreachable, report, sink })
+        Ok(ReverseEnded { asked, missed, unreachable, refused, report, sink })
     }
 
     /// Serves clients until it is ended, and records nothing. What `options` say of a recording is of no account.
@@ -271,9 +275,9 @@ impl Reverse {
         }
         // Connections that are still open have nothing to say any more but what had come in part.
         runtime.shutdown_background();
-        let Ran { tape, end, unreachable, report } = ended?;
+        let Ran { tape, end, unreachable, refused, report } = ended?;
         let missed = tape.finish();
-        end.map(|asked| ReverseEnded { asked, missed, unreachable, report, sink: () })
+        end.map(|asked| ReverseEnded { asked, missed, unreachable, refused, report, sink: () })
     }
 
     async fn run(
@@ -322,6 +326,7 @@ impl Reverse {
             linger: Linger::default(),
             documents: Mutex::default(),
             reach: Mutex::default(),
+            refusals: Refusals::default(),
             closing,
         });
         let lingering = Arc::clone(&front);
@@ -360,8 +365,10 @@ impl Reverse {
         let end = end.and_then(|asked| told.map(|()| asked));
         let reach = std::mem::take(&mut *lock(&front.reach));
         let unreachable = reach.why_never.filter(|_| !reach.was_reached);
+        let refused = front.refusals.told();
         let report = front.faults.as_ref().or(told_of.as_ref()).map(|stand| stand.finish());
-        Ok(Ran { tape: Arc::clone(&front.tape), end, unreachable, report })
+        let report = report.map(|report| Report { refused: refused.clone(), ..report });
+        Ok(Ran { tape: Arc::clone(&front.tape), end, unreachable, refused, report })
     }
 }
 
@@ -371,6 +378,7 @@ struct Ran {
     /// Whether it was ended by a signal, and by which one.
     end: Result<Option<(i32, Instant)>, ReverseError>,
     unreachable: Option<String>,
+    refused: Vec<Refused>,
     report: Option<Report>,
 }
 
@@ -402,6 +410,7 @@ struct Front {
     /// Where the server's metadata documents lie, as challenges named them.
     documents: Mutex<HashSet<Vec<u8>>>,
     reach: Mutex<Reach>,
+    refusals: Refusals,
     closing: watch::Receiver<bool>,
 }
 

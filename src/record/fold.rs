@@ -339,8 +339,8 @@ pub fn fold<R: io::Read>(
         match entry {
             Entry::Event(event) => fold.event(&event, place),
             Entry::End => fold.end(),
-            // What was there already, or comes too late, is not missing here.
-            Entry::Lost(Damage::Displaced(_)) => {}
+            // What was there already, or comes too late, is not missing here, and in the header no message stands.
+            Entry::Lost(Damage::Displaced(_) | Damage::Header(_)) => {}
             Entry::Lost(Damage::Bytes(_) | Damage::Missing { .. }) => fold.lost(1),
             Entry::Text(_) | Entry::Message(_) | Entry::Blob { .. } => return Err(JournalError::IsArchive),
         }
@@ -349,8 +349,6 @@ pub fn fold<R: io::Read>(
             return Err(io::Error::from(io::ErrorKind::TimedOut).into());
         }
     }
-    // Where the header was lost it is only known now.
-    fold.header.missed = reader.header().missed;
     Ok(fold.finish())
 }
 

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::cassette::{
     blob::BlobSink,
-    journal::{JournalHeader, MAGIC, encode_archive},
+    journal::{JournalHeader, encode_archive, is_journal},
 };
 
 /// Makes a journal from a cassette, or a cassette from a journal, of a damaged recording of what can be read of it; what
@@ -37,7 +37,7 @@ pub(super) fn convert_on(disk: &Disk, from: &Path, to: &Path) -> Result<Vec<Stri
         return Err(StoreError::Exists { path: to });
     }
     let text = read_text(disk, &from)?;
-    if !text.starts_with(&MAGIC) {
+    if !is_journal(&*text) {
         let archive = archive(disk, &from, text)?;
         write(disk, &to, 0o600, &archive)?;
         return Ok(Vec::new());

@@ -9,7 +9,7 @@ use std::{
 use super::{
     blobs::{BlobFiles, Blobs},
     disk::{Disk, FileOut},
-    error::{StoreError, note_of_unread},
+    error::{StoreError, advice, note_of_unread},
     load::{base, divide, in_order, is_anothers, note_of_end, note_of_stray, notes_of_losses},
     lock::CassetteLock,
     paths,
@@ -46,8 +46,8 @@ pub struct FoldOutcome {
     pub alive: usize,
     /// What deserves a word: damaged journals, unfinished ends. One sentence each.
     pub notes: Vec<String>,
-    /// The journals that are left because they cannot be read, such as damaged ones.
-    pub left: Vec<PathBuf>,
+    /// The journals that are left because they cannot be read, such as damaged ones, each with what to do about it.
+    pub left: Vec<(PathBuf, Option<String>)>,
 }
 
 /// Puts the sessions of a cassette's dead journals into it and takes the journals away. Folding twice, or being
@@ -160,7 +160,7 @@ impl Folding<'_> {
                 }
                 Err(error) => {
                     self.outcome.notes.push(note_of_unread(&journal.path, &error, "it is left"));
-                    self.outcome.left.push(journal.path.clone());
+                    self.outcome.left.push((journal.path.clone(), advice(&journal.path, &error)));
                 }
             }
         }

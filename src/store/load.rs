@@ -16,7 +16,7 @@ use crate::{
     cassette::{
         LoadError, LoadErrorKind,
         blob::{BlobSink, BlobSource},
-        journal::{Damage, JournalError, JournalHeader, Loss, MAGIC},
+        journal::{Damage, JournalError, JournalHeader, Loss, is_journal},
         model::Cassette,
     },
     record::{self, Plan, Tape},
@@ -73,7 +73,7 @@ pub(super) fn load_on(disk: &Disk, path: &Path, state: Option<&Path>) -> Result<
         }
     }
     let text = match disk.read(&path) {
-        Ok(text) if text.starts_with(&MAGIC) => return load_journal(disk, path, false),
+        Ok(text) if is_journal(&*text) => return load_journal(disk, path, false),
         // A recording may have begun with an empty file.
         Ok(text) if text.is_empty() && !journals.is_empty() => None,
         Ok(text) => Some(text),
@@ -291,7 +291,7 @@ pub(super) fn base(
 }
 
 pub(super) fn parse(path: &Path, text: Vec<u8>, blobs: &dyn BlobSource) -> Result<Cassette, StoreError> {
-    if text.starts_with(&MAGIC) {
+    if is_journal(&*text) {
         return Err(StoreError::IsJournal { path: path.to_owned() });
     }
     Cassette::load(text, blobs).map_err(|source| {
@@ -327,6 +327,9 @@ pub(super) fn notes_of_losses(journal: &Path, losses: &[Damage]) -> Vec<String> 
         Damage::Bytes(Loss { at, bytes: 1 }) => format!("1 byte from byte {at} on was damaged and is lost"),
         Damage::Bytes(Loss { at, bytes }) => {
             format!("{bytes} bytes from byte {at} on were damaged and are lost")
+        }
+        Damage::Header(Loss { at, bytes }) => {
+            format!("its header, {bytes} bytes from byte {at} on, was damaged and is lost")
         }
         Damage::Missing { at, frames: 1 } => format!("1 entry is missing before byte {at} and is lost"),
         Damage::Missing { at, frames } => {

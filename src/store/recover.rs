@@ -12,7 +12,7 @@ use super::{
     paths,
     siblings::Opened,
 };
-use crate::cassette::journal::{JournalError, MAGIC};
+use crate::cassette::journal::JournalError;
 
 /// A journal that lies about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,5 +148,5 @@ impl Files {
 
 /// Whether a file is a journal, perhaps a damaged one: by its first bytes, or by its name.
 fn is_journal(file: &Opened) -> bool {
-    file.begins_with(&MAGIC) || paths::cassette_of(&file.path).is_some()
+    file.is_journal() || paths::cassette_of(&file.path).is_some()
 }

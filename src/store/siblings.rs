@@ -9,7 +9,9 @@ use fs_err::File;
 
 use super::{disk::Disk, paths};
 use crate::{
-    cassette::journal::{Archive, Damage, FramePlace, JournalError, JournalHeader, JournalReader, Loss},
+    cassette::journal::{
+        self, Archive, Damage, FramePlace, JournalError, JournalHeader, JournalReader, Loss,
+    },
     record::{self, Frames, Tape},
 };
 
@@ -71,10 +73,9 @@ impl Opened {
         self.length == 0
     }
 
-    pub(super) fn begins_with(&self, bytes: &[u8]) -> bool {
-        let mut begin = Vec::new();
-        let read = Bytes { journal: self, at: 0 }.take(bytes.len() as u64).read_to_end(&mut begin);
-        read.is_ok() && begin == bytes
+    /// Whether it is a journal, perhaps a damaged one, whatever it is called.
+    pub(super) fn is_journal(&self) -> bool {
+        journal::is_journal(self.bytes())
     }
 
     /// Its header alone.
@@ -142,10 +143,9 @@ impl Opened {
     }
 
     fn fold_any(&self, recovers: bool, goes_on: &dyn Fn() -> bool) -> Result<Folded, JournalError> {
-        let bytes = Bytes { journal: self, at: 0 };
         let mut reader = match recovers {
-            true => JournalReader::recover(bytes, paths::header_of(&self.path))?,
-            false => JournalReader::new(bytes)?,
+            true => JournalReader::recover(|| self.bytes(), paths::header_of(&self.path))?,
+            false => JournalReader::new(self.bytes())?,
         };
         let mut tape = record::fold(&mut reader, goes_on)?;
         if paths::is_added(&self.path) {
@@ -157,7 +157,11 @@ impl Opened {
 
     /// Reads it from its start.
     pub(super) fn reader(&self) -> Result<JournalReader<impl Read + '_>, JournalError> {
-        JournalReader::new(Bytes { journal: self, at: 0 })
+        JournalReader::new(self.bytes())
+    }
+
+    const fn bytes(&self) -> Bytes<'_> {
+        Bytes { journal: self, at: 0 }
     }
 
     /// Fills `bytes` with what stands from `at` on.

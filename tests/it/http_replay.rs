@@ -583,6 +583,60 @@ fn what_is_too_long_is_refused_and_missed() {
     assert!(said.contains("`POST /mcp` came with a body of more than 1000 bytes"), "{said}");
 }
 
+/// What is not read cannot be told from a request behind it: the connection ends, and a client that waits to be asked
+/// for the rest, or sends it for ever, hears why.
+#[test]
+fn what_is_too_long_is_answered_as_soon_as_that_is_known_and_nothing_behind_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("report.json");
+    let options = ["--max-message", "1kB", "--report", report.to_str().expect("text")];
+    let deck = Deck::new(&cassette(&recorded_call("a", r#""server": [{"result": {}}]"#)), &options);
+    let head = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\n", deck.host());
+    let long = chunk(&"x".repeat(1_000));
+    let behind = format!("{head}Content-Length: {}\r\n\r\n{INITIALIZE}", INITIALIZE.len());
+    for request in [
+        format!("{head}Content-Length: 2000\r\n\r\n"),
+        format!("{head}Content-Length: 2000\r\n\r\nxxx"),
+        format!("{head}Content-Length: 2000\r\nExpect: 100-continue\r\n\r\n"),
+        format!("{head}Content-Length: 2000\r\n\r\n{}{behind}", "x".repeat(2_000)),
+        format!("{head}Transfer-Encoding: chunked\r\n\r\n{long}1\r\nx"),
+        format!("{head}Transfer-Encoding: chunked\r\n\r\n{long}1\r\nx\r\n0\r\n\r\n{behind}"),
+    ] {
+        let mut peer = deck.connect();
+        peer.say(&request);
+        let (heard, was_reset) = peer.rest();
+        assert!(heard.starts_with("HTTP/1.1 413 ") && !was_reset, "{request}: {heard}");
+        assert!(
+            heard.contains("connection: close\r\n") && heard.matches("HTTP/1.1 ").count() == 1,
+            "{heard}"
+        );
+    }
+    let said = deck.front.expect("it runs").end_with(1);
+    assert!(said.contains("`POST /mcp` came with a body of more than 1000 bytes"), "{said}");
+    let report: serde_json::Value =
+        serde_json::from_slice(&fs::read(&report).expect("it is written")).expect("JSON");
+    assert_eq!(report["calls"], serde_json::json!({}), "{report}");
+}
+
+#[test]
+fn chunks_that_are_none_are_refused_and_told_and_a_client_that_left_is_not() {
+    let deck = Deck::new(&cassette(&recorded_call("a", r#""server": [{"result": {}}]"#)), &[]);
+    let head = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n", deck.host());
+    for broken in ["zz\r\n", "2\r\nabcd\r\n", "2\r\nab\r\n-1\r\n"] {
+        let mut peer = deck.connect();
+        peer.say(format!("{head}{broken}"));
+        let (heard, _) = peer.rest();
+        assert!(heard.starts_with("HTTP/1.1 400 ") && heard.contains("chunks that are none"), "{heard}");
+    }
+    let mut left = deck.connect();
+    left.say(format!("{head}2\r\na"));
+    left.0.shutdown(std::net::Shutdown::Write).expect("it is open");
+    drop(left.rest());
+    deck.call(&deck.initialize(), "a");
+    let said = deck.front.expect("it runs").end_with(0);
+    assert!(said.contains("3 requests were refused") && said.contains("(3 times)"), "{said}");
+}
+
 /// Whoever is refused may be a stranger, who fails no run; but it may be the client that the run is for, too.
 #[test]
 fn what_is_refused_is_told_and_no_miss() {
@@ -601,6 +655,9 @@ fn what_is_refused_is_told_and_no_miss() {
         (&*format!("POST /mcp HTTP/1.1\r\n{host}{host}"), 400),
         (&*format!("POST /mcp HTTP/1.1\r\n{host}no name: 1\r\n"), 400),
         (&*format!("GET /{} HTTP/1.1\r\n{host}", "a".repeat(70_000)), 414),
+        (&*format!("POST /mcp HTTP/1.1\r\n{host}Origin: http://127.0.0.1:9000, http://evil\r\n"), 403),
+        ("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:evil\r\n", 400),
+        (&*format!("CONNECT evil.example:443 HTTP/1.1\r\n{host}"), 405),
     ] {
         let mut peer = deck.connect();
         peer.say(format!("{head}Connection: close\r\nContent-Length: 0\r\n\r\n"));
@@ -610,7 +667,7 @@ fn what_is_refused_is_told_and_no_miss() {
     }
     deck.call(&deck.initialize(), "a");
     let said = deck.front.expect("it runs").end_with(0);
-    assert!(said.contains("6 requests were refused") && said.contains("--allow-host evil.example"), "{said}");
+    assert!(said.contains("9 requests were refused") && said.contains("--allow-host evil.example"), "{said}");
     let text = fs::read(&report).expect("it is written");
     assert_eq!(crate::schema::faults("report", &text), [""; 0]);
     let report: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
@@ -622,12 +679,15 @@ fn what_is_refused_is_told_and_no_miss() {
         "names two hosts",
         "no request of HTTP/1.1",
         "target of this request is too long",
+        "is a scheme, a host and a port",
+        "host `127.0.0.1:evil` is none",
+        "opens no tunnels",
     ]) {
         assert!(why.as_str().expect("text").contains(part), "{part}: {whys:?}");
     }
     assert_eq!(
         (whys.len(), &report["verdict"], &report["misses"]),
-        (6, &"good".into(), &serde_json::json!([]))
+        (9, &"good".into(), &serde_json::json!([]))
     );
 }
 

@@ -282,32 +282,35 @@ fn decode_frame(payload: &[u8]) -> Option<Frame<'_>> {
     (length == payload.len()).then_some(frame)
 }
 
-pub(super) fn decode_header(payload: &[u8]) -> Option<JournalHeader> {
-    let Frame::Header(frame) = decode_frame(payload)? else { return None };
-    Some(JournalHeader {
-        id: frame.id,
-        parent: frame.parent,
-        parent_start: frame.parent_start,
-        boot: frame.boot,
-        started_ms: frame.started_ms,
-        by: frame.by,
-        transport: frame.transport,
-        vars: frame.vars,
-        redacted: frame.redacted,
-        replace: frame.replace,
-        cassette: frame.cassette,
-        continues: None,
-        missed: 0,
-    })
+/// Whether the payload of a frame that was found whole is one that this version has.
+pub(super) fn is_frame(payload: &[u8]) -> bool {
+    decode_frame(payload).is_some()
 }
 
-/// Adds to a header what stands in a frame of its own behind it; whether this is such a frame.
-pub(super) fn decode_behind_header(payload: &[u8], header: &mut JournalHeader) -> bool {
+/// Adds to a header what its first frame says, or one of those behind that belong to it; whether this is such a frame.
+pub(super) fn add_to_header(payload: &[u8], is_first: bool, header: &mut JournalHeader) -> bool {
     match decode_frame(payload) {
-        Some(Frame::Continues { recording, session, journal }) => {
+        Some(Frame::Header(frame)) if is_first => {
+            *header = JournalHeader {
+                id: frame.id,
+                parent: frame.parent,
+                parent_start: frame.parent_start,
+                boot: frame.boot,
+                started_ms: frame.started_ms,
+                by: frame.by,
+                transport: frame.transport,
+                vars: frame.vars,
+                redacted: frame.redacted,
+                replace: frame.replace,
+                cassette: frame.cassette,
+                continues: header.continues.take(),
+                missed: header.missed,
+            };
+        }
+        Some(Frame::Continues { recording, session, journal }) if !is_first => {
             header.continues = Some(Continues { recording, session, journal: journal.map(str::to_owned) });
         }
-        Some(Frame::Missed(messages)) => header.missed = u64::from_le_bytes(messages),
+        Some(Frame::Missed(messages)) if !is_first => header.missed = u64::from_le_bytes(messages),
         _ => return false,
     }
     true

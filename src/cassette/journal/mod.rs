@@ -31,7 +31,7 @@ use sha2::{Digest, Sha256};
 
 pub use archive::{Archive, encode_archive};
 pub use frame::{CutMessage, Encoder, Entry, MAX_MESSAGE, decode};
-pub use reader::{Damage, JournalReader, Loss};
+pub use reader::{Damage, JournalReader, Loss, is_journal};
 
 /// What a journal begins with. The first byte is no text, the line ends show transfers that rewrite them.
 pub const MAGIC: [u8; 8] = *b"\x93tape\r\n\x1a";

@@ -6,12 +6,16 @@ use memchr::memmem;
 
 use super::{
     Entry, FramePlace, JournalError, JournalHeader, MAGIC, VERSION,
-    frame::{decode_behind_header, decode_header, decode_payload},
+    frame::{add_to_header, decode_payload, is_frame},
     head::{Head, MARK, MARK_LENGTH, Passed, payload_of},
 };
 
 /// Length of magic and version.
 const BEGIN: usize = MAGIC.len() + 4;
+/// Where the first frame stands.
+const BEGIN_PLACE: u64 = BEGIN as u64;
+/// So many frames belong to the header at most, itself among them.
+const HEAD_FRAMES: usize = 3;
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
 /// How many bytes a search behind damage checks before it gives up: a file that is full of marks must not cost the
@@ -32,6 +36,8 @@ pub struct Loss {
 pub enum Damage {
     /// Bytes that are no frame any more.
     Bytes(Loss),
+    /// The same, where only the header stood.
+    Header(Loss),
     /// Frames that are not there: the next one has a higher number.
     Missing {
         /// Where they stood.
@@ -57,6 +63,8 @@ pub struct JournalReader<R> {
     losses: Vec<Damage>,
     /// The number that the next frame should have.
     number: u32,
+    /// Which of the frames that belong to the header are known although something may stand before them.
+    head: [bool; HEAD_FRAMES],
     /// What is no whole frame at the end, and whether its writer's end can have made it so.
     end: Option<(Loss, bool)>,
 }
@@ -69,8 +77,9 @@ impl<R: Read> JournalReader<R> {
     pub fn new(source: R) -> Result<Self, JournalError> {
         let mut reader = Self::begin(source);
         match reader.read_begin() {
-            Err(JournalError::NoJournal) if reader.header_at_begin()?.is_some() => {
-                return Err(JournalError::Damaged { at: 0, resumes: BEGIN as u64 });
+            Err(error) if is_damaged_begin(&error) => {
+                let resumes = reader.frame_behind_begin()?.ok_or(error)?;
+                return Err(JournalError::Damaged { at: 0, resumes });
             }
             begins => begins?,
         }
@@ -78,7 +87,9 @@ impl<R: Read> JournalReader<R> {
         match reader.frame_at(reader.next)? {
             Found::Whole(frame) => {
                 let payload = &reader.buffer[frame.payload..frame.end];
-                reader.header = decode_header(payload).ok_or(JournalError::Unknown { at })?;
+                if !add_to_header(payload, true, &mut reader.header) {
+                    return Err(misplaced(payload, at));
+                }
                 reader.take(frame);
                 reader.read_behind_header()?;
                 Ok(reader)
@@ -92,45 +103,73 @@ impl<R: Read> JournalReader<R> {
         }
     }
 
-    /// Like [`Self::new`], but skips damage wherever a whole frame follows and tells it by [`Self::losses`]. Where
-    /// the header itself is lost, `header` is used.
+    /// Like [`Self::new`], but skips damage wherever a whole frame follows and tells it by [`Self::losses`]. The source is
+    /// given twice: what should stand at its begin may stand behind something else. Where the header itself is lost,
+    /// `header` is used.
     ///
     /// # Errors
     /// When this is no journal at all, or of another version.
-    pub fn recover(source: R, header: JournalHeader) -> Result<Self, JournalError> {
-        let mut reader = Self::begin(source);
-        let begins = reader.read_begin();
-        reader.skips_damage = true;
-        reader.header = header;
-        reader.next = BEGIN;
-        let found = reader.header_at_begin()?;
-        // Magic bytes that are damaged are believed where a header follows.
-        match (found, begins) {
-            (Some((frame, header)), begins @ (Ok(()) | Err(JournalError::NoJournal))) => {
-                if begins.is_err() {
-                    reader.losses.push(Damage::Bytes(Loss { at: 0, bytes: MAGIC.len() as u64 }));
-                }
-                let named = std::mem::replace(&mut reader.header, header).continues;
-                reader.take(frame);
-                reader.read_behind_header()?;
-                reader.header.continues = reader.header.continues.take().or(named);
-            }
-            (_, begins) => begins?,
-        }
-        Ok(reader)
+    pub fn recover(mut source: impl FnMut() -> R, header: JournalHeader) -> Result<Self, JournalError> {
+        let mut ahead = Self { skips_damage: true, header, ..Self::begin(source()) };
+        let (next, losses) = match ahead.read_begin() {
+            // A damaged begin is believed where a frame follows.
+            Err(error) if is_damaged_begin(&error) => match ahead.frame_behind_begin()?.ok_or(error)? {
+                BEGIN_PLACE => (BEGIN, vec![Damage::Bytes(Loss { at: 0, bytes: MAGIC.len() as u64 })]),
+                _ => (0, Vec::new()),
+            },
+            begins => begins.map(|()| (BEGIN, Vec::new()))?,
+        };
+        let head = ahead.find_head()?;
+        let Self { header, .. } = ahead;
+        Ok(Self { skips_damage: true, header, losses, head, next, ..Self::begin(source()) })
     }
 
     fn begin(source: R) -> Self {
-        let header = JournalHeader::default();
-        let (buffer, losses) = (Vec::new(), Vec::new());
-        let (next, base, number) = (0, 0, 0);
-        Self { source, header, buffer, next, base, skips_damage: false, losses, number, end: None }
+        Self {
+            source,
+            header: JournalHeader::default(),
+            buffer: Vec::new(),
+            next: 0,
+            base: 0,
+            skips_damage: false,
+            losses: Vec::new(),
+            number: 0,
+            head: [false; HEAD_FRAMES],
+            end: None,
+        }
     }
 
-    /// The header where it should stand, whatever stands before it.
-    fn header_at_begin(&mut self) -> Result<Option<(Whole, JournalHeader)>, JournalError> {
-        let Found::Whole(frame) = self.frame_at(BEGIN)? else { return Ok(None) };
-        Ok(Some(frame).zip(decode_header(&self.buffer[frame.payload..frame.end])))
+    /// Where the first whole frame stands, whatever stands before it.
+    fn frame_behind_begin(&mut self) -> Result<Option<u64>, JournalError> {
+        Ok(match self.search()? {
+            Behind::Whole { at } => Some(at),
+            Behind::Nothing { .. } => None,
+        })
+    }
+
+    /// Reads the frames that belong to the header, wherever they stand; which of them are there.
+    fn find_head(&mut self) -> Result<[bool; HEAD_FRAMES], JournalError> {
+        let mut head = [false; HEAD_FRAMES];
+        loop {
+            self.discard();
+            let frame = match self.frame_at(self.next)? {
+                Found::Whole(frame) => frame,
+                Found::Broken if self.pass_over()?.is_some() => continue,
+                Found::Broken | Found::End => return Ok(head),
+            };
+            let payload = &self.buffer[frame.payload..frame.end];
+            let next = head.iter().position(|is_there| !is_there).unwrap_or(HEAD_FRAMES);
+            let number = frame.number.map_or(next, |number| number as usize);
+            match head.get_mut(number) {
+                Some(is_there) if !*is_there && add_to_header(payload, number == 0, &mut self.header) => {
+                    *is_there = true;
+                }
+                // What stands behind the header does not come any more.
+                _ if number == next && next > 0 => return Ok(head),
+                _ => {}
+            }
+            self.next = frame.end;
+        }
     }
 
     /// Reads magic and version.
@@ -153,7 +192,7 @@ impl<R: Read> JournalReader<R> {
     fn read_behind_header(&mut self) -> Result<(), JournalError> {
         while let Found::Whole(frame) = self.frame_at(self.next)? {
             let payload = &self.buffer[frame.payload..frame.end];
-            if self.frames_before(frame) != 0 || !decode_behind_header(payload, &mut self.header) {
+            if self.frames_before(frame) != 0 || !add_to_header(payload, false, &mut self.header) {
                 break;
             }
             self.take(frame);
@@ -216,7 +255,7 @@ impl<R: Read> JournalReader<R> {
             match self.frame_at(start)? {
                 Found::End => return Ok(None),
                 Found::Broken => match self.pass_over()? {
-                    Some(loss) => return Ok(Some(self.lost(Damage::Bytes(loss)))),
+                    Some(damage) => return Ok(Some(self.lost(damage))),
                     None => return Ok(None),
                 },
                 Found::Whole(frame) => {
@@ -229,6 +268,11 @@ impl<R: Read> JournalReader<R> {
                         self.next = frame.end;
                         return Ok(Some(self.lost(Damage::Displaced(loss))));
                     }
+                    // What belongs to the header is known, wherever it stands.
+                    if missing > 0 && self.head.get(self.number as usize) == Some(&true) {
+                        self.number += 1;
+                        continue;
+                    }
                     if missing > 0 {
                         self.number = self.number.wrapping_add(missing.cast_unsigned());
                         return Ok(Some(self.lost(Damage::Missing { at, frames: missing.cast_unsigned() })));
@@ -239,8 +283,8 @@ impl<R: Read> JournalReader<R> {
                     if !self.skips_damage || decode_payload(payload).is_some() {
                         break (start, frame);
                     }
-                    // Its header alone is lost.
-                    if decode_behind_header(payload, &mut self.header) {
+                    // What belongs to the header has been read.
+                    if is_frame(payload) {
                         continue;
                     }
                     return Ok(Some(self.lost(Damage::Bytes(loss))));
@@ -250,27 +294,30 @@ impl<R: Read> JournalReader<R> {
         let place = FramePlace { at: self.base + start as u64, len: (frame.end - start) as u32 };
         match decode_payload(&self.buffer[frame.payload..frame.end]) {
             Some(entry) => Ok(Some((place, entry))),
-            None => Err(JournalError::Unknown { at: place.at }),
+            None => Err(misplaced(&self.buffer[frame.payload..frame.end], place.at)),
         }
     }
 
     /// Moves on behind damage, which is what is given, or to the end.
-    fn pass_over(&mut self) -> Result<Option<Loss>, JournalError> {
+    fn pass_over(&mut self) -> Result<Option<Damage>, JournalError> {
         let at = self.base_at();
         match self.search()? {
             Behind::Whole { at: resumes } if self.skips_damage => {
-                if let Found::Whole(frame) = self.frame_at(self.next)? {
-                    // What is missing here has been told.
-                    let missing = self.frames_before(frame).max(0);
-                    self.number = self.number.wrapping_add(missing.cast_unsigned());
-                }
-                Ok(Some(Loss { at, bytes: resumes - at }))
+                let loss = Loss { at, bytes: resumes - at };
+                let Found::Whole(frame) = self.frame_at(self.next)? else {
+                    return Ok(Some(Damage::Bytes(loss)));
+                };
+                let missing = self.frames_before(frame).max(0);
+                let is_header = (self.number, missing) == (0, 1) && !self.head[0];
+                // What is missing here has been told.
+                self.number = self.number.wrapping_add(missing.cast_unsigned());
+                Ok(Some(if is_header { Damage::Header(loss) } else { Damage::Bytes(loss) }))
             }
             Behind::Whole { at: resumes } => Err(JournalError::Damaged { at, resumes }),
             Behind::Nothing { end, is_torn } => {
                 let end = (end > at).then(|| Loss { at, bytes: end - at });
                 self.end = end.map(|end| (end, is_torn));
-                Ok(end.filter(|_| self.skips_damage && !is_torn))
+                Ok(end.filter(|_| self.skips_damage && !is_torn).map(Damage::Bytes))
             }
         }
     }
@@ -278,8 +325,10 @@ impl<R: Read> JournalReader<R> {
     fn lost(&mut self, damage: Damage) -> (FramePlace, Entry<'static>) {
         self.losses.push(damage);
         let at = match damage {
-            Damage::Bytes(Loss { at, .. }) | Damage::Displaced(Loss { at, .. }) => at,
-            Damage::Missing { at, .. } => at,
+            Damage::Bytes(Loss { at, .. })
+            | Damage::Header(Loss { at, .. })
+            | Damage::Displaced(Loss { at, .. })
+            | Damage::Missing { at, .. } => at,
         };
         (FramePlace { at, len: 0 }, Entry::Lost(damage))
     }
@@ -369,6 +418,31 @@ impl<R: Read> JournalReader<R> {
         }
         Ok(true)
     }
+}
+
+/// Whether this is a journal, perhaps one whose first bytes are damaged.
+pub fn is_journal(source: impl Read) -> bool {
+    let mut reader = JournalReader::begin(source);
+    if !reader.fill(MAGIC.len()).is_ok_and(|is_there| is_there) {
+        return false;
+    }
+    let begin = &reader.buffer[..MAGIC.len()];
+    // A cassette need not be looked through.
+    let is_text = begin.trim_ascii_start().first().is_none_or(|first| *first == b'{');
+    begin == MAGIC
+        || matches!(reader.frame_at(BEGIN), Ok(Found::Whole(_)))
+        || !is_text && matches!(reader.frame_behind_begin(), Ok(Some(_)))
+}
+
+/// Whether what a journal begins with may only be damaged. There never was a version 0: the file was cut off before it, and
+/// its recorder went on.
+const fn is_damaged_begin(error: &JournalError) -> bool {
+    matches!(error, JournalError::NoJournal | JournalError::Version { found: 0 })
+}
+
+/// What is wrong where a whole frame stands that does not belong there.
+fn misplaced(payload: &[u8], at: u64) -> JournalError {
+    if is_frame(payload) { JournalError::Disordered { at } } else { JournalError::Unknown { at } }
 }
 
 /// What stands behind a broken frame.

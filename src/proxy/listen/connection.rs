@@ -22,7 +22,7 @@ use super::{
         reply::{self, Cut, Reply, ResponseBody, own},
     },
     Front,
-    early::{self, Patience},
+    early::{self, Came, Patience},
     route::NoRoute,
 };
 use crate::{
@@ -42,6 +42,10 @@ use crate::{
 const CORS_REQUEST: &str = "content-type, authorization, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name, \
                             last-event-id";
 const CORS_RESPONSE: &str = "mcp-session-id, www-authenticate, last-event-id, mcp-protocol-version";
+
+/// What is told of a request whose body cannot be read.
+const BROKEN_BODY: &str =
+    "tapedeck: the body of this request is in chunks that are none; send them as RFC 9112 (7.1) has it";
 
 struct Link {
     front: Arc<Front>,
@@ -79,7 +83,8 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
         true => socket,
         false => {
             let (head, host, origin) = Default::default();
-            socket.with_shortcut(Box::new(Direct { link: Arc::clone(&link), head, host, origin }))
+            let direct = Direct { link: Arc::clone(&link), head, host, origin };
+            socket.with_shortcut(Box::new(direct), link.front.max_message)
         }
     };
     let front = Arc::clone(&link.front);
@@ -95,7 +100,7 @@ impl Shortcut for Direct {
     fn answer(&mut self, request: &Plain<'_>, response: &mut Vec<u8>) -> bool {
         let is_served = self.serves(request);
         let front = &self.link.front;
-        if !is_served || front.cors || request.body.len() > front.max_message {
+        if !is_served || front.cors {
             return false;
         }
         let Ok(route) = front.route(request.target) else { return false };
@@ -211,10 +216,18 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
         _ => Wants::All,
     };
     let expects = asks.header("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
-    let Some((body, rest)) = early::read(body, expects, limit, &Patience::USUAL, wants).await? else {
-        let mut sentence = String::new();
-        link.front.tell(|unserved| sentence = unserved.was_too_long(head.method.as_str(), target, limit));
-        return Ok(own(StatusCode::PAYLOAD_TOO_LARGE, format!("{sentence}\n")));
+    let (body, rest) = match early::read(body, expects, limit, &Patience::USUAL, wants).await? {
+        Came::Body(body, rest) => (body, rest),
+        Came::TooLong(rest) => {
+            let mut sentence = String::new();
+            link.front.tell(|unserved| sentence = unserved.was_too_long(head.method.as_str(), target, limit));
+            rest.goes_nowhere();
+            return Ok(last(link, StatusCode::PAYLOAD_TOO_LARGE, &sentence));
+        }
+        Came::Broken => {
+            link.front.tell(|unserved| unserved.was_refused(BROKEN_BODY));
+            return Ok(last(link, StatusCode::BAD_REQUEST, BROKEN_BODY));
+        }
     };
     let route = match route {
         Ok(route) => route,
@@ -247,6 +260,13 @@ async fn answer(link: &Arc<Link>, request: Request<Incoming>) -> Result<Response
         early::is_last(&mut response, &link.control);
     }
     Ok(response)
+}
+
+/// Our own answer to what is not read whole, behind which the connection ends.
+fn last(link: &Link, status: StatusCode, sentence: &str) -> Response<ResponseBody> {
+    let mut response = own(status, format!("{sentence}\n"));
+    early::is_last(&mut response, &link.control);
+    response
 }
 
 /// A request's body; none where it is too long.

@@ -2,11 +2,11 @@
 
 use std::sync::Mutex;
 
-use super::super::lock;
+use super::super::{lock, refusals::Refusals};
 use crate::{
     redact::{self, Redactor},
     replay,
-    report::{Miss, Refused, Report},
+    report::{Miss, Report},
     wire::http::path_of,
 };
 
@@ -16,10 +16,6 @@ const MOST_NOT_JOINED: usize = 1_000;
 /// So many different requests are told of that were for no server.
 const MOST_MISSES: usize = 1_000;
 
-/// So many different refusals are told of, each in so many characters: strangers say what stands in them.
-const MOST_REFUSED: usize = 100;
-const MOST_OF_REFUSAL: usize = 300;
-
 /// What came and was not served.
 #[derive(Debug)]
 pub(super) struct Unserved {
@@ -28,7 +24,7 @@ pub(super) struct Unserved {
     /// Requests that no server was asked, and one had to be.
     misses: Mutex<Vec<Miss>>,
     /// Requests of whoever may be a stranger.
-    refused: Mutex<Vec<Refused>>,
+    refused: Refusals,
     /// What is hidden in all that.
     rules: redact::Rules,
 }
@@ -36,7 +32,7 @@ pub(super) struct Unserved {
 impl Default for Unserved {
     fn default() -> Self {
         let rules = redact::Rules::new(&redact::Options::default()).expect("the built-in rules are in order");
-        Self { not_joined: Mutex::default(), misses: Mutex::default(), refused: Mutex::default(), rules }
+        Self { not_joined: Mutex::default(), misses: Mutex::default(), refused: Refusals::default(), rules }
     }
 }
 
@@ -81,41 +77,21 @@ impl Unserved {
 
     /// A request was refused for this reason, before anybody looked what it asks.
     pub(super) fn was_refused(&self, why: &str) {
-        let why: String = why.trim_end().chars().take(MOST_OF_REFUSAL).collect();
-        let mut refused = lock(&self.refused);
-        let is_full = refused.len() >= MOST_REFUSED;
-        match refused.iter_mut().rev().find(|known| is_full || known.why == why) {
-            Some(known) => known.count += 1,
-            None => refused.push(Refused { why, count: 1 }),
-        }
+        self.refused.add(why);
     }
 
     /// Tells it all.
     pub(super) fn add_to(&self, report: &mut Report) {
         lock(&self.not_joined).iter().for_each(|why| report.could_not_join(why.clone()));
         report.misses.extend(lock(&self.misses).iter().cloned());
-        report.refused.extend(lock(&self.refused).iter().cloned());
+        report.refused.extend(self.refused.told());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn strangers_fill_no_report() {
-        let unserved = Unserved::default();
-        for n in 0..MOST_REFUSED + 5 {
-            unserved.was_refused(&format!("{n} {}", "x".repeat(1_000)));
-        }
-        unserved.was_refused("no host\n");
-        let mut report = Report::open("c.json");
-        unserved.add_to(&mut report);
-        assert_eq!(report.refused.len(), MOST_REFUSED);
-        assert_eq!(report.refused.iter().map(|refused| refused.count).sum::<u64>(), MOST_REFUSED as u64 + 6);
-        assert!(report.refused.iter().all(|refused| refused.why.chars().count() <= MOST_OF_REFUSAL));
-        assert!(!report.is_bad());
-    }
+    use crate::report::Refused;
 
     #[test]
     fn what_is_too_long_or_for_no_server_is_missed_and_what_clients_look_for_is_not() {
@@ -123,6 +99,7 @@ mod tests {
         unserved.went_astray("GET", "/favicon.ico", "none");
         unserved.went_astray("HEAD", "/x", "none");
         unserved.went_astray("POST", "/x/mcp?token=abc", "none");
+        unserved.was_refused("no host\n");
         let told = unserved.was_too_long("POST", "/mcp", 1024);
         assert_eq!(unserved.was_too_long("POST", "/mcp", 1024), told);
         let mut report = Report::open("c.json");
@@ -131,5 +108,6 @@ mod tests {
         assert_eq!(found, [("POST /x/mcp", 1), ("POST /mcp", 2)]);
         assert!(told.contains("more than 1024 bytes") && told.contains("--max-message"), "{told}");
         assert!(report.is_bad());
+        assert_eq!(report.refused, [Refused { why: "no host".to_owned(), count: 1 }]);
     }
 }

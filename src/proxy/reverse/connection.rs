@@ -255,6 +255,7 @@ where
     };
     let socket = (socket, Arc::clone(&control));
     let was_over = server::serve_http1(&builder, socket, service, closing, head_time, is_over).await;
+    control.refusal().into_iter().for_each(|why| link.front.refusals.add(why));
     lock(&link.sender).take();
     if !was_over {
         let mut reading_on = link.reading_on.subscribe();

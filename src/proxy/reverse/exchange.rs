@@ -70,11 +70,8 @@ pub(super) async fn handle(
 
 /// Why a request goes no further.
 pub(super) fn refusal(link: &Link, request: &Request<Incoming>) -> Option<(StatusCode, String)> {
-    if *request.method() == Method::CONNECT {
-        let text = "tapedeck stands in front of one server and opens no tunnels\n";
-        return Some((StatusCode::METHOD_NOT_ALLOWED, text.to_owned()));
-    }
-    link.front.guard.refusal(request)
+    let front = &link.front;
+    front.guard.refusal(request).inspect(|(_, why)| front.refusals.add(why))
 }
 
 /// What the server answers.

@@ -57,6 +57,31 @@ fn a_fold_that_was_killed_before_it_took_the_journal_away_is_made_again() {
     assert_eq!((place.text(), place.names()), (text, vec!["c.json".into()]));
 }
 
+fn damage(journal: &Path, at: usize) {
+    let mut bytes = fs_err::read(journal).unwrap();
+    bytes[at] ^= 1;
+    fs_err::write(journal, bytes).unwrap();
+}
+
+/// A place in the frame behind that of a journal's header, which says where it goes on.
+fn behind_header(journal: &Path) -> usize {
+    let bytes = fs_err::read(journal).unwrap();
+    let mark = memchr::memmem::find_iter(&bytes, &[0xf7, 0xa5, 0xfe]).nth(1).unwrap();
+    mark + 16
+}
+
+#[test]
+fn where_it_belongs_is_known_although_the_header_is_lost() {
+    let place = Place::new();
+    place.record(1);
+    place.fold();
+    let lost = place.ask(2, 1).finish().unwrap();
+    damage(&lost, 30);
+    let outcome = place.files().recover(&place.cassette()).unwrap();
+    assert_eq!((outcome.added.len(), place.journals()), (1, vec![id(1)]), "{:?}", outcome.notes);
+    assert_eq!(place.keys().len(), 2);
+}
+
 #[test]
 fn what_cannot_be_told_where_it_belongs_is_left_and_hides_nothing() {
     let place = Place::new();
@@ -65,10 +90,9 @@ fn what_cannot_be_told_where_it_belongs_is_left_and_hides_nothing() {
     let text = place.text();
     let stray = place.ask(2, 7).finish().unwrap();
     let lost = place.ask(3, 1).finish().unwrap();
-    for (journal, at) in [(&lost, 30), (&stray, 200)] {
-        let mut bytes = fs_err::read(journal).unwrap();
-        bytes[at] ^= 1;
-        fs_err::write(journal, bytes).unwrap();
+    let behind_header = behind_header(&lost);
+    for (journal, at) in [(&lost, 30), (&lost, behind_header), (&stray, 200)] {
+        damage(journal, at);
     }
     for _ in 0..2 {
         let files = Files { disk: place.disk.clone(), state: Some(place.state()) };

@@ -52,8 +52,8 @@ fn a_damaged_journal_is_left_and_said_until_it_is_recovered() {
 type Damaging = fn(&mut Vec<u8>);
 
 /// The last message alone, that its recorder was killed behind; its end; a message that is taken out, and one that stands
-/// there twice.
-const DAMAGE: [Damaging; 4] = [
+/// there twice, also before all others; the first two frames the other way round.
+const DAMAGE: [Damaging; 6] = [
     |bytes| {
         bytes.truncate(frame_of(bytes, b"content").end);
         let at = bytes.len() - 3;
@@ -65,6 +65,15 @@ const DAMAGE: [Damaging; 4] = [
         let frame = frame_of(bytes, b"tools/call");
         let twice = bytes[frame.clone()].to_vec();
         drop(bytes.splice(frame.end..frame.end, twice));
+    },
+    |bytes| {
+        let twice = bytes[frame_of(bytes, b"tools/call")].to_vec();
+        drop(bytes.splice(12..12, twice));
+    },
+    |bytes| {
+        let mut marks = memchr::memmem::find_iter(&bytes[12..], &[0xf7, 0xa5, 0xfe]).skip(1);
+        let (second, third) = (marks.next().unwrap(), marks.next().unwrap());
+        bytes[12..12 + third].rotate_left(second);
     },
 ];
 
@@ -91,14 +100,17 @@ fn damage_at_the_end_and_whole_messages_out_of_place_are_told_and_cost_no_journa
         let error = load_on(&place.disk, &damaged, None).unwrap_err();
         assert!(matches!(error, StoreError::Journal { .. }), "{number}: {error}");
         let outcome = place.fold();
-        assert_eq!((outcome.added.len(), &outcome.left[..]), (1, &[damaged.clone()][..]), "{number}");
+        assert_eq!((outcome.added.len(), outcome.left.len()), (1, 1), "{number}");
+        assert!(outcome.left[0].0 == damaged && outcome.left[0].1.is_some(), "{number}: {outcome:?}");
         let left = left_journals_on(&place.disk, place.folder.path(), Some(&place.state())).unwrap();
         assert!(left[0].error.as_ref().unwrap().contains("is damaged "), "{number}: {left:?}");
         let recovered = place.recover(&damaged).unwrap();
         assert_eq!((recovered.added.len(), recovered.notes.len()), (1, 2), "{number}: {:?}", recovered.notes);
         assert!(place.names().iter().any(|name| name.ends_with(".kept.journal")), "{number}");
-        let is_missing = place.load().unwrap().cassette.sessions[1].gap > 0;
-        assert_eq!(is_missing, number < 3, "what stood there twice is all there");
+        let sessions = place.load().unwrap().cassette.sessions;
+        assert_eq!(sessions.len(), 2, "{number}");
+        assert_eq!(sessions[1].gap > 0, number < 3, "{number}: what stood there twice is all there");
+        assert!(sessions.iter().all(|session| session.parent.is_some()), "{number}: {sessions:?}");
     }
 }
 
@@ -151,7 +163,27 @@ fn a_journal_whose_header_is_lost_is_recovered_by_its_name() {
     let cassette = place.load().unwrap().cassette;
     assert_eq!(cassette.sessions[0].journal, Some(id(1)));
     assert_eq!(cassette.sessions[0].at.as_deref(), Some("2026-11-27T22:40:02Z"));
+    assert_eq!((cassette.sessions.len(), cassette.sessions[0].gap), (1, 0), "no message stands in it");
     assert_eq!(cassette.exchanges.len(), 1);
+}
+
+#[test]
+fn a_journal_whose_first_bytes_are_damaged_is_one_to_all_readers() {
+    let place = Place::new();
+    let named = place.path("mine.kept.journal");
+    fs_err::rename(place.record(1), &named).unwrap();
+    let mut bytes = fs_err::read(&named).unwrap();
+    bytes[..8].copy_from_slice(b"12345678");
+    fs_err::write(&named, bytes).unwrap();
+    let error = load_on(&place.disk, &named, None).unwrap_err();
+    let is_damage = matches!(&error, StoreError::Journal { source, .. } if source.is_damage());
+    assert!(is_damage, "{error}");
+    assert!(matches!(super::super::load_file(&named), Err(StoreError::IsJournal { .. })));
+    assert!(matches!(place.recover(&named), Err(StoreError::Stray { .. })));
+    let notes = convert_on(&place.disk, &named, &place.path("d.json")).unwrap();
+    assert!(notes[0].contains("8 bytes from byte 0 on were damaged"), "{notes:?}");
+    let loaded = load_on(&place.disk, &place.path("d.json"), None).unwrap();
+    assert_eq!((journals(&loaded), loaded.cassette.exchanges.len()), (vec![id(1)], 1));
 }
 
 #[test]

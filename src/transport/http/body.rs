@@ -1,6 +1,6 @@
 //! A body piece by piece.
 
-use std::pin::Pin;
+use std::{error::Error, io, pin::Pin};
 
 use hyper::{
     HeaderMap,
@@ -53,4 +53,16 @@ where
             None => return Ok(None),
         }
     }
+}
+
+/// Whether a body failed since what came is none, such as chunks without a length, and not since its sender left.
+pub fn is_malformed(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData);
+        }
+        next = error.source();
+    }
+    false
 }

@@ -56,6 +56,8 @@ pub struct Plain<'a> {
 /// A connection's shortcut, and what it holds of the connection's bytes.
 pub(super) struct Direct {
     shortcut: Box<dyn Shortcut>,
+    /// How long a body is at most that is waited for here.
+    limit: usize,
     turn: Turn,
     /// What was read and is no whole request yet, or is hyper's.
     unread: Vec<u8>,
@@ -103,9 +105,9 @@ impl std::fmt::Debug for Direct {
 }
 
 impl Direct {
-    pub(super) fn new(shortcut: Box<dyn Shortcut>) -> Self {
+    pub(super) fn new(shortcut: Box<dyn Shortcut>, limit: usize) -> Self {
         let (unread, unsent, last, part, late) = Default::default();
-        Self { shortcut, turn: Turn::Ours, unread, unsent, sent: 0, last, part, late }
+        Self { shortcut, limit, turn: Turn::Ours, unread, unsent, sent: 0, last, part, late }
     }
 
     /// Nothing has come. Whether what is here of a request is hyper's from now on.
@@ -227,11 +229,11 @@ impl Direct {
     /// Answers the plain requests that come first, and says whose turn it is then; how many bytes they have.
     fn answer(&mut self, bytes: &[u8], control: &Control) -> usize {
         (self.part, self.late) = (None, None);
-        let Self { shortcut, turn, unsent, last, part, .. } = self;
+        let Self { shortcut, limit, turn, unsent, last, part, .. } = self;
         let mut answered = 0;
         while answered < bytes.len() {
             let rest = &bytes[answered..];
-            match look(rest, last) {
+            match look(rest, *limit, last) {
                 Ahead::Plain(request, length) => {
                     if !shortcut.answer(&request, unsent) {
                         *turn = Turn::Lent(length);
@@ -269,14 +271,14 @@ impl Direct {
 }
 
 /// What stands at the beginning of `bytes`.
-fn look<'a>(bytes: &'a [u8], last: &'a mut LastHead) -> Ahead<'a> {
+fn look<'a>(bytes: &'a [u8], limit: usize, last: &'a mut LastHead) -> Ahead<'a> {
     let head = match plain::request(bytes, last) {
         plain::Request::Head(head) => head,
         plain::Request::Part => return Ahead::Part { length: None },
         plain::Request::Unknown => return Ahead::Unknown,
     };
     let length = head.length + head.body.unwrap_or_default();
-    if head.method != "POST" || head.body.is_none() || length > LONGEST {
+    if head.method != "POST" || head.body.is_none_or(|body| body > limit) || length > LONGEST {
         return Ahead::Other(length);
     }
     match bytes.get(head.length..length) {
@@ -354,7 +356,7 @@ mod tests {
     /// that it is lent as soon as it has it.
     fn sent<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (String, String) {
         let control = Control::of_none();
-        let mut direct = Direct::new(Box::new(Echo));
+        let mut direct = Direct::new(Box::new(Echo), 3);
         let mut got = Vec::new();
         for piece in pieces {
             let mut room = vec![0; 4096];
@@ -403,6 +405,7 @@ mod tests {
             "GET /mcp HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(),
             "DELETE /mcp HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nab".to_owned(),
             "POST /mcp HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(),
+            post("/long", "", "1234"),
         ];
         for other in others {
             let bytes = [post("/a", "", "1"), other.clone(), post("/b", "", "2")].concat().into_bytes();
@@ -419,7 +422,7 @@ mod tests {
         let head = request.len() - 3;
         for cut in 0..request.len() {
             let control = Control::of_none();
-            let mut direct = Direct::new(Box::new(Echo));
+            let mut direct = Direct::new(Box::new(Echo), 3);
             let mut room = vec![0; 4096];
             let mut buf = ReadBuf::new(&mut room);
             buf.put_slice(&request.as_bytes()[..cut]);

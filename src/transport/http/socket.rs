@@ -136,10 +136,10 @@ impl Socket {
         )
     }
 
-    /// Requests are shown to this shortcut before hyper gets them.
+    /// Requests are shown to this shortcut before hyper gets them, unless their bodies are longer than `limit`.
     #[must_use]
-    pub fn with_shortcut(mut self, shortcut: Box<dyn Shortcut>) -> Self {
-        self.direct = Some(Direct::new(shortcut));
+    pub fn with_shortcut(mut self, shortcut: Box<dyn Shortcut>, limit: usize) -> Self {
+        self.direct = Some(Direct::new(shortcut, limit));
         self
     }
 

@@ -149,11 +149,13 @@ fn a_damaged_place_of_a_journal_is_a_gap() {
 #[test]
 fn a_recording_that_is_required_and_damaged_makes_the_report_bad() {
     let cut: fn(&std::fs::File) = |journal| journal.set_len(0).expect("it is cut");
+    let cut_later: fn(&std::fs::File) = |journal| journal.set_len(8).expect("it is cut");
     let scribbled: fn(&std::fs::File) =
         |journal| std::os::unix::fs::FileExt::write_all_at(journal, b"ZZZZ", 200).expect("it is written");
     for (damage, option, verdict) in [
         (cut, "", ("good", ExitCode::Good)),
         (cut, "--require-recording", ("bad", ExitCode::Bad)),
+        (cut_later, "", ("good", ExitCode::Good)),
         (scribbled, "--require-recording", ("bad", ExitCode::Bad)),
     ] {
         let deck = Deck::new();
@@ -167,10 +169,15 @@ fn a_recording_that_is_required_and_damaged_makes_the_report_bad() {
         let journal = std::fs::File::options().write(true).open(deck.path(&name));
         damage(&journal.expect("it can be written"));
         lines.for_each(|line| talk.say(line, true));
-        talk.end().status(ExitCode::File).stderr("puts what can still be read of it, if anything, into");
+        let ran = talk.end().status(ExitCode::File).stderr("damaged from outside; `tapedeck recover");
+        assert!(!ran.stderr.contains("take it away"), "{ran:#?}");
         let (found, told) = warnings(&deck, "r.json");
         assert!(found == verdict.0 && told.contains("was damaged from outside"), "{found}: {told}");
         deck.run("verdict r.json").status(verdict.1).stdout("was damaged from outside");
+        // Whoever is asked says the same, and it is so.
+        deck.run("show c.json").status(ExitCode::File).stderr("hint: `tapedeck recover ");
+        deck.run("recover c.json").status(ExitCode::Good).stderr("damaged and are lost");
+        deck.run("show c.json").status(ExitCode::Good).stdout("tools/call");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
     process::Child,
 };
 
@@ -9,7 +10,7 @@ use mcp_tapedeck::exit_code::ExitCode;
 use serde_json::Value;
 
 use super::deck::{Deck, Ran};
-use crate::support::{front::Front, program::TAPEDECK};
+use crate::support::{front::Front, http::Peer, program::TAPEDECK};
 
 /// What the real server, a replay, answers from.
 const SERVER: &str = r#"{
@@ -303,6 +304,61 @@ fn secrets_reach_no_report_of_live_traffic() {
     assert!(ran.stdout.contains(token), "{ran:#?}");
     let told = deck.read("e.jsonl") + &deck.read("r.json");
     assert!(told.contains("tools/call") && !told.contains(token), "{told}");
+}
+
+/// Whoever is refused may be the client that is to be recorded.
+#[test]
+fn what_a_recording_front_refuses_is_told_at_its_end() {
+    let deck = deck();
+    let server = deck.path("server.json");
+    let real = Front::start(&["replay", server.to_str().expect("text")], &deck.path("."));
+    let (cassette, report) = (deck.path("c.json"), deck.path("r.json"));
+    let (cassette, report) = (cassette.to_str().expect("text"), report.to_str().expect("text"));
+    for (command, so, reports) in [
+        (&["record", cassette][..], "in no recording", false),
+        (&["record", cassette, "--report", report], "in no recording", true),
+        (
+            &["record", cassette, "--fault", r#"x: {"do": "drop", "optional": true}"#, "--report", report],
+            "in no recording",
+            true,
+        ),
+        (&["proxy", "--report", report], "went no further", true),
+    ] {
+        let words: Vec<&str> = command.iter().copied().chain(["--url", &real.url]).collect();
+        let front = Front::start(&words, &deck.path("."));
+        let host = &front.origin["http://".len()..];
+        for (head, status) in [
+            ("POST /mcp HTTP/1.1\r\nHost: evil.example\r\n".to_owned(), 403),
+            ("POST /mcp HTTP/1.1\r\nHost: evil.example\r\n".to_owned(), 403),
+            (format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\nOrigin: https://evil.example\r\n"), 403),
+            (format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\nno name: 1\r\n"), 400),
+            (format!("GET / HTTP/1.1\r\nHost: {host}\r\n{}", "X: y\r\n".repeat(400)), 431),
+        ] {
+            let mut peer = Peer::new(TcpStream::connect(host).expect("it listens"));
+            peer.say(format!("{head}Connection: close\r\nContent-Length: 0\r\n\r\n"));
+            let answer = peer.head();
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+            drop(peer.rest());
+        }
+        let said = front.end_with(0);
+        assert!(said.contains("5 requests were refused, and ") && said.contains(so), "{said}");
+        for part in [
+            "--allow-host evil.example` allows it (2 times)",
+            "--allow-origin",
+            "no request of HTTP/1.1",
+            "lines",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        if reports {
+            let told: serde_json::Value = serde_json::from_str(&deck.read("r.json")).expect("JSON");
+            assert_eq!(
+                (told["refused"].as_array().map(Vec::len), &told["verdict"]),
+                (Some(4), &"good".into())
+            );
+        }
+    }
+    real.end();
 }
 
 #[test]

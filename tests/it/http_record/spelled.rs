@@ -212,7 +212,7 @@ fn an_endpoint_becomes_ours_however_its_chunks_are_cut() {
     let (mut client, mut server) = scene.called();
     [&client, &server].iter().for_each(|peer| peer.0.set_nodelay(true).unwrap());
     let theirs = format!("http://{}", scene.upstream());
-    for ours in ["http://localhost", "http://localhost.:123456789"] {
+    for ours in ["http://localhost", "http://[0:0:0:0:0:0:0:1]:12345"] {
         let get = format!("GET /sse HTTP/1.1\r\nHost: {}\r\n\r\n", &ours[7..]);
         let event = format!("event: endpoint\ndata: {theirs}/m\n\n");
         let long = format!("data: {}\n\n", "x".repeat(40_000));

@@ -77,7 +77,7 @@ fn read(bytes: &[u8]) -> Result<Told, JournalError> {
 }
 
 fn recover(bytes: &[u8]) -> Result<Told, JournalError> {
-    read_all(JournalReader::recover(bytes, JournalHeader::default())?, bytes)
+    read_all(JournalReader::recover(|| bytes, JournalHeader::default())?, bytes)
 }
 
 fn events() -> impl Strategy<Value = Vec<Event<'static>>> {
@@ -188,7 +188,7 @@ fn the_count_of_what_is_missing_has_one_length_and_outlives_the_header() {
     encoder.event(&message(0, "kept"));
     let mut bytes = encoder.bytes;
     bytes[end - 1] ^= 1;
-    let mut reader = JournalReader::recover(&bytes[..], JournalHeader::default()).unwrap();
+    let mut reader = JournalReader::recover(|| &bytes[..], JournalHeader::default()).unwrap();
     assert!(matches!(reader.next(), Ok(Some((_, Entry::Lost(_))))));
     assert!(matches!(reader.next(), Ok(Some((_, Entry::Event(_))))));
     assert_eq!((reader.header().missed, reader.losses().len()), (7, 1));
@@ -244,7 +244,7 @@ fn every_flipped_bit_is_an_error_and_recovery_loses_only_its_frame() {
                 assert!(told.0.is_err(), "magic and version, byte {at}");
                 match told.1 {
                     // Nothing tells version 1 from version 2 but that.
-                    Ok(recovered) => assert_eq!((at < 8, recovered.0), (true, events.to_vec())),
+                    Ok(recovered) => assert_eq!((at <= 8, recovered.0), (true, events.to_vec())),
                     Err(error) => assert!(matches!(error, JournalError::Version { .. }), "{error}"),
                 }
                 continue;
@@ -256,7 +256,9 @@ fn every_flipped_bit_is_an_error_and_recovery_loses_only_its_frame() {
             }
             let recovered = told.1.unwrap();
             assert_eq!(recovered.0, left, "byte {at}");
-            assert_eq!(recovered.3, [Damage::Bytes(Loss { at: from, bytes: to - from })], "byte {at}");
+            let loss = Loss { at: from, bytes: to - from };
+            let damage = if frame == 0 { Damage::Header(loss) } else { Damage::Bytes(loss) };
+            assert_eq!(recovered.3, [damage], "byte {at}");
             let error = told.0.unwrap_err();
             let is = match error {
                 JournalError::Damaged { at, resumes } => (at, resumes) == (from, to),
@@ -342,6 +344,10 @@ fn whole_frames_that_are_missing_doubled_or_swapped_are_damage() {
         (&[0, 3, 1, 2, 3, 4], &[0, 1, 2], 0, 1),
         (&[0, 3, 2, 1, 4], &[0], 2, 2),
         (&[0, 1, 2, 3, 4, 3], &[0, 1, 2], 0, 1),
+        (&[1, 0, 1, 2, 3, 4], &[0, 1, 2], 0, 1),
+        (&[3, 0, 1, 2, 3, 4], &[0, 1, 2], 0, 1),
+        (&[1, 0, 2, 3, 4], &[1, 2], 1, 1),
+        (&[1, 2, 3, 0, 4], &[0, 1, 2], 0, 1),
     ] {
         let bytes = reordered(&events, order);
         let error = read(&bytes).unwrap_err();
@@ -351,11 +357,49 @@ fn whole_frames_that_are_missing_doubled_or_swapped_are_damage() {
         let frames = losses.iter().map(|damage| match damage {
             Damage::Missing { frames, .. } => (*frames, 0),
             Damage::Displaced(_) => (0, 1),
-            // The header itself.
-            Damage::Bytes(_) => (0, 0),
+            Damage::Bytes(_) | Damage::Header(_) => panic!("{order:?}: {losses:?}"),
         });
         let told = frames.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         assert_eq!(told, (missing, displaced), "{order:?}: {losses:?}");
+    }
+}
+
+#[test]
+fn a_header_with_what_belongs_to_it_is_found_behind_whatever_stands_before_it() {
+    let continues = Some(Continues { recording: 2, session: Some(3), journal: None });
+    let header = JournalHeader { continues, missed: 7, ..header() };
+    let mut encoder = Encoder::new(&header);
+    encoder.missed(header.missed);
+    let events = [message(0, "a"), message(1, "bc")];
+    events.iter().for_each(|event| encoder.event(event));
+    let bytes = encoder.bytes;
+    let borders = borders(&bytes);
+    let frame = |number: usize| &bytes[borders[number]..borders[number + 1]];
+    for order in [
+        &[0, 1, 2, 3, 4][..],
+        &[1, 0, 2, 3, 4],
+        &[1, 0, 1, 2, 3, 4],
+        &[2, 1, 0, 3, 4],
+        &[4, 0, 1, 2, 3, 4],
+        &[0, 3, 1, 2, 3, 4],
+        &[3, 4, 0, 1, 2, 3, 4],
+    ] {
+        let frames: Vec<_> = order.iter().map(|number| frame(*number)).collect();
+        let journal = [&bytes[..borders[0]], &frames.concat()].concat();
+        let mut reader = JournalReader::recover(|| &journal[..], JournalHeader::default()).unwrap();
+        assert_eq!(reader.header(), &header, "{order:?}");
+        let (mut seen, mut losses) = (0, Vec::new());
+        while let Some((_, entry)) = reader.next().unwrap() {
+            match entry {
+                Entry::Lost(damage) => losses.push(damage),
+                entry => seen += usize::from(matches!(entry, Entry::Event(_))),
+            }
+        }
+        assert_eq!((seen, losses.is_empty()), (2, order.len() == 5 && order[0] == 0), "{order:?}");
+        assert!(losses.iter().all(|damage| matches!(damage, Damage::Displaced(_))), "{order:?}: {losses:?}");
+        if !losses.is_empty() {
+            assert!(matches!(read(&journal), Err(JournalError::Disordered { .. })), "{order:?}");
+        }
     }
 }
 
@@ -441,7 +485,29 @@ fn long_journals_pass_through_a_small_buffer() {
 }
 
 #[test]
+fn a_journal_that_was_cut_off_while_it_was_written_is_damaged_from_there_on() {
+    let events = [message(0, "first"), message(1, "second")];
+    let bytes = journal(&events);
+    let last = borders(&bytes)[2];
+    // Where something is written behind a file's end, zeros are before it.
+    for cut in 0..borders(&bytes)[0] {
+        let holed = [&bytes[..cut], &vec![0; last - cut][..], &bytes[last..]].concat();
+        let error = read(&holed).unwrap_err();
+        assert!(error.is_damage(), "cut at {cut}: {error}");
+        assert!(is_journal(&holed[..]));
+        let (recovered, .., losses) = recover(&holed).unwrap();
+        assert_eq!((recovered, losses.len()), (events[1..].to_vec(), 1), "cut at {cut}: {losses:?}");
+        let nothing = vec![0; last];
+        assert!(matches!(read(&nothing), Err(JournalError::NoJournal)) && !is_journal(&nothing[..]));
+    }
+}
+
+#[test]
 fn other_files_and_versions_are_told_apart() {
+    let mut damaged = journal(&[]);
+    assert!(is_journal(&damaged[..]) && !is_journal(&b"{\"cassette\": 1}"[..]) && !is_journal(&b""[..]));
+    damaged[..8].fill(0);
+    assert!(is_journal(&damaged[..]));
     assert!(matches!(JournalReader::new(&b"{\"cassette\": 1}"[..]), Err(JournalError::NoJournal)));
     assert!(matches!(JournalReader::new(&b""[..]), Err(JournalError::NoHeader)));
     let mut bytes = journal(&[]);
