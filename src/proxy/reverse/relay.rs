@@ -245,7 +245,6 @@ fn unserved(
     server: Option<Result<Connection, ConnectError>>,
     is_used: bool,
 ) -> Unserved {
-    let Side { stream: mut socket, inbox } = client;
-    socket.read_ahead(inbox.unread());
-    Unserved { socket, server, is_used }
+    let Side { stream, inbox } = client;
+    Unserved { socket: stream.with_ahead(inbox.unread().to_vec()), server, is_used }
 }

@@ -5,7 +5,7 @@
 //! - [`headers`]: which headers end at this hop
 //! - [`body`]: a body piece by piece
 //! - [`guard`]: whom a front on loopback serves
-//! - [`server`]: HTTP on a client's connection, and the limits it has; `lazy`: hyper where it is needed
+//! - [`server`]: HTTP on a client's connection, and the limits it has
 //! - [`socket`]: a client's connection that can be cut off, with a reset too
 //! - [`plain`], [`chunks`]: heads and bodies as they stand in a connection's bytes
 //! - [`way`]: bytes from one socket to another
@@ -24,7 +24,6 @@ pub mod coding;
 pub mod connect;
 pub mod guard;
 pub mod headers;
-mod lazy;
 pub mod origin;
 pub mod plain;
 pub mod proxies;

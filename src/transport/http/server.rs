@@ -21,7 +21,6 @@ use super::{
     MAX_HEAD, MAX_HEADERS,
     apart::{Apart, this_task},
     guard::Guard,
-    lazy::Lazy,
     socket::{Accepted, Control, Socket},
     tls::Acceptor,
 };
@@ -36,7 +35,7 @@ const HTTP2: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// What a body fails with.
-pub(super) type BoxError = Box<dyn Error + Send + Sync>;
+type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The next one who connects; where that fails, who connects later: a client that left again is none.
 pub async fn next<T, F>(mut accept: impl FnMut() -> F) -> T
@@ -104,7 +103,8 @@ where
     B::Error: Into<BoxError>,
 {
     let task = this_task().await;
-    let mut connection = Apart::new(Lazy::new(builder, socket, service), task.clone());
+    let connection = Box::pin(builder.serve_connection(TokioIo::new(socket), service));
+    let mut connection = Apart::new(connection, task.clone());
     let (closes, is_late) = (pin!(closing.changed()), pin!(is_late(&control, head_time)));
     let (mut closes, mut is_late) = (Apart::new(closes, task.clone()), Apart::new(is_late, task));
     let mut was_over = false;
@@ -112,13 +112,13 @@ where
         // First, so that what it brings is there when the client is served.
         if is_over() {
             was_over = true;
-            connection.tell(Lazy::shuts_down);
+            connection.tell(|connection| connection.as_mut().graceful_shutdown());
         }
         if connection.poll().is_ready() || is_late.poll().is_ready() {
             return Poll::Ready(was_over);
         }
         if matches!(closes.poll(), Poll::Ready(Ok(()))) {
-            connection.tell(Lazy::shuts_down);
+            connection.tell(|connection| connection.as_mut().graceful_shutdown());
         }
         Poll::Pending
     })

@@ -38,7 +38,7 @@ const HANDED_OVER: Duration = Duration::from_millis(20);
 pub struct Socket {
     stream: Accepted,
     control: Arc<Control>,
-    /// What was read of it and is to be read again.
+    /// What was read of it before hyper has it.
     ahead: Vec<u8>,
     /// Where requests may be answered before hyper sees them.
     direct: Option<Direct>,
@@ -143,12 +143,22 @@ impl Socket {
         self
     }
 
-    /// The next bytes to be read are these, which were read already.
-    pub fn read_ahead(&mut self, read: &[u8]) {
-        self.ahead.splice(..0, read.iter().copied());
+    /// The next bytes to be read are these, which have come already.
+    #[must_use]
+    pub fn with_ahead(mut self, ahead: Vec<u8>) -> Self {
+        self.ahead = ahead;
+        self
     }
 
     fn poll_read_on(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let count = self.ahead.len().min(buf.remaining());
+            buf.put_slice(&self.ahead[..count]);
+            self.ahead.drain(..count);
+            self.ahead.shrink_to(0);
+            self.control.has_read();
+            return Poll::Ready(Ok(()));
+        }
         let before = buf.filled().len();
         let outcome = each!(self, stream => Pin::new(stream).poll_read(cx, buf));
         if buf.filled().len() > before {
@@ -338,14 +348,6 @@ impl AsyncRead for Socket {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if !this.ahead.is_empty() {
-            let count = this.ahead.len().min(buf.remaining());
-            buf.put_slice(&this.ahead[..count]);
-            this.ahead.drain(..count);
-            this.ahead.shrink_to(0);
-            this.control.has_read();
-            return Poll::Ready(Ok(()));
-        }
         loop {
             ready!(this.poll_direct(cx))?;
             let before = buf.filled().len();
