@@ -97,36 +97,6 @@ pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
 }
 
 impl Shortcut for Direct {
-    fn answer(&mut self, request: &Plain<'_>, response: &mut Vec<u8>) -> bool {
-        let is_served = self.serves(request);
-        let front = &self.link.front;
-        if !is_served || front.cors {
-            return false;
-        }
-        let Ok(route) = front.route(request.target) else { return false };
-        let origin = match route.prefix {
-            "" => Cow::Borrowed(&self.origin),
-            prefix => Cow::Owned([&self.origin, prefix].concat()),
-        };
-        let request = HttpRequest {
-            method: "POST",
-            target: route.target,
-            origin: &origin,
-            headers: &request.headers,
-            body: request.body,
-            is_whole: true,
-            opens_connection: !self.link.is_used.swap(true, Ordering::Relaxed),
-        };
-        let asked = route.take.ask_directly(&request, response);
-        let is_answered = asked.is_none();
-        if !is_answered {
-            *lock(&self.link.asked) = asked;
-        }
-        is_answered
-    }
-}
-
-impl Direct {
     /// Whether a request is served, and says once and plainly whom it is for.
     fn serves(&mut self, request: &Plain<'_>) -> bool {
         if self.head == Some(request.head) {
@@ -155,6 +125,34 @@ impl Direct {
         self.origin = [self.link.front.scheme, "://", &host].concat();
         (self.head, self.host) = (Some(request.head), host.into_owned());
         true
+    }
+
+    fn answer(&mut self, request: &Plain<'_>, response: &mut Vec<u8>) -> bool {
+        let is_served = self.serves(request);
+        let front = &self.link.front;
+        if !is_served || front.cors {
+            return false;
+        }
+        let Ok(route) = front.route(request.target) else { return false };
+        let origin = match route.prefix {
+            "" => Cow::Borrowed(&self.origin),
+            prefix => Cow::Owned([&self.origin, prefix].concat()),
+        };
+        let request = HttpRequest {
+            method: "POST",
+            target: route.target,
+            origin: &origin,
+            headers: &request.headers,
+            body: request.body,
+            is_whole: true,
+            opens_connection: !self.link.is_used.swap(true, Ordering::Relaxed),
+        };
+        let asked = route.take.ask_directly(&request, response);
+        let is_answered = asked.is_none();
+        if !is_answered {
+            *lock(&self.link.asked) = asked;
+        }
+        is_answered
     }
 }
 

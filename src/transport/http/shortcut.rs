@@ -35,6 +35,10 @@ const ROOM_KEPT: usize = 8 << 10;
 
 /// Who answers what need not pass hyper.
 pub trait Shortcut: Send {
+    /// Whether a request with this head, of whose body more has to come, may be answered here. Where it is not, hyper
+    /// takes it at once.
+    fn serves(&mut self, request: &Plain<'_>) -> bool;
+
     /// Appends the response to a request, whole, with its head. False where hyper is to take the request: it is the
     /// next one that it gets.
     fn answer(&mut self, request: &Plain<'_>, response: &mut Vec<u8>) -> bool;
@@ -49,7 +53,7 @@ pub struct Plain<'a> {
     pub target: &'a str,
     /// Header names in lower case, and values, in order.
     pub headers: Fields<'a>,
-    /// The body.
+    /// The body; of a request that is not whole, what of it is there.
     pub body: &'a [u8],
 }
 
@@ -91,11 +95,10 @@ enum Ahead<'a> {
     Other(usize),
     /// A request whose end only hyper finds, or none.
     Unknown,
-    /// A part of a request.
-    Part {
-        /// How long it is, where all of its head is there.
-        length: Option<usize>,
-    },
+    /// The beginning of a plain request, with all of its head, and its length.
+    Begun(Plain<'a>, usize),
+    /// A part of a head.
+    Part,
 }
 
 impl std::fmt::Debug for Direct {
@@ -250,14 +253,16 @@ impl Direct {
                     *turn = Turn::Lent(length);
                     break;
                 }
-                Ahead::Part { length } if rest.len() <= LONGEST => {
-                    if length.is_some() {
-                        control.head_is_read();
+                Ahead::Begun(request, length) => {
+                    control.head_is_read();
+                    match shortcut.serves(&request) {
+                        true => *part = Some(length),
+                        false => *turn = Turn::Lent(length),
                     }
-                    *part = length;
                     break;
                 }
-                Ahead::Part { .. } | Ahead::Unknown => {
+                Ahead::Part if rest.len() <= LONGEST => break,
+                Ahead::Part | Ahead::Unknown => {
                     *turn = Turn::Given;
                     break;
                 }
@@ -274,19 +279,16 @@ impl Direct {
 fn look<'a>(bytes: &'a [u8], limit: usize, last: &'a mut LastHead) -> Ahead<'a> {
     let head = match plain::request(bytes, last) {
         plain::Request::Head(head) => head,
-        plain::Request::Part => return Ahead::Part { length: None },
+        plain::Request::Part => return Ahead::Part,
         plain::Request::Unknown => return Ahead::Unknown,
     };
     let length = head.length + head.body.unwrap_or_default();
     if head.method != "POST" || head.body.is_none_or(|body| body > limit) || length > LONGEST {
         return Ahead::Other(length);
     }
-    match bytes.get(head.length..length) {
-        Some(body) => {
-            Ahead::Plain(Plain { head: head.number, target: head.target, headers: head.fields, body }, length)
-        }
-        None => Ahead::Part { length: Some(length) },
-    }
+    let body = &bytes[head.length..length.min(bytes.len())];
+    let request = Plain { head: head.number, target: head.target, headers: head.fields, body };
+    if bytes.len() < length { Ahead::Begun(request, length) } else { Ahead::Plain(request, length) }
 }
 
 /// A body that tells its connection when it is over.
@@ -337,6 +339,10 @@ mod tests {
     struct Echo;
 
     impl Shortcut for Echo {
+        fn serves(&mut self, request: &Plain<'_>) -> bool {
+            request.target != "/refused"
+        }
+
         fn answer(&mut self, request: &Plain<'_>, response: &mut Vec<u8>) -> bool {
             let is_ours = request.target != "/hyper";
             if is_ours {
@@ -443,6 +449,25 @@ mod tests {
             assert!(direct.is_our_turn(&control), "{cut}");
             assert!(direct.unsent().starts_with(b"/b "), "{cut}");
         }
+    }
+
+    #[test]
+    fn a_request_that_is_not_served_is_hypers_as_soon_as_its_head_is_there() {
+        let control = Control::of_none();
+        let mut direct = Direct::new(Box::new(Echo), 3);
+        let (request, next) = (post("/refused", "", "123"), post("/b", "", "4"));
+        let mut room = vec![0; 4096];
+        let mut buf = ReadBuf::new(&mut room);
+        let begun = &request.as_bytes()[..request.len() - 2];
+        buf.put_slice(begun);
+        direct.take_in(&mut buf, 0, &control);
+        assert_eq!((direct.turn, buf.filled()), (Turn::Lent(2), begun));
+        buf.clear();
+        buf.put_slice(["23", &next].concat().as_bytes());
+        direct.has_read(&mut buf, 0);
+        assert_eq!(buf.filled(), b"23");
+        control.ends();
+        assert!(direct.is_our_turn(&control) && direct.unsent().starts_with(b"/b "));
     }
 
     #[test]
