@@ -215,7 +215,7 @@ pub struct NotJoined {
 /// Requests over HTTP that were refused before anybody asked what was recorded.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Refused {
-    /// Why, in the sentence that their client was told.
+    /// Why, in the sentence that their client was told, if it was told any.
     pub why: String,
     /// How many there were.
     pub count: u64,

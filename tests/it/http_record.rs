@@ -17,17 +17,21 @@ use std::{
 
 use mcp_tapedeck::{
     Report,
-    proxy::reverse::{Reverse, ReverseOptions, Stop},
+    proxy::reverse::{Reverse, ReverseEnded, ReverseError, ReverseOptions, Stop},
+    report::Refused,
 };
 
 use crate::support::http::{ANSWER, CALL, Lines, Peer, STREAM, call, chunk, json};
+
+/// What a front tells at its end.
+type Told = (Option<Report>, Vec<Refused>);
 
 struct Scene {
     server: TcpListener,
     origin: String,
     lines: Lines,
     stop: Stop,
-    front: JoinHandle<Option<Report>>,
+    front: JoinHandle<Told>,
 }
 
 impl Scene {
@@ -39,16 +43,16 @@ impl Scene {
         Self::serving(|front, sink| {
             let mut options = ReverseOptions::default();
             change(&mut options);
-            Box::new(move || front.record(sink, options).unwrap().report)
+            Box::new(move || all_told(front.record(sink, options)))
         })
     }
 
     /// Without a recording.
     fn passing() -> Self {
-        Self::serving(|front, _| Box::new(move || front.pass(ReverseOptions::default()).unwrap().report))
+        Self::serving(|front, _| Box::new(move || all_told(front.pass(ReverseOptions::default()))))
     }
 
-    fn serving(serve: impl FnOnce(Reverse, Lines) -> Box<dyn FnOnce() -> Option<Report> + Send>) -> Self {
+    fn serving(serve: impl FnOnce(Reverse, Lines) -> Box<dyn FnOnce() -> Told + Send>) -> Self {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", server.local_addr().unwrap());
         let front = Reverse::listen(&url, "127.0.0.1:0").unwrap();
@@ -87,12 +91,22 @@ impl Scene {
     }
 
     fn end_with_report(self) -> (Vec<String>, Option<Report>) {
+        let (lines, (report, _)) = self.end_with_told();
+        (lines, report)
+    }
+
+    fn end_with_told(self) -> (Vec<String>, Told) {
         self.stop.stop();
-        let report = self.front.join().unwrap();
+        let told = self.front.join().unwrap();
         let upstream = self.server.local_addr().unwrap().to_string();
         let lines = self.lines.0.lock().unwrap();
-        (lines.iter().map(|line| line.replace(&upstream, "SERVER")).collect(), report)
+        (lines.iter().map(|line| line.replace(&upstream, "SERVER")).collect(), told)
     }
+}
+
+fn all_told<S>(ended: Result<ReverseEnded<S>, ReverseError>) -> Told {
+    let ended = ended.unwrap();
+    (ended.report, ended.refused)
 }
 
 #[test]

@@ -658,6 +658,8 @@ fn what_is_refused_is_told_and_no_miss() {
         (&*format!("POST /mcp HTTP/1.1\r\n{host}Origin: http://127.0.0.1:9000, http://evil\r\n"), 403),
         ("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:evil\r\n", 400),
         (&*format!("CONNECT evil.example:443 HTTP/1.1\r\n{host}"), 405),
+        (&*format!("POST mcp HTTP/1.1\r\n{host}"), 400),
+        (&*format!("POST /mcp<x> HTTP/1.1\r\n{host}"), 400),
     ] {
         let mut peer = deck.connect();
         peer.say(format!("{head}Connection: close\r\nContent-Length: 0\r\n\r\n"));
@@ -667,7 +669,10 @@ fn what_is_refused_is_told_and_no_miss() {
     }
     deck.call(&deck.initialize(), "a");
     let said = deck.front.expect("it runs").end_with(0);
-    assert!(said.contains("9 requests were refused") && said.contains("--allow-host evil.example"), "{said}");
+    assert!(
+        said.contains("11 requests were refused") && said.contains("--allow-host evil.example"),
+        "{said}"
+    );
     let text = fs::read(&report).expect("it is written");
     assert_eq!(crate::schema::faults("report", &text), [""; 0]);
     let report: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
@@ -682,13 +687,27 @@ fn what_is_refused_is_told_and_no_miss() {
         "is a scheme, a host and a port",
         "host `127.0.0.1:evil` is none",
         "opens no tunnels",
+        "target is none",
     ]) {
         assert!(why.as_str().expect("text").contains(part), "{part}: {whys:?}");
     }
     assert_eq!(
         (whys.len(), &report["verdict"], &report["misses"]),
-        (9, &"good".into(), &serde_json::json!([]))
+        (10, &"good".into(), &serde_json::json!([]))
     );
+}
+
+#[test]
+fn a_client_that_changes_to_http2_is_told_at_the_end() {
+    let deck = Deck::new(&cassette(&recorded_call("a", r#""server": [{"result": {}}]"#)), &[]);
+    let mut peer = deck.connect();
+    let head = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\n", deck.host());
+    peer.say(format!("{head}Content-Length: {}\r\n\r\n{INITIALIZE}", INITIALIZE.len()));
+    assert!(peer.head().starts_with("HTTP/1.1 200 "));
+    peer.say("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    drop(peer.rest());
+    let said = deck.front.expect("it runs").end_with(0);
+    assert!(said.contains("1 request was refused") && said.contains("went on with HTTP/2"), "{said}");
 }
 
 #[test]

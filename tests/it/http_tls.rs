@@ -1,6 +1,7 @@
 //! The ways to a server: TLS, its certificates and names, proxies; and TLS with clients of ours.
 
 mod parts;
+mod refused;
 
 use std::{
     convert::Infallible,

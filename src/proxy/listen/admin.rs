@@ -74,7 +74,7 @@ impl Admin {
 
 /// Serves one who tends the run until it leaves, or the run ends.
 pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
-    let Some(stream) = server::open(stream, None).await else { return };
+    let Some(stream) = server::open(stream, None, |_| ()).await else { return };
     let socket = Socket::new(stream);
     let (control, closing) = (Arc::clone(&socket.1), front.closing.subscribe());
     let service = service_fn(move |request| {

@@ -67,7 +67,8 @@ struct Direct {
 
 /// Serves a client until it leaves, or the front ends.
 pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
-    let Some(stream) = server::open(stream, front.acceptor.as_ref()).await else { return };
+    let is_refused = |why: &str| front.tell(|unserved| unserved.was_refused(why));
+    let Some(stream) = server::open(stream, front.acceptor.as_ref(), is_refused).await else { return };
     let closing = front.closing.subscribe();
     let is_used = AtomicBool::new(false);
     let link = |control| Arc::new(Link { front, control, is_used, asked: Mutex::default() });

@@ -175,7 +175,8 @@ impl Link {
 
 /// Serves a client until its connection, or the one to the server, ends.
 pub(super) async fn serve(stream: TcpStream, front: Arc<Front>) {
-    let Some(stream) = server::open(stream, front.acceptor.as_ref()).await else { return };
+    let is_refused = |why: &str| front.refusals.add(why);
+    let Some(stream) = server::open(stream, front.acceptor.as_ref(), is_refused).await else { return };
     // Its first request opens it.
     let is_used = Arc::new(AtomicBool::new(false));
     if stream.is_http2() {

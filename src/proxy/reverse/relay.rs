@@ -40,6 +40,7 @@ use crate::{
         apart::Apart,
         connect::{ConnectError, Connection, Stream},
         plain::LastHead,
+        server::too_slow,
         socket::{Control, Socket},
         way::{Outbox, Side},
     },
@@ -78,6 +79,8 @@ struct Known {
 enum Idle {
     Asked(Asked),
     Unserved,
+    /// A head has taken too long.
+    Late,
     /// One side has closed its connection, or all ends.
     Over,
 }
@@ -119,6 +122,11 @@ pub(super) async fn serve(
         let asked = match idle.await {
             Idle::Asked(asked) => asked,
             Idle::Over => {
+                end(client.stream).await;
+                return None;
+            }
+            Idle::Late => {
+                front.refusals.add(&too_slow(front.head_time));
                 end(client.stream).await;
                 return None;
             }
@@ -205,7 +213,7 @@ fn poll_request(
         }
     }
     match late {
-        Some(late) => late.as_mut().poll(cx).map(|()| Idle::Over),
+        Some(late) => late.as_mut().poll(cx).map(|()| Idle::Late),
         None => Poll::Pending,
     }
 }

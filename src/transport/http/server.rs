@@ -31,6 +31,9 @@ const MAX_STREAMS: u32 = 1024;
 /// What a client begins with that speaks HTTP/2 (RFC 9113, 3.4).
 const HTTP2: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+/// What is told of a client that begins with it later.
+const NO_HTTP2: &str = "tapedeck: a client that had begun with HTTP/1.1, or in pieces, went on with HTTP/2, which comes first and at once";
+
 /// How long nobody is taken in where that has failed: descriptors that are used up come back.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -61,14 +64,26 @@ pub fn guard(address: SocketAddr, hosts: Vec<String>, origins: Vec<String>) -> G
 }
 
 /// The connection of a client, ready to be spoken on. None where TLS is not agreed on: nothing was asked yet, and
-/// whoever does not speak it cannot be told more.
-pub async fn open(stream: TcpStream, acceptor: Option<&Acceptor>) -> Option<Accepted> {
+/// whoever does not speak it cannot be told more. Where the client has not just left, `is_refused` is told why.
+pub async fn open(
+    stream: TcpStream,
+    acceptor: Option<&Acceptor>,
+    is_refused: impl FnOnce(&str),
+) -> Option<Accepted> {
     // Without it small messages would wait for acknowledgements; where it fails they do.
     let _ = stream.set_nodelay(true);
     match acceptor {
         None if begins_http2(&stream).await => Some(Accepted::Prior(stream)),
         None => Some(Accepted::Plain(stream)),
-        Some(acceptor) => acceptor.accept(stream).await.ok(),
+        Some(acceptor) => match acceptor.accept(stream).await {
+            Ok(stream) => Some(stream),
+            Err(error) => {
+                if error.kind() == io::ErrorKind::InvalidData {
+                    is_refused(&error.to_string());
+                }
+                None
+            }
+        },
     }
 }
 
@@ -114,7 +129,14 @@ where
             was_over = true;
             connection.tell(|connection| connection.as_mut().graceful_shutdown());
         }
-        if connection.poll().is_ready() || is_late.poll().is_ready() {
+        if let Poll::Ready(ended) = connection.poll() {
+            if ended.is_err_and(|error| error.is_parse_version_h2()) {
+                control.is_refused(NO_HTTP2.to_owned());
+            }
+            return Poll::Ready(was_over);
+        }
+        if is_late.poll().is_ready() {
+            control.is_refused(too_slow(head_time));
             return Poll::Ready(was_over);
         }
         if matches!(closes.poll(), Poll::Ready(Ok(()))) {
@@ -123,6 +145,11 @@ where
         Poll::Pending
     })
     .await
+}
+
+/// What is told of a client that has taken longer than this for a head.
+pub fn too_slow(head_time: Duration) -> String {
+    format!("tapedeck: the head of a request was not whole within {} seconds", head_time.as_secs_f32())
 }
 
 /// Waits until a client has taken too long for a head.

@@ -174,8 +174,7 @@ impl Socket {
             && let Some((sentence, refusal)) = unread::refusal(written)
         {
             self.refusal = refusal;
-            // A connection has one: it ends with that.
-            let _ = self.control.refusal.set(sentence);
+            self.control.is_refused(sentence);
         }
         !self.refusal.is_empty()
     }
@@ -311,7 +310,13 @@ impl Control {
         Some(self.start.elapsed().saturating_sub(Duration::from_millis(since)))
     }
 
-    /// What its client was told if it sent a head that could not be read.
+    /// Its client sends no head that can be read.
+    pub(super) fn is_refused(&self, why: String) {
+        // A connection has one such: it ends with that.
+        let _ = self.refusal.set(why);
+    }
+
+    /// What is told of a client that sent no head that could be read.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.get().map(String::as_str)
     }

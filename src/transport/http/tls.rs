@@ -32,9 +32,10 @@ pub const HTTP_1: &[u8] = b"http/1.1";
 /// HTTP/2.
 pub const HTTP_2: &[u8] = b"h2";
 
-/// What a client hears that speaks plain HTTP to us.
-const PLAIN: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n\
-    tapedeck speaks TLS on this address: use https://\n";
+/// What a client hears that speaks plain HTTP to us,
+const PLAIN: &str = "tapedeck speaks TLS on this address: use https://";
+/// and in what.
+const PLAIN_HEAD: &str = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n";
 
 /// How long a client may take to agree on TLS.
 const HANDSHAKE: Duration = Duration::from_secs(30);
@@ -251,21 +252,35 @@ impl Acceptor {
     /// Agrees with a client that has connected. One that speaks plain HTTP is told so.
     ///
     /// # Errors
-    /// When they do not agree, or not in time.
-    pub async fn accept(&self, stream: TcpStream) -> io::Result<Accepted> {
+    /// When they do not agree, or not in time: a sentence and [`io::ErrorKind::InvalidData`], unless the client has left
+    /// or never said anything.
+    pub async fn accept(&self, mut stream: TcpStream) -> io::Result<Accepted> {
+        let refused = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+        let mut has_begun = false;
         let accepted = timeout(HANDSHAKE, async {
             let mut first = [0];
+            has_begun = stream.peek(&mut first).await? == 1;
             // The first byte of a handshake (RFC 8446, 5.1); those of HTTP are letters.
-            if stream.peek(&mut first).await? == 1 && first[0].is_ascii_alphabetic() {
-                let mut stream = stream;
-                stream.write_all(PLAIN).await?;
+            if first[0].is_ascii_alphabetic() {
+                stream.write_all([PLAIN_HEAD, PLAIN, "\n"].concat().as_bytes()).await?;
                 // What has been sent is read, or else the answer would be lost in a reset.
                 let _ = stream.read(&mut [0; 16 << 10]).await?;
-                return Err(io::ErrorKind::InvalidData.into());
+                return Err(refused(PLAIN.to_owned()));
             }
-            Ok(Accepted::Tls(Box::new(self.0.accept(stream).await?)))
+            let accepted = self.0.accept(stream).await.map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData => refused(format!("tapedeck: no TLS was agreed on: {error}")),
+                _ => error,
+            });
+            Ok(Accepted::Tls(Box::new(accepted?)))
         });
-        accepted.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+        match accepted.await {
+            Ok(accepted) => accepted,
+            Err(_) if has_begun => {
+                let time = HANDSHAKE.as_secs();
+                Err(refused(format!("tapedeck: no TLS was agreed on within {time} seconds")))
+            }
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
     }
 }
 

@@ -191,11 +191,34 @@ fn a_client_that_never_finishes_a_head_is_cut_off_and_disturbs_nobody() {
     let mut slow = scene.client();
     slow.say("POST /mcp HTTP/1.1\r\nHost: loc");
     assert_eq!(slow.rest().0, "");
+    // The same by way of hyper, which gets a request that is refused.
+    let mut slow = scene.client();
+    slow.say("GET /mcp HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert!(slow.head().starts_with("HTTP/1.1 403 "));
+    slow.say("POST /mcp HTTP/1.1\r\nHost: loc");
+    assert!(slow.rest().0.ends_with("allows it\n"));
+    // One that says nothing is only there early.
+    let mut silent = scene.client();
     // A call is no head: it takes its time.
     server.say(json(ANSWER));
     other.hears(json(ANSWER));
-    let lines = scene.end();
+    let (lines, (_, refused)) = scene.end_with_told();
     assert!(lines.iter().all(|line| line.starts_with("1 ")), "{lines:#?}");
+    assert_eq!(silent.rest().0, "");
+    let refused: Vec<_> = refused.iter().map(|one| (&*one.why, one.count)).collect();
+    let [(too_long, 1), (slow, 2), (foreign, 1)] = refused[..] else { panic!("{refused:#?}") };
+    assert!(too_long.contains("has more than") && foreign.contains("evil.example"), "{refused:#?}");
+    assert!(slow.contains("not whole within 0.04 seconds"), "{refused:#?}");
+}
+
+#[test]
+fn a_client_that_changes_to_http2_is_told_at_the_end() {
+    let scene = Scene::new();
+    let (mut client, _server) = scene.called();
+    client.say("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    assert_eq!(client.rest().0, "");
+    let (_, (_, refused)) = scene.end_with_told();
+    assert!(refused[0].why.contains("HTTP/2") && refused.len() == 1, "{refused:#?}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl Scene {
         let faults = Some(self::faults(faults));
         Self::serving(|front, _| {
             let options = ReverseOptions { faults, ..ReverseOptions::default() };
-            Box::new(move || front.pass(options).unwrap().report)
+            Box::new(move || all_told(front.pass(options)))
         })
     }
 
@@ -692,7 +692,7 @@ fn where_no_fault_is_to_act_all_passes_byte_for_byte_and_is_told_of_all_the_same
             true => Scene::with(|options| options.faults = faults),
             false => Scene::serving(|front, _| {
                 let options = ReverseOptions { faults, ..ReverseOptions::default() };
-                Box::new(move || front.pass(options).unwrap().report)
+                Box::new(move || all_told(front.pass(options)))
             }),
         };
         (scene, events)

@@ -111,7 +111,7 @@ fn record(
     (heard, folder)
 }
 
-fn process(issuer: &Issuer, arguments: &[&str], folder: &TempDir) -> Process {
+pub(super) fn process(issuer: &Issuer, arguments: &[&str], folder: &TempDir) -> Process {
     let (cert, key) = issuer.files(&issuer.issue("localhost", |_| ()));
     let files = [cert, key].map(|path| path.to_str().unwrap().to_owned());
     let options = ["--cert", &files[0], "--key", &files[1]];
