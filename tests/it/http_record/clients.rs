@@ -310,6 +310,38 @@ fn requests_that_make_no_sense_go_no_further_and_disturb_nobody() {
 }
 
 #[test]
+fn a_target_passes_as_its_client_spells_it_or_is_refused() {
+    let scene = Scene::new();
+    let ask = |target: &[u8]| {
+        let mut client = scene.client();
+        client.say([b"GET ", target, b" HTTP/1.1\r\nHost: localhost\r\n\r\n"].concat());
+        client
+    };
+    let targets = ["/mcp\"x\"", "/mcp\u{e9}?q=\u{e9}", "/a{b}[c]|d\\e^f?g={`}|", "/%zz", "//a/../b"];
+    let origins = ["", "http://localhost"];
+    for target in targets {
+        // Here, and by way of hyper.
+        for origin in origins {
+            let mut client = ask([origin, target].concat().as_bytes());
+            let mut server = scene.accept();
+            assert!(server.head().starts_with(&format!("GET {target} HTTP/1.1\r\n")), "{origin}{target}");
+            server.say("HTTP/1.1 204 X\r\n\r\n");
+            client.hears("HTTP/1.1 204 X\r\n");
+        }
+    }
+    for target in [&b"/mcp<x>"[..], b"/mcp`", b"/mcp?\"", b"/mcp?<x>", b"/mcp\xe9"] {
+        for origin in origins {
+            let answer = ask(&[origin.as_bytes(), target].concat()).rest().0;
+            assert!(answer.starts_with("HTTP/1.1 400 "), "{origin}{target:?}: {answer}");
+        }
+    }
+    let lines = scene.end();
+    let recorded =
+        |target: &str| lines.iter().filter(|line| line.ends_with(&format!(" > GET {target}"))).count();
+    assert_eq!(targets.map(recorded), [2; 5], "{lines:#?}");
+}
+
+#[test]
 fn a_clients_torn_chunk_is_no_whole_body_for_the_server() {
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     for rest in ["", "zz\r\n", "9\r\nab"] {
