@@ -103,7 +103,7 @@ pub(super) fn run(url: &str, listen: &str, args: &RecordArgs) -> Result<ExitCode
         failure
     });
     let ReverseEnded { asked, missed, unreachable, refused, report: last, sink } = ended?;
-    say_refused(&refused, "and are in no recording", &notices);
+    say_refused(&refused, "which no recording has", &notices);
     let mut lacks = Lacks::of_required(args.tape.require_recording);
     lacks.tell_of_end("these sessions", missed, &cleaner, &notices);
     let fold = FoldOptions { keep_journals: args.tape.keep_journal, ..FoldOptions::default() };

@@ -91,7 +91,7 @@ fn list() -> Result<ExitCode, Failure> {
     for journal in &journals {
         output::print(format_args!("{}\n", described(journal)))?;
     }
-    if journals.iter().any(|journal| !journal.is_alive && !journal.is_kept) {
+    if journals.iter().any(|journal| !journal.is_alive && !journal.is_kept && journal.is_readable) {
         output::print("put one into its cassette: tapedeck recover JOURNAL\n")?;
     }
     Ok(ExitCode::Good)

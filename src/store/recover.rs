@@ -29,6 +29,8 @@ pub struct LeftJournal {
     pub is_kept: bool,
     /// What is wrong with it, and what to do about that, where it cannot be read.
     pub error: Option<String>,
+    /// Whether any of it can be: not where it is no journal, or one of another version.
+    pub is_readable: bool,
 }
 
 /// The journals of any cassette in a folder, and in the user's state folder, where those go whose own folder cannot
@@ -63,6 +65,7 @@ pub(super) fn left_journals_on(
                     is_alive: false,
                     is_kept: kept.is_some(),
                     error: Some(error.to_string().trim_start_matches(&named).to_owned()),
+                    is_readable: false,
                 })
             }));
         }
@@ -82,9 +85,18 @@ fn look_at(
     let Some(journal) = Opened::open(disk, path.to_owned())? else { return Ok(None) };
     let found = describe(disk, &journal, state)?;
     let cassette = found.cassette.or_else(|| is_kept.then_some(of));
-    let is_read = found.error.is_some() || found.is_alive || is_kept;
-    let error = if is_read { found.error } else { journal.wrong()?.map(|error| told(path, &error)) };
-    Ok(Some(LeftJournal { cassette, is_kept, error, ..found }))
+    let found = LeftJournal { cassette, is_kept, ..found };
+    if found.error.is_some() || found.is_alive || is_kept {
+        return Ok(Some(found));
+    }
+    let wrong = journal.wrong()?;
+    let is_readable = wrong.as_ref().is_none_or(is_readable);
+    Ok(Some(LeftJournal { error: wrong.map(|error| told(path, &error)), is_readable, ..found }))
+}
+
+/// Whether some of a journal can be read of which this is wrong.
+const fn is_readable(error: &JournalError) -> bool {
+    error.is_damage() || matches!(error, JournalError::NoHeader)
 }
 
 fn told(journal: &Path, error: &JournalError) -> String {
@@ -96,7 +108,7 @@ fn describe(disk: &Disk, journal: &Opened, state: Option<&Path>) -> io::Result<L
     let (header, error) = match journal.header() {
         Ok(header) => (header, None),
         Err(JournalError::Io(error)) => return Err(error),
-        Err(error) => (paths::header_of(&journal.path), Some(told(&journal.path, &error))),
+        Err(error) => (paths::header_of(&journal.path), Some(error)),
     };
     let cassette = match header.cassette {
         Some(cassette) => Some(PathBuf::from(cassette)),
@@ -108,7 +120,8 @@ fn describe(disk: &Disk, journal: &Opened, state: Option<&Path>) -> io::Result<L
         started_ms: header.started_ms,
         is_alive,
         is_kept: false,
-        error,
+        is_readable: error.as_ref().is_none_or(is_readable),
+        error: error.map(|error| told(&journal.path, &error)),
     })
 }
 

@@ -87,6 +87,12 @@ impl Guard {
             return Some((StatusCode::METHOD_NOT_ALLOWED, sentence.to_owned()));
         }
         let bad = |sentence: &str| Some((StatusCode::BAD_REQUEST, format!("{sentence}\n")));
+        // What is neither a path nor a URL is read as the name of a host, which only `CONNECT` has there.
+        if request.uri().scheme().is_none() && request.uri().authority().is_some() {
+            return bad(
+                "tapedeck: the request's target is none; it is a path that begins with `/`, or a URL",
+            );
+        }
         let headers = request.headers();
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().map(HeaderValue::as_bytes);
@@ -140,7 +146,10 @@ fn host_of(authority: &str) -> Option<&str> {
         Some(address) => address.parse::<Ipv6Addr>().is_ok(),
         None => !host.is_empty() && host.bytes().all(is_name),
     };
-    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    // One without digits is that of the scheme (RFC 3986, 3.2.3).
+    let is_port = |port: &str| {
+        port.is_empty() || port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
+    };
     (is_host && port.is_none_or(is_port)).then_some(host)
 }
 
@@ -159,7 +168,9 @@ mod tests {
     #[test]
     fn local_names_and_pages_are_served() {
         let guard = Guard::default();
-        for host in ["127.0.0.1:9000", "localhost", "LOCALHOST:1", "[::1]:80", "127.0.0.2"] {
+        for host in
+            ["127.0.0.1:9000", "localhost", "LOCALHOST:1", "[::1]:80", "127.0.0.2", "127.0.0.1:", "[::1]:"]
+        {
             assert_eq!(check(&guard, host, None), Ok(()), "{host}");
             assert_eq!(check(&guard, host, Some(&format!("http://{host}"))), Ok(()), "{host}");
         }
@@ -188,12 +199,17 @@ mod tests {
             ("http://evil.example/mcp", &[local], 403),
             ("http://localhost:80@evil.example/mcp", &[local], 403),
             ("http://localhost/mcp", &["evil.example"], 403),
+            ("mcp", &[local], 400),
+            ("localhost:9000", &[local], 400),
             ("http://localhost/mcp", &[], 400),
         ] {
             assert_eq!(status(Version::HTTP_11, target, hosts), expected, "{target} {hosts:?}");
         }
         assert_eq!(status(Version::HTTP_10, "/mcp", &[]), 200);
         assert_eq!(status(Version::HTTP_10, "http://evil.example/mcp", &[]), 403);
+        let request = Request::builder().uri("mcp").header(HOST, local).body(()).unwrap();
+        let (_, sentence) = Guard::default().refusal(&request).unwrap();
+        assert!(sentence.contains("target is none"), "{sentence}");
         let tunnel = |target: &str| {
             let request = Request::connect(target).header(HOST, target).body(()).unwrap();
             Guard::default().refusal(&request).unwrap()
@@ -252,7 +268,7 @@ mod tests {
             "127.0.0.1:evil",
             "127.0.0.1:99999",
             "127.0.0.1:+80",
-            "127.0.0.1:",
+            "127.0.0.1::",
             "127.0.0.1:80:evil.example",
             "127.0.0.1@evil.example",
             "127.0.0.1, evil.example",

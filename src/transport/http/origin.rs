@@ -53,8 +53,8 @@ impl Origin {
     pub fn new(is_secure: bool, authority: &str) -> Option<Self> {
         let (host, port) = split(authority);
         let port = match port {
+            Some("") | None => default_port(is_secure),
             Some(port) => port.parse().ok()?,
-            None => default_port(is_secure),
         };
         let host = host.to_ascii_lowercase();
         (!host.is_empty()).then(|| Self { is_secure, host, port, authority: authority.to_owned() })
@@ -150,6 +150,9 @@ mod tests {
             (origin.host(), origin.port(), origin.is_secure(), path.as_str()),
             ("::1", 443, true, "/")
         );
+        // A port without digits is that of the scheme.
+        let (origin, _) = Origin::of_url("http://a:/mcp").unwrap();
+        assert_eq!((origin.host(), origin.port()), ("a", 80));
         for bad in
             ["", "mcp", "/mcp", "localhost:9000", "ftp://a/", "http://", "http://a:b/", "http://u:p@a/"]
         {

@@ -511,6 +511,13 @@ fn a_killed_recorder_leaves_a_journal_that_is_read_listed_and_recovered() {
 }
 
 #[test]
+fn what_is_no_journal_is_listed_and_nobody_is_told_to_recover_it() {
+    let deck = Deck::new().with("c.json.20261127T224001-6f1c2a7b9d0e.journal", "hello hello hello\n");
+    let listed = deck.run("recover").status(ExitCode::Good).stdout("no journal of tapedeck");
+    assert!(!listed.stdout.contains("tapedeck recover"), "{listed:#?}");
+}
+
+#[test]
 fn a_front_that_is_told_to_end_ends_by_that_signal_with_everything_written() {
     let deck = Deck::new().with("c.json", CASSETTE);
     for words in [format!("record d.json -- {}", server()), "replay c.json --report r.json".to_owned()] {
