@@ -40,9 +40,7 @@ pub(super) fn content(text: &[u8], name: Span) -> Option<Content> {
 
 /// The value at `start` of the attribute of this name, if one is.
 pub(super) fn attribute(text: &[u8], name: Span, start: usize) -> Option<Span> {
-    let near = &text[name.start.saturating_sub(LONGEST_ATTRIBUTES)..name.start];
-    let begin = near.iter().rposition(|byte| matches!(byte, b'<' | b'>'))?;
-    let is_tag = near[begin] == b'<' && near.get(begin + 1).is_some_and(u8::is_ascii_alphabetic);
+    is_in_tag(text, name.start).then_some(())?;
     let slashes = backslashes_before_quote(text, start);
     let quote = *text.get(start + slashes).filter(|byte| matches!(byte, b'"' | b'\''))?;
     let inside = start + slashes + 1;
@@ -53,8 +51,15 @@ pub(super) fn attribute(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let closes = text.get(value.end + slashes) == Some(&quote)
         && (behind.is_ascii_whitespace() || matches!(behind, b'/' | b'>' | b'?' | b'\\'));
     let is_apart =
-        near.last().is_some_and(|byte| byte.is_ascii_whitespace()) || escapes_at(text, name.start - 1);
-    (is_tag && is_apart && closes).then_some(value)
+        text[..name.start].last().is_some_and(u8::is_ascii_whitespace) || escapes_at(text, name.start - 1);
+    (is_apart && closes).then_some(value)
+}
+
+/// Whether a tag is open before `at`, where its attributes stand.
+pub(in super::super) fn is_in_tag(text: &[u8], at: usize) -> bool {
+    let near = &text[at.saturating_sub(LONGEST_ATTRIBUTES)..at];
+    let begin = near.iter().rposition(|byte| matches!(byte, b'<' | b'>'));
+    begin.is_some_and(|begin| near[begin] == b'<' && near.get(begin + 1).is_some_and(u8::is_ascii_alphabetic))
 }
 
 /// Where the name with its prefix begins, if a tag does there.

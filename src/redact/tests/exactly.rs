@@ -1,0 +1,84 @@
+//! What is learned of a secret is exactly that: it is known where it stands in clear, too.
+
+use super::settings::{hidden, json};
+use super::{plain, redact};
+
+/// What each text shows as a secret is exactly that: it is hidden where it stands in clear, too.
+fn known(secret: &str, texts: &[&str]) {
+    for text in texts {
+        for text in [(*text).to_owned(), json(text), json(&json(text))] {
+            let mut redactor = plain();
+            let hidden = if text.starts_with('{') {
+                redact(&mut redactor, &text)
+            } else {
+                redactor.text(&text).into_owned()
+            };
+            assert!(hidden.contains("<redacted:") && !hidden.contains(secret), "{text}: {hidden}");
+            let back = serde_json::from_str::<serde_json::Value>(&hidden);
+            assert!(back.is_ok() || !text.starts_with('{'), "{hidden}");
+            let said = redact(&mut redactor, &json(&format!("say {secret}!")));
+            assert!(
+                said.starts_with(r#"{"v":"say <redacted:"#) && said.ends_with(r#">!"}"#),
+                "{text}: {hidden} {said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_quote_that_closes_ends_a_password_whatever_follows() {
+    let texts = [
+        "sh -c \"mysql -p'<>'\"",
+        "ssh h \"mysql -p'<>'\" < d.sql",
+        "ssh h \"mysql -uroot -p'<>'\" && ls",
+        "run(\"mysql -p'<>'\")",
+        "mysql -p'<>'.",
+        "mysql -p'<>', then",
+        "(mysql -p'<>')",
+        "**mysql -p'<>'**",
+        "MYSQL=\"mysql -p'<>'\"",
+        "sh -c \"mysql -p\\\"<>\\\"\"",
+        "sh -c 'mysql -p\"<>\"'",
+        "sh -c \"docker login -u a -p '<>'\"",
+        "sh -c \"sshpass -p '<>' ssh h\"",
+        "sh -c \"sshpass -p'<>'\"",
+        "sh -c \"curl -u 'bob:<>'\"",
+        "sh -c \"curl -u\\\"bob:<>\\\"\"",
+        "sh -c 'curl -u \"bob:<>\"'",
+        "curl -u'bob:<>' h",
+        "curl -u bob:'<>'.",
+        "mysql '-p<>' db",
+        "`mysql -p'<>'`",
+    ];
+    for secret in ["hunter2x9q", "two words 9x"] {
+        for text in texts {
+            known(secret, &[&text.replace("<>", secret)]);
+            hidden("password", secret, &[text]);
+        }
+    }
+}
+
+#[test]
+fn escapes_and_pieces_of_a_word_are_no_part_of_what_it_says() {
+    known("hunter2x9q", &["curl -d password=hunter2x9q\\&user=bob h"]);
+    known(
+        "hunter2x9q",
+        &[
+            "mysql -phunter2x9q^\n  db",
+            "sshpass -p hunter2x9q^\r\n  ssh h",
+            "curl -d 'password=hunter2x9q'\\&user=bob h",
+        ],
+    );
+    known(
+        "it's9xhunter",
+        &[
+            r#"curl -d 'user=bob&password=it'"'"'s9xhunter' h"#,
+            r"curl -d 'user=bob&password=it'\''s9xhunter' h",
+            r"curl -u 'bob:it'\''s9xhunter' h",
+            r#"curl -u 'bob:it'"'"'s9xhunter' h"#,
+            r"mysql -p'it'\''s9xhunter' db",
+            r"mysql -pit\'s9xhunter db",
+        ],
+    );
+    known("a\"b9xhunter", &["<db password=\"a&quot;b9xhunter\"/>", "mysql -p\"a\\\"b9xhunter\" db"]);
+}
