@@ -322,6 +322,8 @@ impl<'a> Walk<'a> {
             self.secret_string(span, row);
         } else if let Some((part, value)) = self.login(span) {
             self.hit(part, "password", &value, None);
+        } else if let Some((row, part, word)) = if marked { self.rest(span) } else { None } {
+            self.hit(place(span, &word, part), row.kind, part.of(&word), None);
         } else if let Some((row, part)) = before.filter(|_| marked).and_then(|word| self.field(span, word)) {
             let word = unescape(span.of(text));
             part.into_iter()
@@ -393,6 +395,16 @@ impl<'a> Walk<'a> {
         };
         let part = login::password(&word[from..])?.shift(from);
         Some((place(span, &word, part), part.of(&word).to_vec()))
+    }
+
+    /// What fills the rest of a word that begins with a name, where lists have it: `--password=x y`.
+    fn rest(&self, span: Span) -> Option<(&'static SecretName, Span, Vec<u8>)> {
+        let [.., around, array] = &self.open[..] else { return None };
+        array.elements.filter(|_| !array.in_schema)?;
+        let name = unescape(around.name.of(self.text)).to_ascii_lowercase();
+        let word = unescape(span.of(self.text)).into_owned();
+        let (row, part) = assignment::rest(&word, memchr::memmem::find(&name, b"env").is_some())?;
+        Some((row, part, word))
     }
 
     /// What a field is by its name that is the word of the option `before` it, and where its secret stands in that.

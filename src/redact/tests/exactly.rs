@@ -1,6 +1,6 @@
 //! What is learned of a secret is exactly that: it is known where it stands in clear, too.
 
-use super::settings::{hidden, json};
+use super::settings::{hidden, json, stays};
 use super::{plain, redact};
 
 /// What each text shows as a secret is exactly that: it is hidden where it stands in clear, too.
@@ -81,4 +81,66 @@ fn escapes_and_pieces_of_a_word_are_no_part_of_what_it_says() {
         ],
     );
     known("a\"b9xhunter", &["<db password=\"a&quot;b9xhunter\"/>", "mysql -p\"a\\\"b9xhunter\" db"]);
+}
+
+#[test]
+fn blanks_end_no_value_that_ends_elsewhere() {
+    let texts = [
+        r#"{"argv":["x","--password=<>"]}"#,
+        r#"{"env":["A=b","DB_PASSWORD=<>"]}"#,
+        "DB_PASSWORD=<>\nX=1\n",
+        "X=1\nDB_PASSWORD=<>\n",
+        "environment:\n  - DB_PASSWORD=<>\n",
+        "environment:\n  - DB_PASSWORD=<> # prod\n",
+        "set \"DB_PASSWORD=<>\"",
+        "\"Server=a;User Id=b;Password=<>;\"",
+        "c = \"Server=a;User Id=b;Password=<>\";",
+        "password: \"<>\"",
+        "password := \"<>\"",
+        "password = '<>'",
+        "db.connect(password='<>')",
+        "db.connect(user='bob', password='<>')",
+        "os.environ['DB_PASSWORD'] = '<>'",
+    ];
+    for text in texts {
+        known("two words 9x", &[&text.replace("<>", "two words 9x")]);
+    }
+    stays(&[
+        "password: \"At least 8 characters\"",
+        "password: \"Enter your h4x0r name\"",
+        "password: \"two words\"",
+        "f(password=\"two words\")",
+        "f(user; token = next words9)",
+    ]);
+    hidden("password", "hunter2x9q", &["PASSWORD=<> make test9x", "PASSWORD=<> ./run9 -x\nX=1"]);
+}
+
+#[test]
+fn a_remark_or_blanks_may_follow_a_setting() {
+    let secret = "hunter2x9q";
+    for text in [
+        "password: <> # prod",
+        "a: b\ndb_password: <>  # prod\nc: d",
+        "password: <>  \nuser: a",
+        "password: <>\t",
+        "password = <> # c",
+        "password = <> ; c",
+        "Use password=<>; then ls",
+    ] {
+        known(secret, &[&text.replace("<>", secret)]);
+        hidden("password", secret, &[text]);
+    }
+    stays(&["password: what2do4me is asked", "token: next12345 // of it", "token = next12345 or # what"]);
+}
+
+#[test]
+fn what_only_stands_for_a_secret_is_none() {
+    stays(&[
+        "password: process.env.DB_PASSWORD2!",
+        "API_KEY=your-api-key-here",
+        "API_KEY=YOUR_API_KEY",
+        "API_KEY=changeme",
+        "API_KEY=xxx",
+        "{\"api_key\":\"your-api-key-here\"}",
+    ]);
 }
