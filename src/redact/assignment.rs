@@ -162,7 +162,10 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
             let value = pairs::sibling(text, behind, slashes, quote);
             return Some(value.map_or(Assigned::NameOfValue, |value| Assigned::Secret(row, value)));
         }
-        _ => return flags::word_behind_quote(text, name, slashes, quote),
+        _ => {
+            let beside = element::value_beside(text, name, behind).map(|value| Assigned::Secret(row, value));
+            return beside.or_else(|| flags::word_behind_quote(text, name, slashes, quote));
+        }
     };
     let escapes = backslashes(text, at);
     match text.get(at + escapes)? {

@@ -45,7 +45,10 @@ const WORDLESS: &[u8] = b"#012346BGIJLMNORSVZafgijklnpqsv";
 /// A command or a variable within a word is shorter.
 const LONGEST_COMMAND: usize = 256;
 
-/// What a word tells curl of a login.
+/// Quotes and what parts two words of a list are shorter.
+const LONGEST_GAP: usize = 32;
+
+/// What a word tells a program of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// The next one is one.
@@ -59,7 +62,7 @@ pub(super) enum Word {
 }
 
 /// What a word is that curl is given.
-pub(super) fn word(word: &[u8]) -> Word {
+fn word(word: &[u8]) -> Word {
     let is_long = word.starts_with(b"--");
     let long = || {
         OPTIONS.into_iter().find_map(|option| match word.strip_prefix(option)? {
@@ -84,7 +87,7 @@ pub(super) fn word(word: &[u8]) -> Word {
 
 /// The secret part of a login: its password, without the quotes that a shell takes away; a long key that stands in the
 /// user's place has none.
-pub(super) fn password(login: &[u8]) -> Option<Span> {
+fn password(login: &[u8]) -> Option<Span> {
     let colon = behind_user(login).filter(|_| !login.starts_with(b"<"))?;
     let user = without_quotes(login, Span::new(0, colon));
     let opened = opening(login).filter(|_| user == Span::new(0, colon));
@@ -157,17 +160,27 @@ pub(super) struct Call {
     pub(super) is_list: bool,
 }
 
+/// What stands behind the name of a program, of which the two words may be in a list.
+fn behind_name<'a>(text: &'a [u8], program: &[u8]) -> Option<&'a [u8]> {
+    let Some(blank) = program.iter().position(|byte| *byte == b' ') else {
+        return text.strip_prefix(program);
+    };
+    let rest = text.strip_prefix(&program[..blank])?;
+    let gap = rest.iter().take(LONGEST_GAP).take_while(|byte| b"\\\"', ".contains(byte)).count();
+    rest[gap..].strip_prefix(&program[blank + 1..]).filter(|_| gap > 0)
+}
+
 /// How a program is called whose name begins at `at`, if it is.
 pub(super) fn call(text: &[u8], at: usize) -> Option<Call> {
     let name = text.get(at..)?;
     let (rest, given) =
-        PROGRAMS.iter().find_map(|(program, given)| Some((name.strip_prefix(*program)?, *given)))?;
+        PROGRAMS.iter().find_map(|(program, given)| Some((behind_name(name, program)?, *given)))?;
     let is_apart = at == 0 || !text[at - 1].is_ascii_alphanumeric() && !b"-_.".contains(&text[at - 1]);
     // Of an escape: `\n`.
     let is_escaped = at > 1 && text[at - 2] == b'\\' && matches!(text[at - 1], b'n' | b'r' | b't');
     let rest = rest.strip_prefix(b".exe").unwrap_or(rest);
     let from = text.len() - rest.len();
-    let list = Some(Call { given, from: from + 1, is_list: true }).filter(|_| given == Given::Login);
+    let list = Some(Call { given, from: from + 1, is_list: true });
     match rest.first().filter(|_| is_apart || is_escaped)? {
         b' ' | b'\t' => Some(Call { given, from, is_list: false }),
         b'"' | b'\'' => list,
@@ -189,6 +202,23 @@ fn password_word(word: &[u8], given: Given) -> Word {
     }
 }
 
+/// What a word is to a program.
+pub(super) fn says(spelled: &[u8], given: Given) -> Word {
+    if given == Given::Login { word(spelled) } else { password_word(spelled, given) }
+}
+
+/// The secret part of what a program is given.
+pub(super) fn secret(part: &[u8], given: Given) -> Option<Span> {
+    if given == Given::Login { password(part) } else { all(part) }
+}
+
+/// What the program is given that a word names, where the word behind `before` may be the first that it is given.
+pub(super) fn program(word: &[u8], before: &[u8]) -> Option<Given> {
+    let name = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec();
+    let (alone, both) = (name(word), [&name(before)[..], b" ", word].concat());
+    PROGRAMS.iter().find(|(program, _)| *program == alone || *program == both).map(|(_, given)| *given)
+}
+
 /// Whether a word is an option that the next one belongs to.
 fn takes_word(word: &[u8]) -> bool {
     matches!(word, [b'-', letter] if !b"ev".contains(letter))
@@ -200,16 +230,13 @@ fn takes_word(word: &[u8]) -> bool {
 pub(super) fn secrets(text: &[u8], call: Call, mut add: impl FnMut(Span)) -> usize {
     let Call { given, from, is_list } = call;
     let parts: &[u8] = if is_list { b" \t," } else { b" \t" };
-    let is_login = given == Given::Login;
-    let word = |spelled: &[u8]| if is_login { word(spelled) } else { password_word(spelled, given) };
-    let secret = |part: &[u8]| if is_login { password(part) } else { all(part) };
     let (mut at, mut is_next, mut is_other) = (from, false, false);
     let mut may_be_word = false;
     while let Some(Piece { inside, end, option }) = next_word(text, at, parts) {
         at = end;
         let mut part = is_next.then_some(inside);
         let is_plain = !std::mem::take(&mut is_other) && !std::mem::take(&mut is_next);
-        match word(option.of(text)) {
+        match says(option.of(text), given) {
             _ if !is_plain => {}
             Word::Next => is_next = true,
             Word::Other => is_other = true,
@@ -218,7 +245,7 @@ pub(super) fn secrets(text: &[u8], call: Call, mut add: impl FnMut(Span)) -> usi
             }
             Word::Nothing => {}
         }
-        if let Some((part, secret)) = part.and_then(|part| Some((part, secret(part.of(text))?))) {
+        if let Some((part, secret)) = part.and_then(|part| Some((part, secret(part.of(text), given)?))) {
             add(secret.shift(part.start));
         }
         // Another command, or what the program works with.

@@ -1,7 +1,8 @@
 //! Elements of XML: `<password>x</password>`, `<wsse:Password Type="…">x</wsse:Password>`, `<user password="x"/>`.
 
-use super::{backslashes_before_quote, escapes_at, refers, run, skip_gap, worth};
-use crate::redact::names::is_name_byte;
+use super::pairs::gives_names;
+use super::{backslashes_before_quote, before_quote, escapes_at, refers, run, skip_gap, worth};
+use crate::redact::names::{self, is_name_byte};
 use crate::wire::{Span, scan::backslashes_at_end};
 
 /// What stands in a tag behind the element's name is shorter: where no tag ends, a text of names would be read to its
@@ -53,6 +54,16 @@ pub(super) fn attribute(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let is_apart =
         text[..name.start].last().is_some_and(u8::is_ascii_whitespace) || escapes_at(text, name.start - 1);
     (is_apart && closes).then_some(value)
+}
+
+/// The attribute at `at` that holds the value of what the attribute before it names: `name="password" value="x"`.
+pub(super) fn value_beside(text: &[u8], name: Span, at: usize) -> Option<Span> {
+    let (before, ..) = before_quote(text, name);
+    before.strip_suffix(b"=").filter(|before| gives_names(before))?;
+    let held = Span::new(at, at + run(text, at, is_name_byte));
+    let is_it = names::is_value(held.of(text)) && text.get(held.end) == Some(&b'=');
+    let value = if is_it { attribute(text, held, held.end + 1) } else { None }?;
+    worth(text, value).filter(|value| !refers(text, value.start))
 }
 
 /// Whether a tag is open before `at`, where its attributes stand.

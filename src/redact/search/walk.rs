@@ -47,8 +47,10 @@ struct Open {
     elements: Option<usize>,
     /// What the element at hand is by the flag before it, in an array of words.
     flag: Option<&'static SecretName>,
-    /// What the element at hand is to curl, by the word before it.
+    /// What the element at hand is to a program, by the word before it.
     login: Option<login::Word>,
+    /// What the program is given that one before it names.
+    program: Option<login::Given>,
     /// The string before the element at hand, in an array.
     word: Option<Span>,
     /// The name of the member at hand, in an object.
@@ -236,6 +238,7 @@ impl<'a> Walk<'a> {
             elements: (!is_object).then_some(0),
             flag: None,
             login: None,
+            program: None,
             word: None,
             name: Span::default(),
             named: None,
@@ -320,7 +323,7 @@ impl<'a> Walk<'a> {
             self.hit(inside, "place", &unescape(span.of(self.text)), None);
         } else if let Some(row) = named.or(flag) {
             self.secret_string(span, row);
-        } else if let Some((part, value)) = self.login(span) {
+        } else if let Some((part, value)) = self.login(span, before) {
             self.hit(part, "password", &value, None);
         } else if let Some((row, part, word)) = if marked { self.rest(span) } else { None } {
             self.hit(place(span, &word, part), row.kind, part.of(&word), None);
@@ -374,16 +377,21 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The secret part of a word of a list that curl is given, and what it says.
-    fn login(&mut self, span: Span) -> Option<(Span, Vec<u8>)> {
+    /// The secret part of a word of a list that curl or another program is given, and what it says.
+    fn login(&mut self, span: Span, before_it: Option<Span>) -> Option<(Span, Vec<u8>)> {
         let text = self.text;
         let array = self.open.last_mut().filter(|open| open.elements.is_some() && !open.in_schema)?;
         let before = array.login.take();
+        let said = |span: Span| unescape(span.of(text)).into_owned();
         if !self.calls_curl {
             return None;
         }
         let word = unescape(span.of(text));
-        let from = match (before, login::word(&word)) {
+        if array.program.is_none() {
+            array.program = login::program(&word, &before_it.map(said).unwrap_or_default());
+        }
+        let given = array.program.unwrap_or(login::Given::Login);
+        let from = match (before, login::says(&word, given)) {
             (Some(login::Word::Next), _) => 0,
             (Some(_), _) => return None,
             (None, login::Word::Within(from)) => from,
@@ -393,7 +401,7 @@ impl<'a> Walk<'a> {
                 return None;
             }
         };
-        let part = login::password(&word[from..])?.shift(from);
+        let part = login::secret(&word[from..], given)?.shift(from);
         Some((place(span, &word, part), part.of(&word).to_vec()))
     }
 

@@ -144,3 +144,37 @@ fn what_only_stands_for_a_secret_is_none() {
         "{\"api_key\":\"your-api-key-here\"}",
     ]);
 }
+
+#[test]
+fn lists_of_words_are_given_to_programs() {
+    let secret = "hunter2x9q";
+    for text in [
+        r#"["mysql","-uroot","-p<>"]"#,
+        r#"{"argv":["/usr/bin/mysqldump","-p<>","db"]}"#,
+        r#"["sshpass","-p","<>","ssh","a@b"]"#,
+        r#"["docker","login","-u","a","-p","<>"]"#,
+        "subprocess.run(['mysql', '-u', 'root', '-p<>'])",
+        "subprocess.run(['docker', 'login', '-p', '<>'])",
+        "<property name=\"password\" value=\"<>\"/>",
+        "<add key='db.password' value='<>' />",
+    ] {
+        known(secret, &[&text.replace("<>", secret)]);
+    }
+    let secret = "two words 9x";
+    for text in [
+        "docker run -e 'db_password=<>' i",
+        r#"["ansible-playbook","-e","db_password=<>"]"#,
+        r#"["mysql","-p<>"]"#,
+        "<property name=\"password\" value=\"<>\"/>",
+    ] {
+        known(secret, &[&text.replace("<>", secret)]);
+    }
+    stays(&[
+        r#"["docker","run","-p8080:80","mysql"]"#,
+        r#"["docker","run","-p","8080:80","i"]"#,
+        r#"["mkdir","-p","hunter2x9q"]"#,
+        r#"["mysql","-p","db"]"#,
+        "<property name=\"password\" value=\"${pw}\"/>",
+        "<property name=\"size\" value=\"hunter2x9q\"/>",
+    ]);
+}
