@@ -13,6 +13,7 @@ mod flags;
 mod multipart;
 mod options;
 mod pairs;
+mod phrase;
 mod prose;
 mod quotes;
 mod schema;
@@ -20,14 +21,16 @@ mod settings;
 mod sql;
 
 use self::element::Content;
+pub(super) use self::element::is_in_tag;
 use self::equals::{encoded, equals};
 pub(super) use self::files::account;
 pub(super) use self::flags::{flag, is_flags_word};
 pub(super) use self::options::field_of;
 pub(super) use self::pairs::gives_names;
+pub(super) use self::phrase::rest;
 pub(super) use self::prose::{in_sentence, without_punctuation};
-use self::quotes::{behind_quotes, between_signs, escape};
-pub(super) use self::quotes::{closing_quote, said_by_shell, said_in_quotes};
+use self::quotes::{behind_quotes, between_signs, closing_quote, escape};
+pub(super) use self::quotes::{goes_on, piece, said_by_shell, said_in_quotes, word};
 pub(super) use self::schema::begins_schema;
 pub(super) use self::settings::is_mixed;
 use self::settings::{begins_string, colon, hides_line, indexed, sign_at, spaced, variable};
@@ -159,7 +162,10 @@ fn quoted(text: &[u8], name: Span, row: &'static SecretName, slashes: usize, quo
             let value = pairs::sibling(text, behind, slashes, quote);
             return Some(value.map_or(Assigned::NameOfValue, |value| Assigned::Secret(row, value)));
         }
-        _ => return flags::word_behind_quote(text, name, slashes, quote),
+        _ => {
+            let beside = element::value_beside(text, name, behind).map(|value| Assigned::Secret(row, value));
+            return beside.or_else(|| flags::word_behind_quote(text, name, slashes, quote));
+        }
     };
     let escapes = backslashes(text, at);
     match text.get(at + escapes)? {

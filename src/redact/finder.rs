@@ -140,8 +140,11 @@ impl Pass<'_> {
         let said = assignment::said_by_shell(bytes);
         let value = match self.text[..span.start].last() {
             _ if kind == URL_PASSWORD => address::decoded(bytes),
+            Some(b'"' | b'\'') if assignment::is_in_tag(self.text, span.start) => {
+                Spelling::Entities.said(bytes)
+            }
             // A word of a shell.
-            Some(b'=' | b':' | b' ' | b'\t') if said.len() < bytes.len() => said,
+            Some(b'=' | b':' | b' ' | b'\t' | b'p') if said.len() < bytes.len() => said,
             Some(b'=') => address::decoded(bytes),
             // In an element.
             Some(b'>') => Spelling::Entities.said(bytes),

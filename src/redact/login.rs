@@ -3,7 +3,9 @@
 //!
 //! The options say nothing by themselves: to other programs `-u` and `--user` are a user and a group, and more.
 
-use super::assignment::{closing_quote, is_mixed, is_secret, refers, run, without_punctuation};
+use super::assignment::{
+    goes_on, is_mixed, is_secret, piece, refers, without_punctuation, word as shell_word,
+};
 use crate::wire::{Span, scan::backslashes_at_end};
 
 /// Programs, and what they are given.
@@ -43,7 +45,10 @@ const WORDLESS: &[u8] = b"#012346BGIJLMNORSVZafgijklnpqsv";
 /// A command or a variable within a word is shorter.
 const LONGEST_COMMAND: usize = 256;
 
-/// What a word tells curl of a login.
+/// Quotes and what parts two words of a list are shorter.
+const LONGEST_GAP: usize = 32;
+
+/// What a word tells a program of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// The next one is one.
@@ -57,7 +62,7 @@ pub(super) enum Word {
 }
 
 /// What a word is that curl is given.
-pub(super) fn word(word: &[u8]) -> Word {
+fn word(word: &[u8]) -> Word {
     let is_long = word.starts_with(b"--");
     let long = || {
         OPTIONS.into_iter().find_map(|option| match word.strip_prefix(option)? {
@@ -82,7 +87,7 @@ pub(super) fn word(word: &[u8]) -> Word {
 
 /// The secret part of a login: its password, without the quotes that a shell takes away; a long key that stands in the
 /// user's place has none.
-pub(super) fn password(login: &[u8]) -> Option<Span> {
+fn password(login: &[u8]) -> Option<Span> {
     let colon = behind_user(login).filter(|_| !login.starts_with(b"<"))?;
     let user = without_quotes(login, Span::new(0, colon));
     let opened = opening(login).filter(|_| user == Span::new(0, colon));
@@ -155,17 +160,27 @@ pub(super) struct Call {
     pub(super) is_list: bool,
 }
 
+/// What stands behind the name of a program, of which the two words may be in a list.
+fn behind_name<'a>(text: &'a [u8], program: &[u8]) -> Option<&'a [u8]> {
+    let Some(blank) = program.iter().position(|byte| *byte == b' ') else {
+        return text.strip_prefix(program);
+    };
+    let rest = text.strip_prefix(&program[..blank])?;
+    let gap = rest.iter().take(LONGEST_GAP).take_while(|byte| b"\\\"', ".contains(byte)).count();
+    rest[gap..].strip_prefix(&program[blank + 1..]).filter(|_| gap > 0)
+}
+
 /// How a program is called whose name begins at `at`, if it is.
 pub(super) fn call(text: &[u8], at: usize) -> Option<Call> {
     let name = text.get(at..)?;
     let (rest, given) =
-        PROGRAMS.iter().find_map(|(program, given)| Some((name.strip_prefix(*program)?, *given)))?;
+        PROGRAMS.iter().find_map(|(program, given)| Some((behind_name(name, program)?, *given)))?;
     let is_apart = at == 0 || !text[at - 1].is_ascii_alphanumeric() && !b"-_.".contains(&text[at - 1]);
     // Of an escape: `\n`.
     let is_escaped = at > 1 && text[at - 2] == b'\\' && matches!(text[at - 1], b'n' | b'r' | b't');
     let rest = rest.strip_prefix(b".exe").unwrap_or(rest);
     let from = text.len() - rest.len();
-    let list = Some(Call { given, from: from + 1, is_list: true }).filter(|_| given == Given::Login);
+    let list = Some(Call { given, from: from + 1, is_list: true });
     match rest.first().filter(|_| is_apart || is_escaped)? {
         b' ' | b'\t' => Some(Call { given, from, is_list: false }),
         b'"' | b'\'' => list,
@@ -187,6 +202,23 @@ fn password_word(word: &[u8], given: Given) -> Word {
     }
 }
 
+/// What a word is to a program.
+pub(super) fn says(spelled: &[u8], given: Given) -> Word {
+    if given == Given::Login { word(spelled) } else { password_word(spelled, given) }
+}
+
+/// The secret part of what a program is given.
+pub(super) fn secret(part: &[u8], given: Given) -> Option<Span> {
+    if given == Given::Login { password(part) } else { all(part) }
+}
+
+/// What the program is given that a word names, where the word behind `before` may be the first that it is given.
+pub(super) fn program(word: &[u8], before: &[u8]) -> Option<Given> {
+    let name = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec();
+    let (alone, both) = (name(word), [&name(before)[..], b" ", word].concat());
+    PROGRAMS.iter().find(|(program, _)| *program == alone || *program == both).map(|(_, given)| *given)
+}
+
 /// Whether a word is an option that the next one belongs to.
 fn takes_word(word: &[u8]) -> bool {
     matches!(word, [b'-', letter] if !b"ev".contains(letter))
@@ -198,31 +230,27 @@ fn takes_word(word: &[u8]) -> bool {
 pub(super) fn secrets(text: &[u8], call: Call, mut add: impl FnMut(Span)) -> usize {
     let Call { given, from, is_list } = call;
     let parts: &[u8] = if is_list { b" \t," } else { b" \t" };
-    let is_login = given == Given::Login;
-    let word = |spelled: &[u8]| if is_login { word(spelled) } else { password_word(spelled, given) };
-    let secret = |part: &[u8]| if is_login { password(part) } else { all(part) };
     let (mut at, mut is_next, mut is_other) = (from, false, false);
     let mut may_be_word = false;
-    while let Some(span) = next_word(text, at, parts) {
-        at = span.end;
-        let spelled = without_quotes(text, span);
-        let mut part = is_next.then_some(spelled);
+    while let Some(Piece { inside, end, option }) = next_word(text, at, parts) {
+        at = end;
+        let mut part = is_next.then_some(inside);
         let is_plain = !std::mem::take(&mut is_other) && !std::mem::take(&mut is_next);
-        match word(spelled.of(text)) {
+        match says(option.of(text), given) {
             _ if !is_plain => {}
             Word::Next => is_next = true,
             Word::Other => is_other = true,
             Word::Within(from) => {
-                part = Some(without_quotes(text, Span::new(spelled.start + from, spelled.end)));
+                part = Some(without_quotes(text, Span::new(inside.start + from, inside.end)));
             }
             Word::Nothing => {}
         }
-        if let Some((part, secret)) = part.and_then(|part| Some((part, secret(part.of(text))?))) {
+        if let Some((part, secret)) = part.and_then(|part| Some((part, secret(part.of(text), given)?))) {
             add(secret.shift(part.start));
         }
         // Another command, or what the program works with.
-        let ends = given == Given::Password && !may_be_word && !spelled.of(text).starts_with(b"-");
-        may_be_word = takes_word(spelled.of(text));
+        let ends = given == Given::Password && !may_be_word && !option.of(text).starts_with(b"-");
+        may_be_word = takes_word(option.of(text));
         // The quotes around the command end here.
         if ends || opening(&text[at..]).is_some() {
             break;
@@ -231,98 +259,107 @@ pub(super) fn secrets(text: &[u8], call: Call, mut add: impl FnMut(Span)) -> usi
     at - from
 }
 
+/// A word of a call.
+struct Piece {
+    /// Without the quotes around all of it.
+    inside: Span,
+    /// Where it ends with these.
+    end: usize,
+    /// What may name an option: all of it, or what stands before a quote within it, with the begin of that.
+    option: Span,
+}
+
 /// The next word of a command; what stands in quotes is part of one.
-fn next_word(text: &[u8], mut at: usize, parts: &[u8]) -> Option<Span> {
+fn next_word(text: &[u8], mut at: usize, parts: &[u8]) -> Option<Piece> {
     loop {
         match text.get(at..)? {
             [byte, ..] if parts.contains(byte) => at += 1,
             [b'\\' | b'^' | b'`', b'\n', ..] => at += 2,
             [b'\\' | b'^' | b'`', b'\r', b'\n', ..] => at += 3,
+            // What ends a command within another.
+            [b'\\', sign, b' ' | b'\t', ..] if ends_command(*sign) => return None,
+            [b'\\', sign] if ends_command(*sign) => return None,
             [byte, ..] if !ends_command(*byte) => break,
             _ if user_command_end(text, at).is_some() => break,
             _ => return None,
         }
     }
-    let end = word_end(text, at, parts);
-    (end > at).then_some(Span::new(at, end))
+    let piece = match in_quotes(text, at, parts) {
+        Some((inside, end)) if text.get(end) != Some(&b':') => Piece { inside, end, option: inside },
+        user => bare(text, at, user.map_or(at, |(_, end)| end), parts),
+    };
+    (piece.end > at).then_some(piece)
 }
 
-/// Where the word that begins at `at` ends. A quote that opens nothing, or that its line does not close, is a sign like
-/// any other: `joe:O'Brien`.
-fn word_end(text: &[u8], at: usize, parts: &[u8]) -> usize {
-    // Within a word quotes stand where its parts begin: behind a sign that parts a name from a value, and behind others.
-    let (mut end, mut may_open) = (user_command_end(text, at).unwrap_or(at), true);
-    while let Some(&byte) = text.get(end) {
-        if let Some(behind) = command_end(text, end) {
-            (end, may_open) = (behind, false);
-            continue;
-        }
-        if may_open && text[end..].starts_with(b"$'") {
-            match behind_escapes(text, end + 2) {
-                Some(behind) => end = behind,
-                None => (end, may_open) = (end + 1, false),
-            }
-            continue;
-        }
-        let slashes = run(text, end, |byte| byte == b'\\');
-        let sign = end + slashes;
-        match text.get(sign) {
-            Some(b'"' | b'\'') if !may_open && !goes_on(text.get(sign + 1)) => break,
-            Some(b'\n' | b'\r') if slashes > 0 => break,
-            Some(&quote @ (b'"' | b'\'')) => {
-                let closed = may_open.then(|| behind_quote(text, sign + 1, quote, slashes)).flatten();
-                // Behind a backslash it is one that the word itself has.
-                (end, may_open) = closed.map_or((sign + 1, slashes > 0), |behind| (behind, true));
-                continue;
-            }
-            Some(other) if slashes > 0 && (parts.contains(other) || end > at && parts_commands(*other)) => {
-                (end, may_open) = (sign + 1, false);
-                continue;
-            }
-            _ if slashes > 0 => end = sign,
-            _ if parts.contains(&byte) || ends_command(byte) => break,
-            _ => end += 1,
-        }
-        // Behind the letter of an option, too: `-p'x'`.
-        may_open = matches!(byte, b':' | b'=') || byte == b'p' && end == at + 2 && text[at] == b'-';
+/// What stands in the quotes that open at `at`, behind a sign or backslashes, and where these end with all that belongs
+/// to the word; none where the line does not close them.
+fn in_quotes(text: &[u8], at: usize, parts: &[u8]) -> Option<(Span, usize)> {
+    let [before @ .., quote] = opening(&text[at..])? else { return None };
+    let is_escaped = before == b"$";
+    let start = at + usize::from(is_escaped);
+    let word = shell_word(text, start, |at| ends_word(text, at, parts));
+    // It has several pieces.
+    if word.value.start == start {
+        return Some((word.value, word.end));
     }
-    end
+    let closing = word.value.end + if is_escaped { 0 } else { before.len() };
+    (text.get(closing) == Some(quote)).then_some((word.value, closing + 1))
 }
 
-/// Whether a word goes on behind a quote within it: else the quote is that around the whole command.
-fn goes_on(behind: Option<&u8>) -> bool {
-    behind
-        .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"_-!?@#$%^*+=~".contains(byte))
-}
-
-/// What follows the quote that closes one, behind as many backslashes; none where its line does not.
-fn behind_quote(text: &[u8], start: usize, quote: u8, slashes: usize) -> Option<usize> {
-    let closing = closing_quote(text, start, quote, slashes);
-    let closed = run(text, closing, |byte| byte == b'\\');
-    let is_closed = closed == slashes && closing + closed < text.len();
-    (is_closed && !text[start..closing].contains(&b'\n')).then_some(closing + closed + 1)
-}
-
-/// What follows the quote that closes `$'…'`, in which a backslash stands before one that does not.
-fn behind_escapes(text: &[u8], start: usize) -> Option<usize> {
-    let mut at = start;
-    loop {
-        match text.get(at)? {
-            b'\'' => return Some(at + 1),
-            b'\n' => return None,
-            b'\\' => at += 2,
-            _ => at += 1,
+/// The word at `at` that begins with no quote, or with a user in quotes up to `from`. One that opens nothing, or that its line does not close, is a sign like
+/// any other: `joe:O'Brien`.
+fn bare(text: &[u8], at: usize, from: usize, parts: &[u8]) -> Piece {
+    let mut head = user_command_end(text, at).unwrap_or(from);
+    while let Some(&byte) = text.get(head) {
+        match command_end(text, head) {
+            Some(behind) => head = behind,
+            None if parts.contains(&byte) || stops(text, head) => break,
+            None => head += 1,
         }
+    }
+    let quoted = if opens(text, at, head) { in_quotes(text, head, parts) } else { None };
+    // A user in quotes: `--user='joe':x`.
+    if let Some((_, end)) = quoted.filter(|(_, end)| from == at && text.get(*end) == Some(&b':')) {
+        return bare(text, at, end, parts);
+    }
+    let ends = |at: usize| at >= head && ends_word(text, at, parts);
+    let end = quoted.map_or_else(|| shell_word(text, at, ends).end, |(_, end)| end);
+    let option = Span::new(at, if quoted.is_some() { head + 1 } else { end });
+    Piece { inside: Span::new(at, end), end, option }
+}
+
+/// Whether what stands in quotes begins at `head` within the word at `at`: behind a sign that parts a name from a value,
+/// or behind an option's letter, as in `-p'x'`.
+fn opens(text: &[u8], at: usize, head: usize) -> bool {
+    let is_letter = || {
+        let behind = opening(&text[head..]).and_then(|quote| text.get(head + quote.len()));
+        head == at + 2 && text[at] == b'-' && behind.is_some_and(|byte| *byte > b' ')
+    };
+    head > at && (matches!(text[head - 1], b':' | b'=') || is_letter())
+}
+
+/// Whether a word in no quotes ends at `at`, or has a piece in quotes or an escape there.
+fn ends_word(text: &[u8], at: usize, parts: &[u8]) -> bool {
+    let is_sign = || piece(text, at) == 0 && goes_on(&text[at + 1..]);
+    match text[at] {
+        b'"' | b'\'' => !is_sign(),
+        byte => parts.contains(&byte) || stops(text, at),
+    }
+}
+
+/// Whether a quote, an escape or the end of a command stands at `at`.
+fn stops(text: &[u8], at: usize) -> bool {
+    match text[at] {
+        b'"' | b'\'' | b'\\' => true,
+        b'$' => text.get(at + 1) == Some(&b'\''),
+        // The line goes on in the next.
+        b'^' => matches!(text.get(at + 1), Some(b'\n' | b'\r')),
+        byte => ends_command(byte),
     }
 }
 
 const fn ends_command(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | b';' | b'|' | b'&' | b'`' | b')' | b']' | b'<' | b'>')
-}
-
-/// Whether a byte ends a command, or stands around it, unless it stands behind a backslash: that one is of the word.
-const fn parts_commands(byte: u8) -> bool {
-    matches!(byte, b';' | b'|' | b'&' | b')' | b'<' | b'>')
 }
 
 /// The quote that a word begins with, and the sign or the backslashes before it.

@@ -24,11 +24,26 @@ const ORDINARY: &[&str] = &[
     "masked",
     "bearer",
     "basic",
+    "changeme",
+    "change-me",
+    "change_me",
 ];
 
 /// Whether a value that stands under a secret name is none.
 pub(super) fn is_ordinary(value: &[u8]) -> bool {
+    let is_left_out = || value.len() >= 3 && value.iter().all(|byte| matches!(byte, b'x' | b'X'));
     ORDINARY.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
+        || is_left_out()
+        || is_yours(value)
+}
+
+/// Whether a value says that its reader's is to stand here: `your-api-key-here`, `YOUR_TOKEN`.
+fn is_yours(value: &[u8]) -> bool {
+    const YOUR: usize = "your-".len();
+    let begins = value.get(..YOUR).is_some_and(|begin| {
+        begin[..YOUR - 1].eq_ignore_ascii_case(b"your") && matches!(begin[YOUR - 1], b'-' | b'_')
+    });
+    begins && value.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'))
 }
 
 /// Whether a value says which version or what type something has: packages are called `cookie`, columns `password`.
@@ -235,12 +250,17 @@ pub(super) fn is_sentence(value: &[u8]) -> bool {
         let letters = word.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
         letters > 0 && word.iter().all(|byte| byte.is_ascii_alphabetic() || b"'`\"-().,:;!?".contains(byte))
     };
+    let words = || value.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    words().nth(1).is_some() && words().all(is_word) && speaks(value)
+}
+
+/// Whether a text has a word of [`OF_SENTENCES`].
+pub(super) fn speaks(text: &[u8]) -> bool {
     let is_known = |word: &[u8]| {
         let end = word.iter().rposition(u8::is_ascii_alphabetic).map_or(0, |at| at + 1);
         OF_SENTENCES.iter().any(|known| word[..end].eq_ignore_ascii_case(known.as_bytes()))
     };
-    let words = || value.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    words().nth(1).is_some() && words().all(is_word) && words().any(is_known)
+    text.split(u8::is_ascii_whitespace).any(is_known)
 }
 
 #[cfg(test)]

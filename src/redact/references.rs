@@ -47,7 +47,9 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     };
     let may_ask = |byte: &u8| is_name_byte(*byte) || b"[]()\"'/ :".contains(byte);
     let asks = |begin: &&str| {
-        value.strip_prefix(begin.as_bytes()).is_some_and(|rest| !rest.is_empty() && rest.iter().all(may_ask))
+        // TypeScript says by the sign behind it that it is there.
+        let rest = value.strip_suffix(b"!").unwrap_or(value).strip_prefix(begin.as_bytes());
+        rest.is_some_and(|rest| !rest.is_empty() && rest.iter().all(may_ask))
     };
     // In quotes of another shell.
     let is_quoted = || {
@@ -133,6 +135,7 @@ mod tests {
             "<your token 1>",
             "$env:MY_TOKEN",
             "process.env.API_KEY1",
+            "process.env.API_KEY2!",
             "process.env['API_KEY']",
             "os.environ[\"TOKEN_2\"]",
             "os.getenv('X1')",

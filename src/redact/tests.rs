@@ -2,6 +2,7 @@
 
 mod cookies;
 mod disguise;
+mod exactly;
 mod fields;
 mod files;
 mod flags;

@@ -1,7 +1,8 @@
 //! Elements of XML: `<password>x</password>`, `<wsse:Password Type="…">x</wsse:Password>`, `<user password="x"/>`.
 
-use super::{backslashes_before_quote, escapes_at, refers, run, skip_gap, worth};
-use crate::redact::names::is_name_byte;
+use super::pairs::gives_names;
+use super::{backslashes_before_quote, before_quote, escapes_at, refers, run, skip_gap, worth};
+use crate::redact::names::{self, is_name_byte};
 use crate::wire::{Span, scan::backslashes_at_end};
 
 /// What stands in a tag behind the element's name is shorter: where no tag ends, a text of names would be read to its
@@ -40,9 +41,7 @@ pub(super) fn content(text: &[u8], name: Span) -> Option<Content> {
 
 /// The value at `start` of the attribute of this name, if one is.
 pub(super) fn attribute(text: &[u8], name: Span, start: usize) -> Option<Span> {
-    let near = &text[name.start.saturating_sub(LONGEST_ATTRIBUTES)..name.start];
-    let begin = near.iter().rposition(|byte| matches!(byte, b'<' | b'>'))?;
-    let is_tag = near[begin] == b'<' && near.get(begin + 1).is_some_and(u8::is_ascii_alphabetic);
+    is_in_tag(text, name.start).then_some(())?;
     let slashes = backslashes_before_quote(text, start);
     let quote = *text.get(start + slashes).filter(|byte| matches!(byte, b'"' | b'\''))?;
     let inside = start + slashes + 1;
@@ -53,8 +52,25 @@ pub(super) fn attribute(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let closes = text.get(value.end + slashes) == Some(&quote)
         && (behind.is_ascii_whitespace() || matches!(behind, b'/' | b'>' | b'?' | b'\\'));
     let is_apart =
-        near.last().is_some_and(|byte| byte.is_ascii_whitespace()) || escapes_at(text, name.start - 1);
-    (is_tag && is_apart && closes).then_some(value)
+        text[..name.start].last().is_some_and(u8::is_ascii_whitespace) || escapes_at(text, name.start - 1);
+    (is_apart && closes).then_some(value)
+}
+
+/// The attribute at `at` that holds the value of what the attribute before it names: `name="password" value="x"`.
+pub(super) fn value_beside(text: &[u8], name: Span, at: usize) -> Option<Span> {
+    let (before, ..) = before_quote(text, name);
+    before.strip_suffix(b"=").filter(|before| gives_names(before))?;
+    let held = Span::new(at, at + run(text, at, is_name_byte));
+    let is_it = names::is_value(held.of(text)) && text.get(held.end) == Some(&b'=');
+    let value = if is_it { attribute(text, held, held.end + 1) } else { None }?;
+    worth(text, value).filter(|value| !refers(text, value.start))
+}
+
+/// Whether a tag is open before `at`, where its attributes stand.
+pub(in super::super) fn is_in_tag(text: &[u8], at: usize) -> bool {
+    let near = &text[at.saturating_sub(LONGEST_ATTRIBUTES)..at];
+    let begin = near.iter().rposition(|byte| matches!(byte, b'<' | b'>'));
+    begin.is_some_and(|begin| near[begin] == b'<' && near.get(begin + 1).is_some_and(u8::is_ascii_alphabetic))
 }
 
 /// Where the name with its prefix begins, if a tag does there.

@@ -1,10 +1,12 @@
 //! `NAME=value` in a query, a form, an environment, a command line, a list, a file of settings.
 
 use super::quotes::{Word, begins_piece, word};
-use super::settings::{begins_line, ends_line, is_literal, is_mixed, stands_in_tokens, variable};
+use super::settings::{
+    begins_line, ends_line, is_literal, is_literal_or_phrase, is_mixed, stands_in_tokens, variable,
+};
 use super::{
     ansi_sign, backslashes, before_quote, behind_quotes, between_signs, element, ends_parameter,
-    ends_setting, escapes_at, flag, in_sentence, is_form, options, refers, run, with_brackets,
+    ends_setting, escapes_at, flag, in_sentence, is_form, options, phrase, refers, run, with_brackets,
     without_punctuation, worth,
 };
 use crate::redact::names::is_name_byte;
@@ -20,6 +22,9 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     }
     if let Some(value) = options::field(text, name, start) {
         return value.and_then(|value| worth(text, value)).filter(|value| !refers(text, value.start));
+    }
+    if let Some(value) = phrase::value(text, name, start) {
+        return worth(text, value).filter(|_| !refers(text, start));
     }
     let start = start + ansi_sign(text, start);
     let before = name.start.checked_sub(1).map(|at| text[at]);
@@ -49,18 +54,23 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let variable = variable(text, name.start);
     let begins = begins_line(text, variable);
     let is_apart = variable > 0 && text[variable - 1].is_ascii_whitespace();
+    let in_call = before == Some(b'(') && matches!(text.get(start), Some(b'"' | b'\''));
     let in_list = before == Some(b',') || is_apart && text[..variable].trim_ascii_end().ends_with(b";");
     let is_plain = is_variable || spelled.starts_with(b"--") || is_apart && flag(spelled).is_some();
-    if refers(text, start) || !is_plain && !is_apart && !in_list && !begins {
+    if refers(text, start) || !is_plain && !is_apart && !in_call && !in_list && !begins {
         return None;
     }
     let Word { value, end, is_quoted } = word(text, start, |at| ends_setting(text[at]));
     let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'' | b'\\');
     let value = worth(text, value).filter(|value| !value.of(text).iter().all(is_quote))?;
-    let is_mixed = if is_quoted { is_literal } else { is_mixed };
+    let is_mixed = if is_quoted { is_literal_or_phrase } else { is_mixed };
     let is_token = || {
+        let in_text = || text[end..].starts_with(b"; ");
         let ends = |byte: &u8| *byte <= b' ' || ends_line(*byte) || in_list && matches!(byte, b',' | b';');
-        begins || text.get(end).is_none_or(ends) && is_token_of_shell(value.of(text))
+        let closes = || is_quoted && matches!(text.get(end + 1), Some(b')' | b','));
+        begins
+            || (in_call || is_apart) && closes() && is_literal_or_phrase(value.of(text))
+            || (text.get(end).is_none_or(ends) || in_text()) && is_token_of_shell(value.of(text))
     };
     (is_plain && !refers(text, value.start) || is_mixed(value.of(text)) && is_token()).then_some(value)
 }

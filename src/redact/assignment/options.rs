@@ -3,6 +3,7 @@
 
 use super::equals::begins_field;
 use super::quotes::{Word, word};
+use super::settings::is_phrase;
 use super::{LONGEST, before_quote, behind_quotes, ends_setting, refers, run, worth};
 use crate::redact::names::{self, SecretName, is_name_byte};
 use crate::wire::Span;
@@ -41,7 +42,8 @@ pub(super) fn field(text: &[u8], name: Span, start: usize) -> Option<Option<Span
     let word_at = begin(text, name);
     let (before, quote, slashes) = before_quote(text, Span::new(word_at, word_at));
     let (option, part) = option(before, quote.is_some())?;
-    if option == VARIABLE && name.of(text).iter().any(u8::is_ascii_lowercase) {
+    let may_be_pattern = option == VARIABLE && name.of(text).iter().any(u8::is_ascii_lowercase);
+    if may_be_pattern && quote.is_none() {
         return None;
     }
     if names_file(option, &text[start..]) {
@@ -54,7 +56,8 @@ pub(super) fn field(text: &[u8], name: Span, start: usize) -> Option<Option<Span
     let end = behind_quotes(text, word_at, quote, slashes);
     let is_field = word_at == name.start || text[name.start - 1] == part;
     let closes = is_field && text.get(end + slashes) == Some(&quote);
-    text.get(start..end).filter(|_| closes).map(|rest| Some(Span::new(start, start + length(rest, part))))
+    let rest = text.get(start..end).filter(|rest| closes && (!may_be_pattern || is_phrase(rest)))?;
+    Some(Some(Span::new(start, start + length(rest, part))))
 }
 
 /// Where the word in quotes begins that a field is in; of the first one, where its name does.
@@ -71,8 +74,8 @@ pub(in super::super) fn field_of(option: &[u8], word: &[u8]) -> Option<(&'static
     let (_, part) = OPTIONS.iter().find(|(name, _)| *name == option)?;
     let start = run(word, 0, is_name_byte) + 1;
     let name = word.get(..start)?.strip_suffix(b"=")?;
-    let row =
-        names::secret(name).filter(|_| option != VARIABLE || !name.iter().any(u8::is_ascii_lowercase))?;
+    let may_be_pattern = option == VARIABLE && name.iter().any(u8::is_ascii_lowercase);
+    let row = names::secret(name).filter(|_| !may_be_pattern || is_phrase(&word[start..]))?;
     let value = worth(word, Span::new(start, start + length(&word[start..], *part)));
     let is_one = |value: &Span| row.may_hold(value.of(word)) && !refers(word, start);
     Some((row, value.filter(|value| is_one(value) && !names_file(option, &word[start..]))))

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::equals::begins_field;
 use super::{backslashes, backslashes_before_quote, run, without_punctuation};
 use crate::redact::secrets::Spelling;
 use crate::wire::{Span, scan::backslashes_at_end};
@@ -29,18 +30,18 @@ const MOST_PIECES: usize = 64;
 
 /// A word of a shell.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Word {
+pub(in super::super) struct Word {
     /// The text in its quotes; where it has several pieces, all of them with their quotes. Without quotes, what stands
     /// before the punctuation of a sentence.
-    pub(super) value: Span,
+    pub(in super::super) value: Span,
     /// Where it ends with that punctuation, or before the quote that closes it.
-    pub(super) end: usize,
+    pub(in super::super) end: usize,
     /// It begins with a quote.
     pub(super) is_quoted: bool,
 }
 
 /// The word of a shell that begins at `start`, and ends as told where it stands in no quotes.
-pub(super) fn word(text: &[u8], start: usize, ends: impl Fn(usize) -> bool) -> Word {
+pub(in super::super) fn word(text: &[u8], start: usize, ends: impl Fn(usize) -> bool) -> Word {
     let slashes = backslashes_before_quote(text, start);
     let Some(&quote @ (b'"' | b'\'')) = text.get(start + slashes) else {
         let (value, end) = bare_word(text, start, ends);
@@ -95,7 +96,7 @@ fn bare_word(text: &[u8], start: usize, ends: impl Fn(usize) -> bool) -> (Span, 
 
 /// How long a piece of a word is that stands in quotes from `at` on; none where the quote may be the one that closes what
 /// the word stands in: the word goes on behind that quote, and no blank parts it from the next.
-fn piece(text: &[u8], at: usize) -> usize {
+pub(in super::super) fn piece(text: &[u8], at: usize) -> usize {
     let Some((&quote @ (b'"' | b'\''), rest)) = text.get(at..).and_then(<[u8]>::split_first) else {
         return 0;
     };
@@ -124,12 +125,14 @@ pub(super) fn escape(text: &[u8], at: usize) -> usize {
         // A backslash behind another.
         [sign, ..] if sign.is_ascii_alphanumeric() => slashes - slashes % 2,
         [b'"' | b'\'', behind @ ..] if !goes_on(behind) => 0,
+        // Another field follows.
+        [b'&', behind @ ..] if begins_field(behind) => 0,
         _ => slashes + 1,
     }
 }
 
 /// Whether a word goes on behind a quote in it.
-pub(super) fn goes_on(behind: &[u8]) -> bool {
+pub(in super::super) fn goes_on(behind: &[u8]) -> bool {
     match behind {
         [b'\\', ..] => {
             let sign = behind.iter().find(|byte| **byte != b'\\');
@@ -166,6 +169,11 @@ pub(in super::super) fn said_by_shell(word: &[u8]) -> Cow<'_, [u8]> {
     while let Some((&byte, behind)) = rest.split_first() {
         rest = behind;
         match (byte, open) {
+            // All of it stands in single quotes.
+            (b'\'', None) if behind.starts_with(b"\\''") || behind.starts_with(b"\"'\"'") => {
+                said.push(byte);
+                rest = &behind[if behind[0] == b'"' { 4 } else { 3 }..];
+            }
             (b'\\', None | Some(b'"'))
                 if behind.first().is_some_and(|sign| !sign.is_ascii_alphanumeric()) =>
             {
@@ -231,7 +239,7 @@ const fn ends_string(byte: u8) -> bool {
 ///
 /// Strings at depth d begin and end with 2^d - 1 backslashes before their quotes; a quote inside them has more, and
 /// a backslash at their end adds multiples of 2^(d+1).
-pub(in super::super) fn closing_quote(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
+pub(super) fn closing_quote(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
     let mut from = start;
     while let Some(found) = memchr::memchr(quote, text.get(from..).unwrap_or_default()) {
         let at = from + found;

@@ -6,6 +6,7 @@ use super::{
     without_punctuation, worth,
 };
 use crate::redact::names::{self, SecretName};
+use crate::redact::ordinary::speaks;
 use crate::redact::references::is_example;
 use crate::wire::Span;
 
@@ -87,7 +88,7 @@ fn next_line(text: &[u8], name: Span, at: usize) -> Option<usize> {
 /// What fills a line or a string from `start` on, or ends before one of these. What goes on is code.
 fn bare(text: &[u8], start: usize, parts: &[u8]) -> Option<Span> {
     let up_to = |ends: fn(u8) -> bool| Span::new(start, start + run(text, start, |byte| !ends(byte)));
-    let ends = |value: &Span| text.get(value.end).is_none_or(|byte| ends_line(*byte));
+    let ends = |value: &Span| fills_line(text, value.end, b"#");
     let value = up_to(ends_setting);
     let with_signs = up_to(|byte| byte <= b' ' || ends_line(byte) || is_bracket(byte));
     let goes_on = || matches!(text[with_signs.end - 1], b',' | b';');
@@ -142,10 +143,15 @@ pub(super) fn spaced(text: &[u8], name: Span) -> Option<Span> {
     let bytes = value.of(text);
     let is_token = bytes.iter().all(stands_in_tokens);
     let is_variable = bytes.contains(&b'_') && !bytes.iter().any(u8::is_ascii_uppercase);
-    let behind = word.end + run(text, word.end, is_blank);
-    let ends = text.get(behind).is_none_or(|byte| ends_line(*byte));
+    let ends = fills_line(text, word.end, b"#;");
     let is_value = is_token && !is_variable && !refers(text, start);
     (ends && is_value && is_mixed(bytes)).then_some(value)
+}
+
+/// Whether nothing but blanks, and a remark that begins with one of these signs behind them, stands in a line from `at` on.
+fn fills_line(text: &[u8], at: usize, remarks: &[u8]) -> bool {
+    let blanks = run(text, at, |byte| matches!(byte, b' ' | b'\t'));
+    text.get(at + blanks).is_none_or(|byte| ends_line(*byte) || blanks > 0 && remarks.contains(byte))
 }
 
 /// Where the `=` is of the sign at `at` that assigns: `=`, `:=`, `?=`, `||=`.
@@ -171,16 +177,15 @@ fn literal(text: &[u8], start: usize) -> Option<Span> {
     let slashes = backslashes_before_quote(text, start);
     let quote = *text.get(start + slashes).filter(|byte| matches!(byte, b'"' | b'\''))?;
     let inside = start + slashes + 1;
-    let word = inside + run(text, inside, |byte| byte > b' ' && byte != quote && byte != b'\\');
+    let word = inside + run(text, inside, |byte| byte >= b' ' && byte != quote && byte != b'\\');
     if !matches!(text.get(word), Some(b'"' | b'\'' | b'\\')) {
         return None;
     }
     let value = Span::new(inside, behind_quotes(text, inside, quote, slashes));
-    if value.of(text).iter().any(|byte| *byte <= b' ') {
-        return None;
-    }
     let closes = text.get(value.end + slashes) == Some(&quote);
-    (closes && is_literal(value.of(text)) && !refers(text, inside)).then(|| worth(text, value)).flatten()
+    (closes && is_literal_or_phrase(value.of(text)) && !refers(text, inside))
+        .then(|| worth(text, value))
+        .flatten()
 }
 
 /// Where the variable begins whose name begins at `at`: `$password`, `@password`, `$this->password`.
@@ -239,6 +244,22 @@ pub(in super::super) fn is_mixed(value: &[u8]) -> bool {
 /// The same of one in quotes, where brackets are signs as well, unless something is to stand in their place.
 pub(super) fn is_literal(value: &[u8]) -> bool {
     has_both(value) && !is_template(value)
+}
+
+/// The same of one that may have blanks: of the words of a secret one has letters and digits.
+pub(super) fn is_literal_or_phrase(value: &[u8]) -> bool {
+    is_literal(value) && (!value.iter().any(|byte| *byte <= b' ') || is_phrase(value))
+}
+
+/// Whether a text with blanks looks like a secret: it is no sentence.
+pub(super) fn is_phrase(value: &[u8]) -> bool {
+    let is_part =
+        |word: &[u8]| word.iter().any(u8::is_ascii_digit) && word.iter().any(u8::is_ascii_alphabetic);
+    value.contains(&b' ')
+        && !value.iter().any(|byte| *byte < b' ')
+        && is_literal(value)
+        && value.split(|byte| *byte == b' ').any(is_part)
+        && !speaks(value)
 }
 
 fn has_both(value: &[u8]) -> bool {

@@ -1,5 +1,8 @@
 //! One walk over the tokens of a JSON text.
 
+mod words;
+
+use self::words::place;
 use super::{Hit, Search};
 use crate::redact::finder::{self, Findings, Secret};
 use crate::redact::names::{self, SecretName};
@@ -47,8 +50,10 @@ struct Open {
     elements: Option<usize>,
     /// What the element at hand is by the flag before it, in an array of words.
     flag: Option<&'static SecretName>,
-    /// What the element at hand is to curl, by the word before it.
+    /// What the element at hand is to a program, by the word before it.
     login: Option<login::Word>,
+    /// What the program is given that one before it names.
+    program: Option<login::Given>,
     /// The string before the element at hand, in an array.
     word: Option<Span>,
     /// The name of the member at hand, in an object.
@@ -236,6 +241,7 @@ impl<'a> Walk<'a> {
             elements: (!is_object).then_some(0),
             flag: None,
             login: None,
+            program: None,
             word: None,
             name: Span::default(),
             named: None,
@@ -320,8 +326,10 @@ impl<'a> Walk<'a> {
             self.hit(inside, "place", &unescape(span.of(self.text)), None);
         } else if let Some(row) = named.or(flag) {
             self.secret_string(span, row);
-        } else if let Some((part, value)) = self.login(span) {
+        } else if let Some((part, value)) = self.login(span, before) {
             self.hit(part, "password", &value, None);
+        } else if let Some((row, part, word)) = if marked { self.rest(span) } else { None } {
+            self.hit(place(span, &word, part), row.kind, part.of(&word), None);
         } else if let Some((row, part)) = before.filter(|_| marked).and_then(|word| self.field(span, word)) {
             let word = unescape(span.of(text));
             part.into_iter()
@@ -370,35 +378,6 @@ impl<'a> Walk<'a> {
         } else {
             self.hit(inside, row.kind, &value, None);
         }
-    }
-
-    /// The secret part of a word of a list that curl is given, and what it says.
-    fn login(&mut self, span: Span) -> Option<(Span, Vec<u8>)> {
-        let text = self.text;
-        let array = self.open.last_mut().filter(|open| open.elements.is_some() && !open.in_schema)?;
-        let before = array.login.take();
-        if !self.calls_curl {
-            return None;
-        }
-        let word = unescape(span.of(text));
-        let from = match (before, login::word(&word)) {
-            (Some(login::Word::Next), _) => 0,
-            (Some(_), _) => return None,
-            (None, login::Word::Within(from)) => from,
-            (None, login::Word::Nothing) => return None,
-            (None, says) => {
-                array.login = Some(says);
-                return None;
-            }
-        };
-        let part = login::password(&word[from..])?.shift(from);
-        Some((place(span, &word, part), part.of(&word).to_vec()))
-    }
-
-    /// What a field is by its name that is the word of the option `before` it, and where its secret stands in that.
-    fn field(&self, span: Span, before: Span) -> Option<(&'static SecretName, Option<Span>)> {
-        let [option, word] = [before, span].map(|span| unescape(span.of(self.text)));
-        assignment::field_of(&option, &word)
     }
 
     fn hit(&mut self, span: Span, kind: &'static str, value: &[u8], bare: Option<u8>) {
@@ -483,10 +462,4 @@ impl<'a> Walk<'a> {
             if self.open.first().is_some_and(|open| open.elements.is_some()) { &steps[1..] } else { steps };
         self.search.rules.places().iter().any(|place| place.holds(steps))
     }
-}
-
-/// Where a part stands of what a string says; all of its inside where that has escapes.
-fn place(string: Span, said: &[u8], part: Span) -> Span {
-    let inside = Span::new(string.start + 1, string.end - 1);
-    if said.len() == inside.len() { part.shift(inside.start) } else { inside }
 }
