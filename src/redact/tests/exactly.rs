@@ -1,5 +1,7 @@
 //! What is learned of a secret is exactly that: it is known where it stands in clear, too.
 
+use serde::de::IgnoredAny;
+
 use super::settings::{hidden, json, stays};
 use super::{plain, redact};
 
@@ -14,7 +16,7 @@ fn known(secret: &str, texts: &[&str]) {
                 redactor.text(&text).into_owned()
             };
             assert!(hidden.contains("<redacted:") && !hidden.contains(secret), "{text}: {hidden}");
-            let back = serde_json::from_str::<serde_json::Value>(&hidden);
+            let back = serde_json::from_str::<IgnoredAny>(&hidden);
             assert!(back.is_ok() || !text.starts_with('{'), "{hidden}");
             let said = redact(&mut redactor, &json(&format!("say {secret}!")));
             assert!(
