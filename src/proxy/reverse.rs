@@ -35,7 +35,6 @@ mod tape;
 
 use std::{
     collections::HashSet,
-    error::Error,
     io,
     net::{SocketAddr, TcpListener, ToSocketAddrs},
     sync::{Arc, Mutex},
@@ -62,6 +61,7 @@ use crate::{
     traffic::Event,
     transport::http::{
         HEAD_TIME,
+        body::is_reset,
         connect::{ConnectOptions, Connector, ConnectorError},
         guard::Guard,
         origin::{AddressError, Origin},
@@ -460,17 +460,4 @@ impl<S: Sink> Sink for Lent<S> {
     fn missed(&mut self, messages: u64) {
         lock(&self.0).iter_mut().for_each(|sink| sink.missed(messages));
     }
-}
-
-/// Whether the other side reset the connection.
-fn is_reset(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-        if kind == Some(io::ErrorKind::ConnectionReset) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
 }

@@ -194,11 +194,18 @@ const SETTERS: &[&str] =
 fn sets(text: &[u8], at: usize) -> bool {
     let before = &text[text.len().min(at).saturating_sub(LONGEST)..at];
     let before = before.trim_ascii_end();
-    let ends_with = |call: &&str| {
-        let start = before.len().checked_sub(call.len());
-        start.is_some_and(|start| before[start..].eq_ignore_ascii_case(call.as_bytes()))
-    };
-    SETTERS.iter().any(ends_with)
+    SETTERS.iter().any(|call| before_word(before, call.as_bytes()).is_some())
+}
+
+/// What stands before this word where a text ends in it, in letters of any case.
+fn before_word<'a>(text: &'a [u8], word: &[u8]) -> Option<&'a [u8]> {
+    let (before, end) = text.split_at(text.len().checked_sub(word.len())?);
+    end.eq_ignore_ascii_case(word).then_some(before)
+}
+
+/// Whether a name is written as those of variables are.
+fn in_capitals(name: &[u8]) -> bool {
+    !name.iter().any(u8::is_ascii_lowercase)
 }
 
 /// The number at `at`, where it may be a secret of this name.
@@ -306,6 +313,11 @@ pub(super) fn is_form(text: &[u8]) -> bool {
 
 fn worth(text: &[u8], value: Span) -> Option<Span> {
     (!value.is_empty() && is_secret(value.of(text))).then_some(value)
+}
+
+/// The same of one that is no reference from its first sign on.
+fn worth_itself(text: &[u8], value: Span) -> Option<Span> {
+    worth(text, value).filter(|value| !refers(text, value.start))
 }
 
 /// Whether what stands under a secret's name is one: no placeholder, no stars or dots, no reference, no ordinary word.

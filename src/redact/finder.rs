@@ -35,8 +35,8 @@ pub(super) struct Findings {
     pub(super) marks: Vec<usize>,
     /// Whether an object may speak OAuth.
     pub(super) may_grant: bool,
-    /// Whether a list of words may be a call of curl.
-    pub(super) calls_curl: bool,
+    /// Whether a list of words may be a call of a program that is given passwords.
+    pub(super) calls_program: bool,
 }
 
 /// What stands in the names of members that hold values.
@@ -287,7 +287,7 @@ impl Pass<'_> {
     /// A call of a program, which may have a login: the words of a list are looked at one by one.
     fn program(&mut self, at: usize, name: usize) {
         let Some(call) = login::call(self.text, name) else { return };
-        self.findings.calls_curl |= call.is_list;
+        self.findings.calls_program |= call.is_list;
         self.findings.marks.push(at);
         if self.in_calls > CALLS * self.text.len() {
             return;

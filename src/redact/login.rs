@@ -8,17 +8,17 @@ use super::assignment::{
 };
 use crate::wire::{Span, scan::backslashes_at_end};
 
-/// Programs, and what they are given.
-const PROGRAMS: [(&[u8], Given); 9] = [
-    (b"curl", Given::Login),
-    (b"sshpass", Given::Password),
-    (b"docker login", Given::Password),
-    (b"podman login", Given::Password),
-    (b"mysqldump", Given::Attached),
-    (b"mysqladmin", Given::Attached),
-    (b"mysqlimport", Given::Attached),
-    (b"mysql", Given::Attached),
-    (b"mariadb", Given::Attached),
+/// Programs, the command that some of them begin with, and what they are given.
+const PROGRAMS: [(&[u8], &[u8], Given); 9] = [
+    (b"curl", b"", Given::Login),
+    (b"sshpass", b"", Given::Password),
+    (b"docker", b"login", Given::Password),
+    (b"podman", b"login", Given::Password),
+    (b"mysqldump", b"", Given::Attached),
+    (b"mysqladmin", b"", Given::Attached),
+    (b"mysqlimport", b"", Given::Attached),
+    (b"mysql", b"", Given::Attached),
+    (b"mariadb", b"", Given::Attached),
 ];
 
 /// What a program is given.
@@ -160,21 +160,22 @@ pub(super) struct Call {
     pub(super) is_list: bool,
 }
 
-/// What stands behind the name of a program, of which the two words may be in a list.
-fn behind_name<'a>(text: &'a [u8], program: &[u8]) -> Option<&'a [u8]> {
-    let Some(blank) = program.iter().position(|byte| *byte == b' ') else {
-        return text.strip_prefix(program);
-    };
-    let rest = text.strip_prefix(&program[..blank])?;
+/// What stands behind the name of a program, and behind the word that follows it, perhaps in a list.
+fn behind_name<'a>(text: &'a [u8], program: &[u8], command: &[u8]) -> Option<&'a [u8]> {
+    let rest = text.strip_prefix(program)?;
+    if command.is_empty() {
+        return Some(rest);
+    }
     let gap = rest.iter().take(LONGEST_GAP).take_while(|byte| b"\\\"', ".contains(byte)).count();
-    rest[gap..].strip_prefix(&program[blank + 1..]).filter(|_| gap > 0)
+    rest[gap..].strip_prefix(command).filter(|_| gap > 0)
 }
 
 /// How a program is called whose name begins at `at`, if it is.
 pub(super) fn call(text: &[u8], at: usize) -> Option<Call> {
     let name = text.get(at..)?;
-    let (rest, given) =
-        PROGRAMS.iter().find_map(|(program, given)| Some((behind_name(name, program)?, *given)))?;
+    let (rest, given) = PROGRAMS
+        .iter()
+        .find_map(|(program, command, given)| Some((behind_name(name, program, command)?, *given)))?;
     let is_apart = at == 0 || !text[at - 1].is_ascii_alphanumeric() && !b"-_.".contains(&text[at - 1]);
     // Of an escape: `\n`.
     let is_escaped = at > 1 && text[at - 2] == b'\\' && matches!(text[at - 1], b'n' | b'r' | b't');
@@ -214,9 +215,13 @@ pub(super) fn secret(part: &[u8], given: Given) -> Option<Span> {
 
 /// What the program is given that a word names, where the word behind `before` may be the first that it is given.
 pub(super) fn program(word: &[u8], before: &[u8]) -> Option<Given> {
-    let name = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec();
-    let (alone, both) = (name(word), [&name(before)[..], b" ", word].concat());
-    PROGRAMS.iter().find(|(program, _)| *program == alone || *program == both).map(|(_, given)| *given)
+    let [name, name_before] =
+        [word, before].map(|path| path.rsplit(|byte| *byte == b'/').next().unwrap_or_default());
+    let is_it = |(program, command, _): &&(&[u8], &[u8], Given)| {
+        behind_name(name, program, command).is_some_and(<[u8]>::is_empty)
+            || !command.is_empty() && name_before == *program && word == *command
+    };
+    PROGRAMS.iter().find(is_it).map(|(.., given)| *given)
 }
 
 /// Whether a word is an option that the next one belongs to.
@@ -306,8 +311,8 @@ fn in_quotes(text: &[u8], at: usize, parts: &[u8]) -> Option<(Span, usize)> {
     (text.get(closing) == Some(quote)).then_some((word.value, closing + 1))
 }
 
-/// The word at `at` that begins with no quote, or with a user in quotes up to `from`. One that opens nothing, or that its line does not close, is a sign like
-/// any other: `joe:O'Brien`.
+/// The word at `at` that begins with no quote, or with a user in quotes up to `from`. A quote that opens nothing, or that
+/// its line does not close, is a sign like any other: `joe:O'Brien`.
 fn bare(text: &[u8], at: usize, from: usize, parts: &[u8]) -> Piece {
     let mut head = user_command_end(text, at).unwrap_or(from);
     while let Some(&byte) = text.get(head) {

@@ -1,8 +1,6 @@
 //! A request's body on its way to the server by way of hyper.
 
 use std::{
-    error::Error as _,
-    io,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -11,6 +9,7 @@ use std::{
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 
 use super::{Cut, inbound::Inbound, said::Said, tape::Lane};
+use crate::transport::http::body::is_malformed;
 
 /// A body that is recorded as it passes.
 pub(super) struct RequestBody {
@@ -23,19 +22,6 @@ impl RequestBody {
         let said = Said::new(lane, is_coded, !inner.is_end_stream());
         Self { inner, said }
     }
-}
-
-/// Whether a body is none, and not only short of its end.
-fn is_malformed(error: &hyper::Error) -> bool {
-    let mut source = error.source();
-    while let Some(error) = source {
-        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-        if matches!(kind, Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)) {
-            return true;
-        }
-        source = error.source();
-    }
-    false
 }
 
 impl Body for RequestBody {

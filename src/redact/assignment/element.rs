@@ -1,7 +1,7 @@
 //! Elements of XML: `<password>x</password>`, `<wsse:Password Type="…">x</wsse:Password>`, `<user password="x"/>`.
 
 use super::pairs::gives_names;
-use super::{backslashes_before_quote, before_quote, escapes_at, refers, run, skip_gap, worth};
+use super::{backslashes_before_quote, before_quote, escapes_at, refers, run, skip_gap, worth, worth_itself};
 use crate::redact::names::{self, is_name_byte};
 use crate::wire::{Span, scan::backslashes_at_end};
 
@@ -41,7 +41,9 @@ pub(super) fn content(text: &[u8], name: Span) -> Option<Content> {
 
 /// The value at `start` of the attribute of this name, if one is.
 pub(super) fn attribute(text: &[u8], name: Span, start: usize) -> Option<Span> {
-    is_in_tag(text, name.start).then_some(())?;
+    if !is_in_tag(text, name.start) {
+        return None;
+    }
     let slashes = backslashes_before_quote(text, start);
     let quote = *text.get(start + slashes).filter(|byte| matches!(byte, b'"' | b'\''))?;
     let inside = start + slashes + 1;
@@ -63,7 +65,7 @@ pub(super) fn value_beside(text: &[u8], name: Span, at: usize) -> Option<Span> {
     let held = Span::new(at, at + run(text, at, is_name_byte));
     let is_it = names::is_value(held.of(text)) && text.get(held.end) == Some(&b'=');
     let value = if is_it { attribute(text, held, held.end + 1) } else { None }?;
-    worth(text, value).filter(|value| !refers(text, value.start))
+    worth_itself(text, value)
 }
 
 /// Whether a tag is open before `at`, where its attributes stand.

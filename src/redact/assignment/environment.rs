@@ -3,7 +3,8 @@
 
 use super::quotes::{Word, word};
 use super::{
-    Assigned, backslashes_before_quote, behind_quotes, ends_setting, refers, run, settings::is_mixed, worth,
+    Assigned, backslashes_before_quote, before_word, behind_quotes, ends_setting, refers, run,
+    settings::is_mixed, worth, worth_itself,
 };
 use crate::redact::names::SecretName;
 use crate::wire::Span;
@@ -14,13 +15,11 @@ const LONGEST_BARE: usize = 1024;
 /// What is assigned to the variable of this name; the outer none where it is no such variable.
 pub(super) fn variable(text: &[u8], name: Span, row: &'static SecretName) -> Option<Option<Assigned>> {
     let before = &text[..name.start];
-    let ends_in = |word: &[u8]| {
-        before.len().checked_sub(word.len()).is_some_and(|at| before[at..].eq_ignore_ascii_case(word))
-    };
+    let ends_in = |word: &[u8]| before_word(before, word).is_some();
     if ends_in(b"setx ") && matches!(text.get(name.end), Some(b' ')) {
         let start = name.end + run(text, name.end, |byte| byte == b' ');
         let Word { value, .. } = word(text, start, |at| ends_setting(text[at]));
-        let value = worth(text, value).filter(|value| !refers(text, start) && !refers(text, value.start));
+        let value = worth_itself(text, value).filter(|_| !refers(text, start));
         return Some(value.map(|value| Assigned::Secret(row, value)));
     }
     let is_braced = ends_in(b"${env:");

@@ -6,22 +6,19 @@ use super::settings::{
 };
 use super::{
     ansi_sign, backslashes, before_quote, behind_quotes, between_signs, element, ends_parameter,
-    ends_setting, escapes_at, flag, in_sentence, is_form, options, phrase, refers, run, with_brackets,
-    without_punctuation, worth,
+    ends_setting, escapes_at, flag, in_capitals, in_sentence, is_form, options, phrase, refers, run,
+    with_brackets, without_punctuation, worth, worth_itself,
 };
 use crate::redact::names::is_name_byte;
 use crate::wire::{Span, scan::backslashes_at_end};
 
 /// What is assigned to a name by the sign before `start`.
 pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
-    if let Some(value) = between_signs(text, start) {
-        return worth(text, value).filter(|value| !refers(text, value.start));
-    }
-    if let Some(value) = element::attribute(text, name, start) {
-        return worth(text, value).filter(|value| !refers(text, value.start));
+    if let Some(value) = between_signs(text, start).or_else(|| element::attribute(text, name, start)) {
+        return worth_itself(text, value);
     }
     if let Some(value) = options::field(text, name, start) {
-        return value.and_then(|value| worth(text, value)).filter(|value| !refers(text, value.start));
+        return worth_itself(text, value?);
     }
     if let Some(value) = phrase::value(text, name, start) {
         return worth(text, value).filter(|_| !refers(text, start));
@@ -29,7 +26,7 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let start = start + ansi_sign(text, start);
     let before = name.start.checked_sub(1).map(|at| text[at]);
     let spelled = name.of(text);
-    let is_upper = !spelled.iter().any(u8::is_ascii_lowercase);
+    let is_upper = in_capitals(spelled);
     let may_fill = is_upper || flag(spelled).is_some();
     let filled = if may_fill { fills_word(text, name, start, is_upper) } else { None };
     let is_field = spelled.iter().any(|byte| matches!(byte, b'[' | b'%'));

@@ -2,7 +2,7 @@
 
 use super::quotes::goes_on;
 use super::settings::begins_line;
-use super::{Assigned, backslashes, behind_quotes, is_secret, refers, run, skip_gap, worth};
+use super::{Assigned, backslashes, behind_quotes, is_secret, refers, run, skip_gap, worth, worth_itself};
 use crate::redact::names::{self, SecretName};
 use crate::redact::ordinary::is_spoken;
 use crate::redact::references::is_example;
@@ -52,7 +52,7 @@ pub(in super::super) fn account(text: &[u8], password: Span) -> Option<Span> {
         None => text.get(behind..).filter(|rest| rest.starts_with(ACCOUNT)).map(|_| behind)?,
     };
     let value = token(text, name + ACCOUNT.len())?;
-    worth(text, value).filter(|value| !refers(text, value.start))
+    worth_itself(text, value)
 }
 
 /// What stands before `at`, so far as an entry may.

@@ -1,6 +1,6 @@
 //! Parts of multipart bodies: `Content-Disposition: form-data; name="password"`, an empty line, and the value.
 
-use super::{Assigned, before_quote, refers, worth};
+use super::{Assigned, before_quote, worth_itself};
 use crate::redact::names::SecretName;
 use crate::wire::Span;
 
@@ -29,7 +29,7 @@ pub(super) fn field(text: &[u8], name: Span, row: &'static SecretName) -> Option
         return Some((quote.is_none() && text.get(name.end) == Some(&b'\\')).then_some(Assigned::Look));
     };
     let value = Span::new(start, start + length(&text[start..], boundary(before)).unwrap_or(0));
-    let value = worth(text, value).filter(|value| !refers(text, value.start));
+    let value = worth_itself(text, value);
     Some(value.map(|value| Assigned::Secret(row, value)))
 }
 

@@ -4,7 +4,7 @@
 use super::equals::begins_field;
 use super::quotes::{Word, word};
 use super::settings::is_phrase;
-use super::{LONGEST, before_quote, behind_quotes, ends_setting, refers, run, worth};
+use super::{LONGEST, before_quote, behind_quotes, ends_setting, in_capitals, refers, run, worth};
 use crate::redact::names::{self, SecretName, is_name_byte};
 use crate::wire::Span;
 
@@ -42,7 +42,7 @@ pub(super) fn field(text: &[u8], name: Span, start: usize) -> Option<Option<Span
     let word_at = begin(text, name);
     let (before, quote, slashes) = before_quote(text, Span::new(word_at, word_at));
     let (option, part) = option(before, quote.is_some())?;
-    let may_be_pattern = option == VARIABLE && name.of(text).iter().any(u8::is_ascii_lowercase);
+    let may_be_pattern = may_be_pattern(option, name.of(text));
     if may_be_pattern && quote.is_none() {
         return None;
     }
@@ -74,11 +74,15 @@ pub(in super::super) fn field_of(option: &[u8], word: &[u8]) -> Option<(&'static
     let (_, part) = OPTIONS.iter().find(|(name, _)| *name == option)?;
     let start = run(word, 0, is_name_byte) + 1;
     let name = word.get(..start)?.strip_suffix(b"=")?;
-    let may_be_pattern = option == VARIABLE && name.iter().any(u8::is_ascii_lowercase);
-    let row = names::secret(name).filter(|_| !may_be_pattern || is_phrase(&word[start..]))?;
+    let row = names::secret(name).filter(|_| !may_be_pattern(option, name) || is_phrase(&word[start..]))?;
     let value = worth(word, Span::new(start, start + length(&word[start..], *part)));
     let is_one = |value: &Span| row.may_hold(value.of(word)) && !refers(word, start);
     Some((row, value.filter(|value| is_one(value) && !names_file(option, &word[start..]))))
+}
+
+/// Whether a word that begins with this name may be what a program looks for.
+fn may_be_pattern(option: &[u8], name: &[u8]) -> bool {
+    option == VARIABLE && !in_capitals(name)
 }
 
 /// How long a field's value is that a text begins with.

@@ -2,7 +2,7 @@
 //! files and of lists in YAML, `set "NAME=x y"`, connection strings, all of a word in a list.
 
 use super::settings::{ends_line, is_phrase};
-use super::{before_quote, flag, refers, run, worth};
+use super::{before_quote, before_word, flag, in_capitals, refers, run, worth};
 use crate::redact::names::{self, SecretName, is_name_byte};
 use crate::wire::Span;
 
@@ -12,10 +12,10 @@ const LONGEST_LINE: usize = 256;
 /// The value of this name from `start` on, if it is such a one.
 pub(super) fn value(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let (before, quote, slashes) = before_quote(text, name);
-    let is_upper = !name.of(text).iter().any(u8::is_ascii_lowercase);
+    let is_upper = in_capitals(name.of(text));
     let up_to = |ends: fn(u8) -> bool| Span::new(start, start + run(text, start, |byte| !ends(byte)));
     let value = match quote {
-        Some(quote) if is_upper && is_set(before) => {
+        Some(quote) if is_upper && before_word(before, b"set ").is_some() => {
             let value = up_to(ends_line);
             (text.get(value.end + slashes) == Some(&quote)).then_some(value)
         }
@@ -33,12 +33,6 @@ pub(super) fn value(text: &[u8], name: Span, start: usize) -> Option<Span> {
         _ => None,
     };
     value.filter(|value| is_phrase(value.of(text)) && reads_as_value(value.of(text)))
-}
-
-/// Whether a text ends in the command that sets a variable.
-fn is_set(text: &[u8]) -> bool {
-    let start = text.len().checked_sub(4);
-    start.is_some_and(|start| text[start..].eq_ignore_ascii_case(b"set "))
 }
 
 /// The value that fills the rest of a word in a list, and what it is: of a flag, or in an environment of any variable.
@@ -76,7 +70,7 @@ fn lead(text: &[u8], at: usize) -> Option<Span> {
 fn assigns(line: &[u8]) -> bool {
     let name = &line[..run(line, 0, is_name_byte)];
     name.first().is_some_and(u8::is_ascii_uppercase)
-        && !name.iter().any(u8::is_ascii_lowercase)
+        && in_capitals(name)
         && line.get(name.len()) == Some(&b'=')
 }
 

@@ -1,7 +1,7 @@
 //! Passwords of users in SQL: `IDENTIFIED BY 'x'`, `ALTER USER u PASSWORD 'x'`, `SET PASSWORD = 'x'`.
 
 use super::settings::is_mixed;
-use super::{Assigned, is_name_byte, is_secret, refers, run};
+use super::{Assigned, before_word, is_name_byte, is_secret, refers, run};
 use crate::redact::names::{self, SecretName};
 use crate::wire::Span;
 
@@ -61,10 +61,8 @@ pub(super) fn password(text: &[u8], name: Span) -> Option<Assigned> {
 /// Whether the word before is `SET`.
 fn is_behind_set(text: &[u8], at: usize) -> bool {
     let before = text[..at].trim_ascii_end();
-    let set = before.len().checked_sub(3).filter(|start| before[*start..].eq_ignore_ascii_case(b"set"));
-    set.is_some_and(|start| {
-        before.len() < at && !before[..start].last().is_some_and(|byte| is_name_byte(*byte))
-    })
+    before_word(before, b"set")
+        .is_some_and(|rest| before.len() < at && !rest.last().is_some_and(|byte| is_name_byte(*byte)))
 }
 
 /// What follows the user whose password is set: `FOR 'u'@'h'`.

@@ -2,7 +2,6 @@
 
 mod words;
 
-use self::words::place;
 use super::{Hit, Search};
 use crate::redact::finder::{self, Findings, Secret};
 use crate::redact::names::{self, SecretName};
@@ -31,8 +30,8 @@ pub(super) struct Walk<'a> {
     marks: &'a [usize],
     /// Whether an object may speak OAuth.
     may_grant: bool,
-    /// Whether a list of words may be a call of curl.
-    calls_curl: bool,
+    /// Whether a list of words may be a call of a program that is given passwords.
+    calls_program: bool,
     open: Vec<Open>,
     /// The steps that lead to the value at hand; kept only where places are asked for.
     steps: Option<Vec<Vec<u8>>>,
@@ -123,7 +122,7 @@ impl<'a> Walk<'a> {
             is_message,
             marks: &findings.marks,
             may_grant: findings.may_grant,
-            calls_curl: findings.calls_curl,
+            calls_program: findings.calls_program,
             open: Vec::new(),
             steps: wants_steps.then(Vec::new),
             hits: Vec::new(),
@@ -326,14 +325,8 @@ impl<'a> Walk<'a> {
             self.hit(inside, "place", &unescape(span.of(self.text)), None);
         } else if let Some(row) = named.or(flag) {
             self.secret_string(span, row);
-        } else if let Some((part, value)) = self.login(span, before) {
-            self.hit(part, "password", &value, None);
-        } else if let Some((row, part, word)) = if marked { self.rest(span) } else { None } {
-            self.hit(place(span, &word, part), row.kind, part.of(&word), None);
-        } else if let Some((row, part)) = before.filter(|_| marked).and_then(|word| self.field(span, word)) {
-            let word = unescape(span.of(text));
-            part.into_iter()
-                .for_each(|part| self.hit(place(span, &word, part), row.kind, part.of(&word), None));
+        } else if let Some(found) = self.in_list(span, before, marked) {
+            found.into_iter().for_each(|(place, kind, value)| self.hit(place, kind, &value, None));
         } else if marked || self.search.always_looks() {
             match self.of_envelope() {
                 None => {

@@ -57,10 +57,20 @@ where
 
 /// Whether a body failed since what came is none, such as chunks without a length, and not since its sender left.
 pub fn is_malformed(error: &(dyn Error + 'static)) -> bool {
+    is_caused_by(error, |kind| matches!(kind, io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
+}
+
+/// Whether the other side reset the connection.
+pub fn is_reset(error: &(dyn Error + 'static)) -> bool {
+    is_caused_by(error, |kind| kind == io::ErrorKind::ConnectionReset)
+}
+
+/// Whether an error is, or was caused by, one of the system of such a kind.
+fn is_caused_by(error: &(dyn Error + 'static), is_it: impl Fn(io::ErrorKind) -> bool) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            return matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData);
+        if error.downcast_ref::<io::Error>().is_some_and(|error| is_it(error.kind())) {
+            return true;
         }
         next = error.source();
     }

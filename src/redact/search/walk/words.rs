@@ -6,22 +6,42 @@ use crate::redact::{assignment, login};
 use crate::wire::Span;
 use crate::wire::scan::unescape;
 
+/// A secret in a string: where it stands, its kind, and what it says.
+type Part = (Span, &'static str, Vec<u8>);
+
 impl Walk<'_> {
-    /// The secret part of a word of a list that curl or another program is given, and what it says.
-    pub(super) fn login(&mut self, span: Span, before_it: Option<Span>) -> Option<(Span, Vec<u8>)> {
+    /// The secret in a string of a list, by the word `before` it and by itself; the outer none where it is no word that
+    /// tells of one.
+    pub(super) fn in_list(&mut self, span: Span, before: Option<Span>, marked: bool) -> Option<Option<Part>> {
+        let word = unescape(span.of(self.text));
+        let found = |part: Span, kind| Some((place(span, &word, part), kind, part.of(&word).to_vec()));
+        if let Some(part) = self.login(&word, before) {
+            return Some(found(part, "password"));
+        }
+        if !marked {
+            return None;
+        }
+        if let Some((row, part)) = self.rest(&word) {
+            return Some(found(part, row.kind));
+        }
+        let (row, part) = assignment::field_of(&unescape(before?.of(self.text)), &word)?;
+        Some(part.and_then(|part| found(part, row.kind)))
+    }
+
+    /// The secret part of a word of a list that curl or another program is given.
+    fn login(&mut self, word: &[u8], before_it: Option<Span>) -> Option<Span> {
         let text = self.text;
         let array = self.open.last_mut().filter(|open| open.elements.is_some() && !open.in_schema)?;
         let before = array.login.take();
-        let said = |span: Span| unescape(span.of(text)).into_owned();
-        if !self.calls_curl {
+        if !self.calls_program {
             return None;
         }
-        let word = unescape(span.of(text));
         if array.program.is_none() {
-            array.program = login::program(&word, &before_it.map(said).unwrap_or_default());
+            let before_it = before_it.map(|span| unescape(span.of(text))).unwrap_or_default();
+            array.program = login::program(word, &before_it);
         }
         let given = array.program.unwrap_or(login::Given::Login);
-        let from = match (before, login::says(&word, given)) {
+        let from = match (before, login::says(word, given)) {
             (Some(login::Word::Next), _) => 0,
             (Some(_), _) => return None,
             (None, login::Word::Within(from)) => from,
@@ -31,29 +51,20 @@ impl Walk<'_> {
                 return None;
             }
         };
-        let part = login::secret(&word[from..], given)?.shift(from);
-        Some((place(span, &word, part), part.of(&word).to_vec()))
+        Some(login::secret(&word[from..], given)?.shift(from))
     }
 
     /// What fills the rest of a word that begins with a name, where lists have it: `--password=x y`.
-    pub(super) fn rest(&self, span: Span) -> Option<(&'static SecretName, Span, Vec<u8>)> {
+    fn rest(&self, word: &[u8]) -> Option<(&'static SecretName, Span)> {
         let [.., around, array] = &self.open[..] else { return None };
         array.elements.filter(|_| !array.in_schema)?;
         let name = unescape(around.name.of(self.text)).to_ascii_lowercase();
-        let word = unescape(span.of(self.text)).into_owned();
-        let (row, part) = assignment::rest(&word, memchr::memmem::find(&name, b"env").is_some())?;
-        Some((row, part, word))
-    }
-
-    /// What a field is by its name that is the word of the option `before` it, and where its secret stands in that.
-    pub(super) fn field(&self, span: Span, before: Span) -> Option<(&'static SecretName, Option<Span>)> {
-        let [option, word] = [before, span].map(|span| unescape(span.of(self.text)));
-        assignment::field_of(&option, &word)
+        assignment::rest(word, memchr::memmem::find(&name, b"env").is_some())
     }
 }
 
 /// Where a part stands of what a string says; all of its inside where that has escapes.
-pub(super) fn place(string: Span, said: &[u8], part: Span) -> Span {
+fn place(string: Span, said: &[u8], part: Span) -> Span {
     let inside = Span::new(string.start + 1, string.end - 1);
     if said.len() == inside.len() { part.shift(inside.start) } else { inside }
 }
