@@ -87,6 +87,11 @@ impl Open {
         self.named.filter(|row| self.above.is_none() || !row.may_be_none()).or(self.above)
     }
 
+    /// Whether it is an array that may be the words of a command.
+    const fn is_of_words(&self) -> bool {
+        self.elements.is_some() && !self.in_schema
+    }
+
     /// Whether the member at hand holds the value of the one whose name another gives.
     fn holds_value(&self, text: &[u8]) -> bool {
         let name = self.name.of(text);
@@ -304,7 +309,7 @@ impl<'a> Walk<'a> {
         before: Option<Span>,
     ) {
         let marked = self.is_marked(span);
-        if let Some(array) = self.open.last_mut().filter(|open| open.elements.is_some() && !open.in_schema) {
+        if let Some(array) = self.open.last_mut().filter(|open| open.is_of_words()) {
             array.word = Some(span);
         }
         let flag = flag.filter(|row| assignment::is_flags_word(row, &unescape(span.of(self.text))));
@@ -420,10 +425,7 @@ impl<'a> Walk<'a> {
     /// A flag in an array of words says what the next one is.
     fn gives_flag(&mut self, span: Span) {
         let text = self.text;
-        if let Some(array) = self.open.last_mut()
-            && array.elements.is_some()
-            && !array.in_schema
-        {
+        if let Some(array) = self.open.last_mut().filter(|open| open.is_of_words()) {
             array.flag = assignment::flag(&unescape(span.of(text)));
         }
     }

@@ -1,6 +1,6 @@
 //! Strings of a list that are the words of a command.
 
-use super::Walk;
+use super::{Open, Walk};
 use crate::redact::names::SecretName;
 use crate::redact::{assignment, login};
 use crate::wire::Span;
@@ -13,6 +13,9 @@ impl Walk<'_> {
     /// The secret in a string of a list, by the word `before` it and by itself; the outer none where it is no word that
     /// tells of one.
     pub(super) fn in_list(&mut self, span: Span, before: Option<Span>, marked: bool) -> Option<Option<Part>> {
+        if !(marked || self.calls_program) || !self.open.last().is_some_and(Open::is_of_words) {
+            return None;
+        }
         let word = unescape(span.of(self.text));
         let found = |part: Span, kind| Some((place(span, &word, part), kind, part.of(&word).to_vec()));
         if let Some(part) = self.login(&word, before) {
@@ -31,11 +34,8 @@ impl Walk<'_> {
     /// The secret part of a word of a list that curl or another program is given.
     fn login(&mut self, word: &[u8], before_it: Option<Span>) -> Option<Span> {
         let text = self.text;
-        let array = self.open.last_mut().filter(|open| open.elements.is_some() && !open.in_schema)?;
+        let array = self.open.last_mut().filter(|_| self.calls_program)?;
         let before = array.login.take();
-        if !self.calls_program {
-            return None;
-        }
         if array.program.is_none() {
             let before_it = before_it.map(|span| unescape(span.of(text))).unwrap_or_default();
             array.program = login::program(word, &before_it);
@@ -56,8 +56,7 @@ impl Walk<'_> {
 
     /// What fills the rest of a word that begins with a name, where lists have it: `--password=x y`.
     fn rest(&self, word: &[u8]) -> Option<(&'static SecretName, Span)> {
-        let [.., around, array] = &self.open[..] else { return None };
-        array.elements.filter(|_| !array.in_schema)?;
+        let [.., around, _] = &self.open[..] else { return None };
         let name = unescape(around.name.of(self.text)).to_ascii_lowercase();
         assignment::rest(word, memchr::memmem::find(&name, b"env").is_some())
     }
