@@ -401,9 +401,10 @@ impl Replayer {
     /// Whether a request names no session of ours while the last one was ended by a fault: forgetting its id does not
     /// bring it back.
     pub(super) fn is_lost_to(&self, message: &Message<'_>) -> bool {
+        let Some(faults) = &self.faults else { return false };
         let is_nowhere = self.at_hand.live == 0 && self.at_hand.facts.is_some() && !message.is_modern();
-        let last = || self.lives.iter().rev().find(|live| live.play.is_some());
-        self.faults.is_some() && is_nowhere && last().is_some_and(|live| live.is_over)
+        let last = || self.lives.iter().rev().find_map(|live| live.play.map(|play| (live, play)));
+        is_nowhere && last().is_some_and(|(live, play)| live.is_over && faults.lost.contains(&play))
     }
 
     /// The play that a client goes on with whose session a fault has ended; none where another session that may begin
