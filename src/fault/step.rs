@@ -103,6 +103,18 @@ pub struct ResponseHead {
     pub stream: bool,
 }
 
+impl ResponseHead {
+    /// Says that a JSON-RPC message follows.
+    pub(crate) fn is_json(&mut self) {
+        self.headers.insert(0, ("content-type".into(), b"application/json".into()));
+    }
+
+    /// Says that events follow.
+    pub(crate) fn is_events(&mut self) {
+        self.headers.insert(0, ("content-type".into(), b"text/event-stream".into()));
+    }
+}
+
 impl Output {
     /// Whom it is for.
     pub const fn lane(&self) -> Lane {

@@ -48,7 +48,19 @@ pub fn http(bytes: &[u8]) {
         let first = Asking::new(&cassette, &options).map(|asking| asking.all(lines));
         let second = Asking::new(&cassette, &options).map(|asking| asking.all(lines));
         assert_eq!(first, second, "a replay is the same each time");
+        // Where faults may act, nothing is answered at once.
+        let stepwise = Options { faults: Some(Arc::default()), ..options };
+        let third = Asking::new(&cassette, &stepwise).map(|asking| asking.all(lines));
+        let (third, first) = (third.map(by_lane).unwrap_or_default(), first.map(by_lane).unwrap_or_default());
+        let other = third.iter().zip(&first).find(|(third, first)| third != first);
+        assert_eq!((other, third.len()), (None, first.len()), "all of it comes as it does step by step");
     }
+}
+
+/// What is sent on each lane.
+fn by_lane(mut sent: Vec<(Micros, Output)>) -> Vec<(Micros, Output)> {
+    sent.sort_by_key(|(_, output)| output.lane().0);
+    sent
 }
 
 /// Clients over HTTP.
@@ -104,6 +116,7 @@ impl Asking {
             self.drain();
             self.now += 1_000;
         }
+        self.drain();
         self.close_pipes();
         for _ in 0..1_000 {
             let Some(deadline) = self.replayer.deadline() else { break };

@@ -292,6 +292,19 @@ impl Play {
         }
     }
 
+    /// Whether something waits to be sent, or may have to be said because of the next client message.
+    pub(super) fn is_busy(&self, script: &Script) -> bool {
+        !self.ready.is_empty() || self.next_push < script.pushes.len()
+    }
+
+    /// A client message has come that asks for this step, and all that was recorded of it has gone.
+    pub(super) fn has_played(&mut self, script: &Script, step: u32, repeat: bool) {
+        if !repeat {
+            self.arrive(script, step);
+        }
+        self.steps[step as usize].sent = true;
+    }
+
     /// Puts a run where its next item's rank belongs, or ends it.
     fn enqueue(&mut self, scene: Scene<'_>, at: u32) {
         let run = self.runs[at as usize].as_ref().expect("a live run");

@@ -4,6 +4,7 @@
 //! - `http`: HTTP requests, `gets` and `sse`, those that open streams, `lines`, those that are no messages, and `facts`,
 //!   what they tell beside a message, `bodies`, which of several bodies is meant
 //! - `heads`, `streams`: the responses to them, and `items`, what goes on which
+//! - `at_once`: requests whose answers need nobody to find out what goes next
 //! - `ids`: which ids a client has used
 //! - `parts`: requests that are answered before they are whole
 //! - `lives`: the live sessions, and `agenda`, which of them has something to do
@@ -39,6 +40,7 @@ macro_rules! scene {
 }
 
 mod agenda;
+mod at_once;
 mod batches;
 mod blanks;
 mod bodies;

@@ -21,38 +21,25 @@ use crate::{
 /// Clients in Python read no longer events, but bodies of any length (F10.16).
 const LONGEST_EVENT: usize = 1 << 20;
 
+/// How a response begins.
+pub(super) struct Beginning {
+    pub head: ResponseHead,
+    /// The recording says which content type it has.
+    pub is_typed: bool,
+    /// It was recorded over the transport that the request at hand came over.
+    is_alike: bool,
+}
+
 impl Replayer {
     /// Prepares the response to a request that an exchange is played for, and begins it where it can begin.
     pub(super) fn respond(&mut self, lane: Lane, found: Found, is_modern: bool) {
         let Some(stream) = self.streams.get_mut(&lane.0) else { return };
         stream.is_modern = is_modern;
-        let live = stream.live.max(self.at_hand.live);
+        let (live, origin) = (stream.live, Arc::clone(&stream.origin));
         let cassette = Arc::clone(&self.cassette);
-        let step = self.step_of(found);
-        let (asks, is_initialize) =
-            (step.is_asked(), self.scripts[self.plays[found.play].script].is_handshake(step));
-        let entry = &cassette.exchanges[step.exchange as usize];
-        let (is_line, is_sse) = (step.kind == StepKind::Line, self.at_hand.post.is_some());
-        let is_alike = is_line || self.is_alike(entry);
-        let http = entry.http.as_deref().filter(|_| is_alike);
-        let (status, is_stream) = if is_alike {
-            self.recorded_status(entry, asks, is_sse)
-        } else if is_sse || !asks {
-            (202, false)
-        } else {
-            (200, self.sole_answer(entry).is_none() && entry.unanswered != Some(Unanswered::Lost))
-        };
-        let mut head = ResponseHead { status, headers: self.headers(http, lane, live), stream: is_stream };
-        if !is_alike && asks && !is_sse && is_initialize {
-            head.headers.push(("mcp-session-id".into(), self.id_of(live).as_bytes().to_vec().into()));
-        }
-        let is_typed = http.is_some_and(|http| http.headers.iter().any(is_content_type));
-        if is_stream && !is_typed {
-            head.headers.insert(0, ("content-type".into(), b"text/event-stream".into()));
-        }
-        if status == 401 {
-            self.tell_of_challenge(&head);
-        }
+        let entry = &cassette.exchanges[self.exchange_of(found) as usize];
+        let Beginning { head, is_typed, is_alike } = self.beginning(entry, found, live, &origin);
+        let (is_stream, is_sse) = (head.stream, self.at_hand.post.is_some());
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.head = Some(head);
             stream.is_stream = is_stream;
@@ -63,6 +50,42 @@ impl Replayer {
         } else if is_sse && !is_alike {
             self.accept_text(lane);
         }
+    }
+
+    /// How the response begins to a request of the live session `live` that an exchange is played for.
+    pub(super) fn beginning(
+        &mut self,
+        entry: &Exchange,
+        found: Found,
+        live: usize,
+        origin: &str,
+    ) -> Beginning {
+        let live = live.max(self.at_hand.live);
+        let step = self.step_of(found);
+        let (asks, is_initialize) =
+            (step.is_asked(), self.scripts[self.plays[found.play].script].is_handshake(step));
+        let (is_line, is_sse) = (step.kind == StepKind::Line, self.at_hand.post.is_some());
+        let is_alike = is_line || self.is_alike(entry);
+        let http = entry.http.as_deref().filter(|_| is_alike);
+        let (status, is_stream) = if is_alike {
+            self.recorded_status(entry, asks, is_sse)
+        } else if is_sse || !asks {
+            (202, false)
+        } else {
+            (200, self.sole_answer(entry).is_none() && entry.unanswered != Some(Unanswered::Lost))
+        };
+        let mut head = ResponseHead { status, headers: self.headers(http, origin, live), stream: is_stream };
+        if !is_alike && asks && !is_sse && is_initialize {
+            head.headers.push(("mcp-session-id".into(), self.id_of(live).as_bytes().to_vec().into()));
+        }
+        let is_typed = http.is_some_and(|http| http.headers.iter().any(is_content_type));
+        if is_stream && !is_typed {
+            head.is_events();
+        }
+        if status == 401 {
+            self.tell_of_challenge(&head);
+        }
+        Beginning { head, is_typed, is_alike }
     }
 
     /// Whether an exchange was recorded over the transport that the request at hand came over.
@@ -100,23 +123,22 @@ impl Replayer {
     }
 
     /// The answer, where that is all that goes on the response.
-    fn sole_answer<'a>(&self, entry: &'a Exchange) -> Option<&'a Item> {
+    pub(super) fn sole_answer<'a>(&self, entry: &'a Exchange) -> Option<&'a Item> {
         let mut own = entry.server.iter().filter(|item| self.way(entry, item, false) == Way::Own);
         own.next().filter(|item| own.next().is_none() && self.answers(entry, item))
     }
 
     /// The recorded headers of a response, with what is live in its place.
-    fn headers(&mut self, http: Option<&Http>, lane: Lane, live: usize) -> Headers {
+    fn headers(&mut self, http: Option<&Http>, origin: &str, live: usize) -> Headers {
         let Some(http) = http.filter(|http| !http.headers.is_empty()) else { return Vec::new() };
         let names_protocol = http.headers.iter().any(|header| &*header.name == "upgrade");
         // It goes with that header (RFC 9110, 7.8).
         let connection = names_protocol.then(|| ("connection".into(), b"upgrade".into()));
-        let origin = self.streams.get(&lane.0).map(|stream| stream.origin.clone()).unwrap_or_default();
         let recorded = http
             .headers
             .iter()
             .flat_map(|header| header.values.iter().map(|value| (String::from(&*header.name), value)));
-        let recorded = recorded.map(|(name, value)| (name.into(), self.filled(value, &origin, live).into()));
+        let recorded = recorded.map(|(name, value)| (name.into(), self.filled(value, origin, live).into()));
         recorded.chain(connection).collect()
     }
 
@@ -146,9 +168,9 @@ impl Replayer {
         let (Some((http, body)), Some(stream)) = (recorded, self.streams.get(&lane.0)) else {
             return self.accept(lane);
         };
-        let live = stream.live;
+        let (live, origin) = (stream.live, Arc::clone(&stream.origin));
         let status = http.status.unwrap_or(202);
-        let mut headers = self.headers(Some(http), lane, live);
+        let mut headers = self.headers(Some(http), &origin, live);
         let said = body.map(|(exchange, item, bytes)| {
             (&cassette.exchanges[exchange as usize].server[item as usize], bytes)
         });

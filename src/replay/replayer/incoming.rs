@@ -310,9 +310,22 @@ impl Replayer {
         if http.is_some_and(|http| http.status == Some(101)) && self.streams.contains_key(&lane.0) {
             return self.no_upgrade(lane, found);
         }
+        if !self.at_once(now, lane, message, found) {
+            self.in_steps(now, lane, message, found);
+        }
+        if found.play == 0 {
+            self.pool_live = self.at_hand.live;
+            if !found.repeat {
+                self.draws(self.exchange_of(found));
+            }
+        }
+    }
+
+    /// Plays what was found as the plan of its live session has it.
+    fn in_steps(&mut self, now: Now, lane: Lane, message: &Message<'_>, found: Found) {
         let run = self.begin(lane, message, self.exchange_of(found));
         self.respond(lane, found, message.is_modern());
-        let (live, lane) = (run.live, run.post.unwrap_or(run.lane));
+        let lane = run.post.unwrap_or(run.lane);
         let scene = scene!(self, found.play, now);
         let run = self.plays[found.play].start(scene, found.step, found.repeat, run);
         if !self.members.is_empty() {
@@ -322,12 +335,6 @@ impl Replayer {
         self.agenda.wake(found.play);
         if let Some(stream) = self.streams.get_mut(&lane.0) {
             stream.run = Some((found.play, run));
-        }
-        if found.play == 0 {
-            self.pool_live = live;
-            if !found.repeat {
-                self.draws(self.exchange_of(found));
-            }
         }
         if !self.streams.is_empty() {
             self.end_if_whole(found.play, run, 0, false);

@@ -196,25 +196,32 @@ impl Replayer {
         bytes
     }
 
-    /// A recorded answer with the live id; none where more than that may have to change.
-    fn answer(&mut self, exchange: u32, item: u32, to: &Correlators, is_refusal: bool) -> Option<Vec<u8>> {
+    /// A recorded answer with the live id of its request, which `is_modern` or not; none where more than that may have to
+    /// change.
+    pub(super) fn answer(
+        &mut self,
+        (exchange, item): (u32, u32),
+        (live_id, is_modern): (&[u8], bool),
+        is_refusal: bool,
+    ) -> Option<Vec<u8>> {
         let entry = &self.cassette.exchanges[exchange as usize];
         let message = &entry.server[item as usize].message;
-        // As nearly all servers do it.
-        let has_same_id = entry.client.as_ref().is_some_and(|client| client.id == message.id);
+        let asked = entry.client.as_ref().map(|client| &client.id);
         let payload = self.cassette.at(message.place);
-        let is_named = || to.is_modern && rewrite::may_name_a_subscription(payload);
+        let is_named = || is_modern && rewrite::may_name_a_subscription(payload);
         if !matches!(message.form, Form::Result | Form::Error) || is_named() {
             return None;
         }
         let id = match &message.id {
-            _ if is_refusal && message.form == Form::Error => Some(Cow::Borrowed(&*to.live_id)),
+            _ if is_refusal && message.form == Form::Error => Some(Cow::Borrowed(live_id)),
             Id::Absent => None,
-            _ if has_same_id => Some(Cow::Borrowed(&*to.live_id)),
+            // As nearly all servers do it.
+            id if asked == Some(id) => Some(Cow::Borrowed(live_id)),
             id => {
-                let mut recorded = Vec::new();
-                id.push(&mut recorded);
-                Some(Cow::Owned(rewrite::answer_id(&to.recorded_id(), &recorded, &to.live_id)))
+                let (mut asked_for, mut answered) = (Vec::new(), Vec::new());
+                asked.into_iter().for_each(|asked| asked.push(&mut asked_for));
+                id.push(&mut answered);
+                Some(Cow::Owned(rewrite::answer_id(&asked_for, &answered, live_id)))
             }
         };
         let mut bytes = std::mem::take(&mut self.room);
@@ -228,7 +235,7 @@ impl Replayer {
         let Sending { play, run, exchange, item, live, lane, way, to } = sending;
         let going = Going { live, lane, way, exchange, item, to };
         let is_refusal = self.is_refusal(exchange, live, lane);
-        if let Some(bytes) = self.answer(exchange, item, to, is_refusal) {
+        if let Some(bytes) = self.answer((exchange, item), (&to.live_id, to.is_modern), is_refusal) {
             let apart = is_needed_wait(&self.cassette.exchanges[exchange as usize].server, item as usize);
             return self.recorded_output(going, bytes, apart);
         }
@@ -278,22 +285,25 @@ impl Replayer {
 
     /// Sends recorded bytes, with the values of variables in their places.
     fn recorded_output(&mut self, going: Going<'_>, bytes: Vec<u8>, apart: bool) {
+        let bytes = self.shown(bytes);
+        self.send_on(going, bytes, apart);
+    }
+
+    /// Recorded bytes with the values of variables in their places.
+    pub(super) fn shown(&self, bytes: Vec<u8>) -> Vec<u8> {
         let shown = match self.options.vars.show(&bytes) {
             Cow::Borrowed(_) => None,
             Cow::Owned(shown) => Some(shown),
         };
-        self.send_on(going, shown.unwrap_or(bytes), apart);
+        shown.unwrap_or(bytes)
     }
 
     /// Sends an event again that a client did not get.
     pub(super) fn send_again(&mut self, lane: Lane, exchange: u32, item: u32, bytes: Vec<u8>) {
-        let sse = self.cassette.exchanges[exchange as usize].server[item as usize].sse.clone();
-        let bytes = match self.options.vars.show(&bytes) {
-            Cow::Borrowed(_) => bytes,
-            Cow::Owned(shown) => shown,
-        };
-        let form = self.cassette.exchanges[exchange as usize].server[item as usize].message.as_form();
-        self.deliver(lane, bytes, false, sse.as_deref(), Some(form));
+        let cassette = Arc::clone(&self.cassette);
+        let recorded = &cassette.exchanges[exchange as usize].server[item as usize];
+        let bytes = self.shown(bytes);
+        self.deliver(lane, bytes, false, recorded.sse.as_deref(), Some(recorded.message.as_form()));
     }
 
     /// The id a server request carries live: the recorded one, unless one with that id is still unanswered.

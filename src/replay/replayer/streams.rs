@@ -46,7 +46,7 @@ impl Replayer {
         let Some(stream) = self.streams.get_mut(&lane.0) else { return };
         let Some(mut head) = stream.head.take() else { return };
         if has_message && !stream.is_typed {
-            head.headers.insert(0, ("content-type".into(), b"application/json".into()));
+            head.is_json();
         }
         self.emit(Output::Head { lane, head });
     }
@@ -92,7 +92,7 @@ impl Replayer {
             stream.is_stream = true;
             head.stream = true;
             if !stream.is_typed {
-                head.headers.insert(0, ("content-type".into(), b"text/event-stream".into()));
+                head.is_events();
             }
         }
         if stream.is_stream {
