@@ -102,7 +102,7 @@ pub(super) fn at(text: &[u8], part: Span) -> Option<Assigned> {
         }
         _ => flags::word_behind(text, name),
     };
-    assigned.filter(held)
+    assigned.filter(held).or_else(|| pairs::tells_element(text, name).then_some(Assigned::Look))
 }
 
 /// What was found behind a name; where that is nothing, and a string may begin with the name, it is to be looked at by

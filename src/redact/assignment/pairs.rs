@@ -5,26 +5,45 @@ use super::{
     Assigned, LONGEST, backslashes, before_quote, behind_quotes, closing_quote, refers, run, skip_gap, worth,
 };
 use crate::redact::names::{self, SecretName, is_name_byte};
-use crate::wire::Span;
+use crate::wire::{Span, scan::backslashes_at_end};
 
 /// So many members, or lines, may stand between the name and the value.
 const MOST_BETWEEN: usize = 4;
 
-/// Whether the string before which a quote ends is the value of a member that gives names:
+/// So many quotes may stand before a name in the words that describe something.
+const MOST_QUOTES: usize = 4;
+
+/// Whether the string that begins at `start` is the value of a member that gives names:
 /// `{"name": "API_KEY", "value": …}`.
 pub(super) fn names_itself(text: &[u8], start: usize, slashes: usize) -> bool {
+    member_of(text, start, slashes).is_some_and(gives_names)
+}
+
+/// Whether a name stands in the string that says in words what a tool of a browser acts on:
+/// `{"element": "Password field", "text": …}`.
+pub(super) fn tells_element(text: &[u8], name: Span) -> bool {
+    let from = name.start.saturating_sub(LONGEST);
+    let before = &text[from..name.start];
+    // The words may have quotes of their own.
+    memchr::memrchr_iter(b'"', before).take(MOST_QUOTES).any(|quote| {
+        let slashes = backslashes_at_end(&before[..quote]);
+        let member = member_of(text, from + quote + 1, slashes);
+        member.is_some_and(|before| before.ends_with(b"\"element"))
+    })
+}
+
+/// The text up to the end of the name of the member whose string begins at `start`; all quotes stand behind so many
+/// backslashes.
+fn member_of(text: &[u8], start: usize, slashes: usize) -> Option<&[u8]> {
     let before = |mut end: usize, byte: u8| {
         while end > 0 && matches!(text[end - 1], b' ' | b'\t') {
             end -= 1;
         }
         (end > 0 && text[end - 1] == byte).then(|| end - 1)
     };
-    let Some(colon) = before(start, b'"').and_then(|quote| before(quote.saturating_sub(slashes), b':'))
-    else {
-        return false;
-    };
-    let Some(quote) = before(colon, b'"') else { return false };
-    gives_names(&text[..quote.saturating_sub(slashes)])
+    let colon = before(start, b'"').and_then(|quote| before(quote.saturating_sub(slashes), b':'))?;
+    let quote = before(colon, b'"')?;
+    Some(&text[..quote.saturating_sub(slashes)])
 }
 
 /// Whether a text ends in the name of a member whose value is another's name.

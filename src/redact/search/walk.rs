@@ -70,6 +70,9 @@ struct Open {
     holds: Option<&'static SecretName>,
     /// The member `value`, where it is a string.
     value: Option<Span>,
+    /// What is typed into the element of a page that a member `element` describes, and that.
+    element: Option<&'static SecretName>,
+    typed: Option<Span>,
     /// Below a schema, names say nothing.
     in_schema: bool,
     /// Whether it speaks OAuth, and its strings that are secret if it does.
@@ -90,6 +93,11 @@ impl Open {
     /// Whether it is an array that may be the words of a command.
     const fn is_of_words(&self) -> bool {
         self.elements.is_some() && !self.in_schema
+    }
+
+    /// Whether this is the name of the member at hand, in an object.
+    fn is_called(&self, text: &[u8], name: &str) -> bool {
+        self.name.len() == name.len() + 2 && self.name.of(text)[1..].starts_with(name.as_bytes())
     }
 
     /// Whether the member at hand holds the value of the one whose name another gives.
@@ -255,6 +263,8 @@ impl<'a> Walk<'a> {
             given: None,
             holds,
             value: None,
+            element: None,
+            typed: None,
             in_schema,
             grants: false,
             fields: Vec::new(),
@@ -291,6 +301,9 @@ impl<'a> Walk<'a> {
             }
             _ => {}
         }
+        if let (Some(row), Some(typed)) = (object.element, object.typed) {
+            self.secret_string(typed, row);
+        }
         let grants = object.grants;
         // Where only the code itself tells, what stands beside it may be a state of something else.
         let looks_granted = |value: Span| address::may_be_granted(&unescape(value.of(text)));
@@ -317,6 +330,9 @@ impl<'a> Walk<'a> {
         let text = self.text;
         if let Some(object) = self.open.last_mut().filter(|object| object.holds_value(text)) {
             object.value = Some(span);
+        }
+        if let Some(object) = self.open.last_mut().filter(|object| object.is_called(text, "text")) {
+            object.typed = Some(span);
         }
         if let Some(object) = self.open.last_mut().filter(|_| self.may_grant)
             && let Some(row) = names::oauth_field(&unescape(object.name.of(text)))
@@ -410,15 +426,19 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A member `name` that names a secret says so of the member `value` beside it.
+    /// A member `name` that names a secret says so of the member `value` beside it, and a member `element` whose words do
+    /// of `text`.
     fn gives_name(&mut self, span: Span) {
         let text = self.text;
-        if let Some(object) = self.open.last_mut()
-            && object.elements.is_none()
-            && !object.in_schema
-            && assignment::gives_names(object.name.of(text).strip_suffix(b"\"").unwrap_or_default())
-        {
+        let Some(object) =
+            self.open.last_mut().filter(|object| object.elements.is_none() && !object.in_schema)
+        else {
+            return;
+        };
+        if assignment::gives_names(object.name.of(text).strip_suffix(b"\"").unwrap_or_default()) {
             object.given = object.given.or_else(|| names::secret(&unescape(span.of(text))));
+        } else if object.is_called(text, "element") {
+            object.element = names::in_words(&unescape(span.of(text)));
         }
     }
 

@@ -71,6 +71,44 @@ fn an_object_of_a_secret_name_has_a_secret_value() {
 }
 
 #[test]
+fn what_is_typed_into_an_element_that_is_described_as_a_secrets_is_one() {
+    let typed = |element: &str, text: &str| {
+        let arguments = format!(r#"{{"element":"{element}","ref":"e12","text":"{text}","submit":true}}"#);
+        format!(r#"{{"method":"tools/call","params":{{"name":"browser_type","arguments":{arguments}}}}}"#)
+    };
+    for (element, kind) in [
+        ("Password", "password"),
+        ("Password field", "password"),
+        ("The login form's password input", "password"),
+        ("Enter your API key here", "api-key"),
+        ("password \\\"box\\\"", "password"),
+        ("the \\\"password\\\" box", "password"),
+        ("Pass\\u0077ord field", "password"),
+    ] {
+        let hidden = typed(element, &format!("<redacted:{kind}-1>"));
+        assert_eq!(redact(&mut plain(), &typed(element, "hunter2")), hidden);
+    }
+    session(
+        &mut plain(),
+        &[(
+            r#"{"c":"{\"text\": \"two words\", \"element\": \"Password field\"}"}"#,
+            r#"{"c":"{\"text\": \"<redacted:password-1>\", \"element\": \"Password field\"}"}"#,
+        )],
+    );
+    for message in [
+        typed("Search box for words", "hunter2"),
+        typed("Password field", ""),
+        typed("Password field", "${DB_PASSWORD}"),
+        r#"{"element":"Password field","texts":"hunter2","label":"hunter2"}"#.to_owned(),
+        r#"{"element":"a","b":"Password field","text":"hunter2"}"#.to_owned(),
+        r#"["element","Password field","text","hunter2"]"#.to_owned(),
+        r#"{"inputSchema":{"element":"Password field","text":"hunter2"}}"#.to_owned(),
+    ] {
+        assert_eq!(redact(&mut plain(), &message), message);
+    }
+}
+
+#[test]
 fn the_first_field_of_a_form_in_quotes_is_a_field_as_others_are() {
     hidden(
         "password",
