@@ -130,7 +130,8 @@ impl<S: Sink> Recorder<S> {
     }
 
     /// One write of all events that `fill` adds; they get their moment here. A fault of ours costs the recording of
-    /// these and all later messages, of which there are so many, and not the session.
+    /// these, of which there are so many, and not the session; one in `fill` that of all later ones too, since what cuts
+    /// the stream may have lost its place.
     pub(super) fn record<'a>(
         &self,
         room: &mut Room,
@@ -138,24 +139,26 @@ impl<S: Sink> Recorder<S> {
         fill: impl FnOnce(&mut Vec<Event<'a>>),
     ) -> Tapped {
         let mut events: Vec<Event<'a>> = mem::take(&mut room.0);
-        let is_whole = !self.is_broken.load(Ordering::Relaxed)
-            && self.survives(|| {
-                fill(&mut events);
-                self.hide(&mut events);
-            });
+        let is_filled = !self.is_broken.load(Ordering::Relaxed) && survives(|| fill(&mut events));
+        if !is_filled {
+            self.is_broken.store(true, Ordering::Relaxed);
+        }
+        let is_hidden = is_filled && survives(|| self.hide(&mut events));
         let mut writer = lock(&self.writer);
         let Some(writer) = &mut *writer else { return Tapped::Over };
         if let Some(refused) = &writer.refused {
             return Tapped::Refuse(again(refused));
         }
         let mut tapped = None;
-        let is_tried = is_whole && self.survives(|| tapped = Some(writer.write(self.now(), &mut events)));
+        if is_hidden && !survives(|| tapped = Some(writer.write(self.now(), &mut events))) {
+            self.is_broken.store(true, Ordering::Relaxed);
+        }
         match tapped {
-            Some(tapped) if is_tried => {
+            Some(tapped) => {
                 room.give_back(events);
                 tapped
             }
-            _ => writer.miss(messages(), io::Error::other("a fault in tapedeck itself")),
+            None => writer.miss(messages(), io::Error::other("a fault in tapedeck itself")),
         }
     }
 
@@ -169,16 +172,11 @@ impl<S: Sink> Recorder<S> {
             events[first..].iter_mut().for_each(|event| hide.event(event));
         }
     }
+}
 
-    /// Whether it can be done. After a panic what cuts the stream may have lost its place, so no later message can be
-    /// trusted.
-    fn survives(&self, what: impl FnOnce()) -> bool {
-        let is_done = catch_unwind(AssertUnwindSafe(what)).is_ok();
-        if !is_done {
-            self.is_broken.store(true, Ordering::Relaxed);
-        }
-        is_done
-    }
+/// Whether it can be done.
+fn survives(what: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(what)).is_ok()
 }
 
 impl<S: Sink> Writer<S> {
@@ -359,6 +357,20 @@ mod tests {
         let accepted = Payload::Response(ResponseHead { status: 202, headers: Vec::new() });
         assert_eq!(write(vec![accepted]), 2);
         assert_eq!(write(vec![message("a").payload, message("b").payload, Payload::Closed]), 4);
+    }
+
+    #[test]
+    fn what_comes_behind_a_fault_in_cutting_the_stream_is_missing_as_well() {
+        let recorder = Recorder::new(Nowhere, Box::new(()), false);
+        let tapped = recorder.record(
+            &mut Room::default(),
+            || 2,
+            |_| assert!(recorder.now() > Micros::MAX - 1, "a test's own"),
+        );
+        assert!(matches!(tapped, Tapped::PassUnwritten(_)));
+        let tapped = recorder.record(&mut Room::default(), || 1, |events| events.push(message("clean")));
+        assert!(matches!(tapped, Tapped::Pass));
+        assert_eq!(lock(&recorder.writer).as_ref().unwrap().lost, 3);
     }
 
     #[test]
