@@ -149,13 +149,16 @@ fn is_of_oauth(path: &[u8]) -> bool {
 /// stand in each other's midst. Programs that are called code have other signs.
 pub(super) fn is_random(code: &[u8]) -> bool {
     let can_be = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~/+=%".contains(byte);
-    let turns = |pair: &[u8]| {
+    let code = decoded(code);
+    code.len() >= SHORTEST_RANDOM && code.iter().all(can_be) && turns(&code) >= 2
+}
+
+/// How often a letter and a digit stand side by side.
+pub(super) fn turns(text: &[u8]) -> usize {
+    let turns = |pair: &&[u8]| {
         pair.iter().all(u8::is_ascii_alphanumeric) && pair[0].is_ascii_digit() != pair[1].is_ascii_digit()
     };
-    let code = decoded(code);
-    code.len() >= SHORTEST_RANDOM
-        && code.iter().all(can_be)
-        && code.windows(2).filter(|pair| turns(pair)).count() >= 2
+    text.windows(2).filter(turns).count()
 }
 
 /// Whether a text may be a code that was granted, if what stands beside it says so: it is no word, and no constant.

@@ -5,6 +5,7 @@ use super::{
     LONGEST, backslashes_before_quote, behind_quotes, ends_setting, escapes_at, refers, run,
     without_punctuation, worth,
 };
+use crate::redact::address::turns;
 use crate::redact::names::{self, SecretName};
 use crate::redact::ordinary::speaks;
 use crate::redact::references::is_example;
@@ -36,7 +37,10 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     // A line that is said: `echo "password: x"`.
     let is_said = !is_setting && matches!(before, Some(b'"' | b'\''));
     if !is_setting && !is_said {
-        return None;
+        // Many things have tokens that a sentence tells of.
+        let is_told = row.kind != "token" || is_member(text, name.start);
+        let is_value = gap > 0 && is_told && !is_header && below.is_none();
+        return if is_value { drawn(text, start) } else { None };
     }
     if row.kind == "cookie" {
         return if is_apart { cookies(text, start) } else { None };
@@ -60,6 +64,16 @@ pub(super) fn colon(text: &[u8], name: Span, row: &SecretName) -> Option<Span> {
     // There a member may begin: `secrets:`, and its name on the next line.
     let is_name = below.is_some() && word.of(text).ends_with(b":");
     (is_apart && is_all && !is_name && is_mixed(value.of(text))).then_some(value)
+}
+
+/// A value in no quotes in the midst of a line, where code has names of its own: `{user: a, password: x}`. Its letters
+/// and digits stand in each other's midst, as in nothing that people call something.
+fn drawn(text: &[u8], start: usize) -> Option<Span> {
+    let ends = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b';' | b'}') || ends_line(byte);
+    let word = Span::new(start, start + run(text, start, |byte| !ends(byte)));
+    let value = worth(text, without_punctuation(text, word))?;
+    let bytes = value.of(text);
+    (bytes.iter().all(stands_in_tokens) && is_mixed(bytes) && turns(bytes) > 2).then_some(value)
 }
 
 /// Whether an escape says that the value of a member of YAML is on the next line.
@@ -164,7 +178,8 @@ pub(super) fn sign_at(text: &[u8], at: usize) -> Option<usize> {
 /// The value in quotes that an element gets whose name in quotes ends before the bracket at `at`: `ENV["KEY"] = "x"`.
 pub(super) fn indexed(text: &[u8], name: Span, at: usize) -> Option<Span> {
     let is_blank = |byte| matches!(byte, b' ' | b'\t');
-    let opens = text[..name.start - 1].trim_ascii_end().ends_with(b"[");
+    // A text may begin with the name.
+    let opens = text[..name.start.saturating_sub(1)].trim_ascii_end().ends_with(b"[");
     let sign = sign_at(text, at + 1 + run(text, at + 1, is_blank)).filter(|_| opens)?;
     literal(text, sign + 1 + run(text, sign + 1, is_blank))
 }

@@ -91,6 +91,51 @@ fn quotes_and_blanks_hide_no_setting() {
 }
 
 #[test]
+fn a_text_that_begins_with_a_name_has_nothing_before_it() {
+    for sign in [
+        "", "\"", "'", "]", "\"]", "']", ")", "\")", "=", ":", "</", ">", ",", "\",", "%3d", "?", "\\\"]",
+        "\\",
+    ] {
+        for assigns in [" = ", "=", ":", ", ", " "] {
+            for value in ["\"Zk7qPx92mWvR\"", "'Zk7qPx92mWvR'", "Zk7qPx92mWvR", ""] {
+                let text = ["password", sign, assigns, value].concat();
+                let hidden = plain().text(&text).into_owned();
+                assert!(text == hidden || hidden.contains("<redacted:password-1>"), "{text}: {hidden}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_chance_has_drawn_is_a_secret_in_the_midst_of_a_line_too() {
+    hidden(
+        "password",
+        "Zk7qPx92mWvR",
+        &[
+            "{password: <>, user: a}",
+            "db: {user: a, password: <>}",
+            "user: a, password: <>",
+            "Log in with user: a, password: <>.",
+            "the password: <> (of staging)",
+            "| password: <> |",
+            "creds = { user: bob, passwd: <> };",
+        ],
+    );
+    hidden("token", "Zk7qPx92mWvR", &["{user: a, token: <>}", "{ api_token: <>, a: b }"]);
+    stays(&[
+        "{password: password1, user: user1}",
+        "{ password: sha256Hash, salt: salt16 }",
+        "login(user: user12, password: oauth2Token)",
+        "{password:Zk7qPx92mWvR}",
+        "f(password: a1b2c3d4(x))",
+        "{password: a1.b2.c3.d4, user: a}",
+        "{password: ${A1B2C3D4}, user: a}",
+        "the page token: a1b2c3d4e5",
+        "the password: 8 signs or more",
+    ]);
+}
+
+#[test]
 fn a_flag_in_a_list_in_brackets_says_what_the_next_item_is() {
     hidden(
         "token",
