@@ -12,8 +12,8 @@ use crate::wire::{Span, scan::backslashes_at_end};
 const PROGRAMS: [(&[u8], &[u8], Given); 9] = [
     (b"curl", b"", Given::Login),
     (b"sshpass", b"", Given::Password),
-    (b"docker", b"login", Given::Password),
-    (b"podman", b"login", Given::Password),
+    (b"docker", b"login", Given::Somewhere),
+    (b"podman", b"login", Given::Somewhere),
     (b"mysqldump", b"", Given::Attached),
     (b"mysqladmin", b"", Given::Attached),
     (b"mysqlimport", b"", Given::Attached),
@@ -26,8 +26,10 @@ const PROGRAMS: [(&[u8], &[u8], Given); 9] = [
 pub(super) enum Given {
     /// A user and a password.
     Login,
-    /// A password behind `-p`.
+    /// A password behind `-p`, before a program that is called with it.
     Password,
+    /// The same among all words.
+    Somewhere,
     /// The same without a blank between.
     Attached,
 }
@@ -196,7 +198,7 @@ pub(super) fn call(text: &[u8], at: usize) -> Option<Call> {
 /// What a word is that a program is given which takes a password.
 fn password_word(word: &[u8], given: Given) -> Word {
     match word.strip_prefix(b"-p") {
-        Some(b"") if given == Given::Password => Word::Next,
+        Some(b"") if given != Given::Attached => Word::Next,
         None | Some(b"") => Word::Nothing,
         Some(_) if OTHERS.iter().any(|other| word.starts_with(other)) => Word::Nothing,
         Some(_) => Word::Within(2),

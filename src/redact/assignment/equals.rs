@@ -5,7 +5,7 @@ use super::settings::{
     begins_line, ends_line, is_literal, is_literal_or_phrase, is_mixed, stands_in_tokens, variable,
 };
 use super::{
-    ansi_sign, backslashes, before_quote, behind_quotes, between_signs, element, ends_parameter,
+    LONGEST, ansi_sign, backslashes, before_quote, behind_quotes, between_signs, element, ends_parameter,
     ends_setting, escapes_at, flag, in_capitals, in_sentence, is_form, options, phrase, refers, run,
     with_brackets, without_punctuation, worth, worth_itself,
 };
@@ -25,6 +25,13 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
     }
     let start = start + ansi_sign(text, start);
     let before = name.start.checked_sub(1).map(|at| text[at]);
+    // `Server=h;Password='x';Database=d`
+    if before == Some(b';') {
+        let Word { value, is_quoted, .. } = word(text, start, |at| ends_setting(text[at]));
+        if is_quoted {
+            return worth_itself(text, value).filter(|value| is_literal_or_phrase(value.of(text)));
+        }
+    }
     let spelled = name.of(text);
     let is_upper = in_capitals(spelled);
     let may_fill = is_upper || flag(spelled).is_some();
@@ -67,6 +74,7 @@ pub(super) fn equals(text: &[u8], name: Span, start: usize) -> Option<Span> {
         let closes = || is_quoted && matches!(text.get(end + 1), Some(b')' | b','));
         begins
             || (in_call || is_apart) && closes() && is_literal_or_phrase(value.of(text))
+            || (in_list || is_apart) && is_quoted && is_beside(text, variable, value, end)
             || (text.get(end).is_none_or(ends) || in_text()) && is_token_of_shell(value.of(text))
     };
     (is_plain && !refers(text, value.start) || is_mixed(value.of(text)) && is_token()).then_some(value)
@@ -99,6 +107,19 @@ fn first_field(text: &[u8], name: Span, start: usize) -> Option<Span> {
     let is_word = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.+~!@".contains(byte));
     let is_value = is_whole && is_word || is_mixed(bytes) || is_literal(bytes) && !bytes.contains(&b'[');
     is_value.then(|| if is_whole { value } else { without_punctuation(text, value) })
+}
+
+/// Whether another field stands before `from`, or behind the quote at `end`: `host=h password='x y' user=ann`. What begins
+/// with a blank stands between two texts of code, and so may what has several pieces.
+fn is_beside(text: &[u8], from: usize, value: Span, end: usize) -> bool {
+    let before = text[from.saturating_sub(LONGEST)..from].trim_ascii_end();
+    let mut word = before.iter().rev().take_while(|byte| !byte.is_ascii_whitespace() && !ends_line(**byte));
+    let behind = end + backslashes(text, end) + 1;
+    let behind = text.get(behind..).unwrap_or_default();
+    let is_one = word.any(|byte| *byte == b'=') || begins_field(behind.strip_prefix(b",").unwrap_or(behind));
+    let is_whole =
+        |value: &[u8]| value.trim_ascii().len() == value.len() && !matches!(value, [b'"' | b'\'', ..]);
+    is_one && is_whole(value.of(text))
 }
 
 /// Whether all signs may stand in a token, or behind a backslash.

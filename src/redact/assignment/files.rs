@@ -85,7 +85,8 @@ fn entry(before: &[u8]) -> Option<Entry> {
     // Of a sentence about them.
     let joins = |word: &[u8]| [&b"and"[..], b"or", b"the", b"is", b"a"].contains(&word);
     let mut rest = &words[..];
-    if joins(rest.last()?) && !matches!(rest, [.., b"account", _]) {
+    let is_of_host = || matches!(rest, [.., machine, host, b"login", _] if is_begin(machine, MACHINE) && host.contains(&b'.'));
+    if joins(rest.last()?) && !matches!(rest, [.., b"account", _]) && !is_of_host() {
         return None;
     }
     let mut are_spoken = true;

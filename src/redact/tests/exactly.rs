@@ -42,6 +42,8 @@ fn a_quote_that_closes_ends_a_password_whatever_follows() {
         "sh -c \"mysql -p\\\"<>\\\"\"",
         "sh -c 'mysql -p\"<>\"'",
         "sh -c \"docker login -u a -p '<>'\"",
+        "docker login -u a r.io -p '<>'",
+        "podman login r -u a -p'<>'",
         "sh -c \"sshpass -p '<>' ssh h\"",
         "sh -c \"sshpass -p'<>'\"",
         "sh -c \"curl -u 'bob:<>'\"",

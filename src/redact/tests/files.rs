@@ -26,6 +26,8 @@ fn an_entry_of_netrc_has_a_password() {
             "$ cat ~/.netrc\ndefault login x password <>\n",
             "$ cat ~/.netrc\ndefault\n  login x\n  password <>\n",
             "echo \"default login x password <>\" >> ~/.netrc",
+            "machine github.com login a password <>",
+            "machine github.com\n  login the\n  password <>\n",
             "in C:\\netrc machine h login u password <>",
         ],
     );

@@ -91,6 +91,36 @@ fn quotes_and_blanks_hide_no_setting() {
 }
 
 #[test]
+fn fields_in_quotes_are_fields_in_a_line_of_such() {
+    for secret in ["zqA094xy7", "zq1x2 y3z4"] {
+        hidden(
+            "password",
+            secret,
+            &[
+                "Server=h;Password='<>';Db=x",
+                "Server=h;Uid=al;Password=\"<>\";",
+                "Data Source=h;Initial Catalog=d;Password='<>'",
+                "Server=h; Password='<>'; Db=x",
+                "host=h user=al password='<>' dbname=x",
+                "host=h user=al password=\"<>\" dbname=x",
+                "host=h user=al password='<>'",
+                "password='<>' host=h",
+                "user=a, password='<>'",
+                "user=al,password='<>',db=x",
+                "db_url=\"host=h password='<>'\"",
+            ],
+        );
+    }
+    stays(&[
+        "a=1;password='';b=2",
+        "a=1;password='password';b=2",
+        "host=h password='${PASSWORD12}' dbname=x",
+        "print('host=h user=a password=' + p12345678, a='b c')",
+        "said password='it was not 1 of those' again",
+    ]);
+}
+
+#[test]
 fn a_text_that_begins_with_a_name_has_nothing_before_it() {
     for sign in [
         "", "\"", "'", "]", "\"]", "']", ")", "\")", "=", ":", "</", ">", ",", "\",", "%3d", "?", "\\\"]",
