@@ -185,6 +185,8 @@ impl Replayer {
             let (end, partial) = until.map_or_else(Default::default, |until| (until.end, until.partial));
             self.end(lane, end, &partial);
         }
+        let older = self.lives[live].older_gets.extract_if(.., |lane| which(*lane)).collect::<Vec<_>>();
+        older.into_iter().for_each(|lane| self.end(lane, None, &[]));
         let resumed = std::mem::take(&mut self.lives[live].resumed);
         let ends = |(to, lane): &(Arc<Correlators>, Lane)| which(*lane) && !self.is_running(to);
         let (ending, kept): (Vec<_>, Vec<_>) = resumed.into_iter().partition(ends);

@@ -254,8 +254,10 @@ impl Replayer {
     pub(super) fn is_get(&mut self, lane: Lane, until: Option<GetEnd>) {
         let Some(stream) = self.streams.get(&lane.0) else { return };
         let live = stream.live;
-        self.lives[live].get = Some(lane);
-        self.lives[live].get_until = until;
+        let (of, streams) = (&mut self.lives[live], &self.streams);
+        of.older_gets.extend(of.get.replace(lane));
+        of.older_gets.retain(|older| streams.contains_key(&older.0));
+        of.get_until = until;
         self.release_on_get(live, lane, 0);
     }
 

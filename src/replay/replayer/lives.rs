@@ -34,6 +34,8 @@ pub(super) struct Live {
     pub pending: Vec<Pending>,
     /// Its open `GET` stream.
     pub get: Option<Lane>,
+    /// Those in whose place it was opened.
+    pub older_gets: Vec<Lane>,
     /// Where the recorded server ended that stream, or that of HTTP+SSE.
     pub get_until: Option<GetEnd>,
     /// Its event stream, over HTTP+SSE, and where its messages are posted.

@@ -9,7 +9,7 @@ pub(super) fn refusal(written: &[u8]) -> Option<(String, Vec<u8>)> {
     let line = std::str::from_utf8(head.strip_prefix(b"HTTP/1.1 ")?).ok()?;
     let sentence = match line.get(..3)? {
         "400" => {
-            "this is no request of HTTP/1.1 that can be passed on: its method, its target, a line of its head or its \
+            "this is no request of HTTP/1.1 that can be read: its method, its target, a line of its head or its \
              version is none, or what it says of its length contradicts itself; send it as RFC 9112 has it"
                 .to_owned()
         }

@@ -96,6 +96,22 @@ fn the_order_of_a_streams_end_and_the_answer_to_delete_is_the_recorded_one() {
 }
 
 #[test]
+fn all_streams_of_a_session_end_with_it() {
+    for how in [r#", "until_delete": true}}"#, r#"}, "unanswered": "open"}"#] {
+        let mut stage = Stage::new(HTTP, &[&with_id(1), GET, how, DELETE].concat());
+        let id = stage.begin();
+        for lane in 2..5 {
+            assert_eq!(stage.get("/mcp", &[&id]), [format!("{lane} 200 stream")], "{how}");
+        }
+        // One whose client has left is nobody's.
+        stage.leave(3);
+        let mut heard = stage.ask("DELETE", "/mcp", &[&id], "");
+        heard.sort();
+        assert_eq!(heard, ["2 end", "4 end", "5 200", "5 end"], "{how}");
+    }
+}
+
+#[test]
 fn a_stream_that_was_refused_is_refused_behind_whatever_event_of_it() {
     let exchanges = [
         with_id(1),
