@@ -334,9 +334,9 @@ pub(super) fn says_secret(name: &[u8]) -> bool {
 /// The name of a secret that one of the words of a description ends in.
 pub(super) fn in_words(text: &[u8]) -> Option<&'static SecretName> {
     let text = &text[..text.len().min(LONGEST)];
-    let ends = (1..=text.len())
-        .filter(|&end| is_name_byte(text[end - 1]) && text.get(end).is_none_or(|byte| !is_name_byte(*byte)));
-    ends.filter_map(|end| secret(&text[..end])).next()
+    let ends_word =
+        |&end: &usize| is_name_byte(text[end - 1]) && text.get(end).is_none_or(|byte| !is_name_byte(*byte));
+    (1..=text.len()).filter(ends_word).find_map(|end| secret(&text[..end]))
 }
 
 /// Whether a member of this name holds the value of one whose name another member gives.

@@ -82,11 +82,15 @@ fn entry(before: &[u8]) -> Option<Entry> {
         let before = word.strip_suffix(begin);
         before.is_some_and(|before| !before.last().is_some_and(u8::is_ascii_alphanumeric))
     };
-    // Of a sentence about them.
+    // Of a sentence about them; the login of a host may be such a word.
     let joins = |word: &[u8]| [&b"and"[..], b"or", b"the", b"is", b"a"].contains(&word);
     let mut rest = &words[..];
-    let is_of_host = || matches!(rest, [.., machine, host, b"login", _] if is_begin(machine, MACHINE) && host.contains(&b'.'));
-    if joins(rest.last()?) && !matches!(rest, [.., b"account", _]) && !is_of_host() {
+    let is_value = match rest {
+        [.., b"account", _] => true,
+        [.., machine, host, b"login", _] => is_begin(machine, MACHINE) && host.contains(&b'.'),
+        _ => false,
+    };
+    if joins(rest.last()?) && !is_value {
         return None;
     }
     let mut are_spoken = true;
